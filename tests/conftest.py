@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +45,19 @@ hypothesis.settings.register_profile("no deadline", deadline=None, derandomize=T
 hypothesis.settings.load_profile("no deadline")
 # `--hypothesis-profile fuzz` takes many examples, other ones each time.
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5_000)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but each n-th cell of a crossing that is marked `sampled(n)` to `make test-long`."""
+    cells: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is not None and not item.get_closest_marker("long"):
+            test = item.nodeid.partition("[")[0]
+            if cells[test] % marker.args[0]:
+                item.add_marker("long")
+            cells[test] += 1
 
 
 @pytest.fixture(scope="session")

@@ -89,6 +89,7 @@ def hostile(sequence: str, *, streamed: bool) -> RawServer:
 
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)
 @pytest.mark.parametrize("options", [[], ["--no-stream"], ["--json"], ["-v"]], ids=str)
+@pytest.mark.sampled(5)
 def test_an_answer_is_shown(monkeypatch: pytest.MonkeyPatch, sequence: str, options: list[str]) -> None:
     streamed = not {"--no-stream", "--json"} & set(options)
     with hostile(sequence, streamed=streamed) as server:
@@ -103,6 +104,7 @@ def test_an_answer_is_shown(monkeypatch: pytest.MonkeyPatch, sequence: str, opti
 
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)
 @pytest.mark.parametrize("command", ["ask", "map", "unknown model", "unknown option", "unknown file"])
+@pytest.mark.sampled(7)
 def test_an_error_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sequence: str, command: str
 ) -> None:

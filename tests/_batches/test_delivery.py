@@ -108,6 +108,7 @@ def test_rows_that_fail_may_go_live(client: Client, simulator: Simulator) -> Non
 @pytest.mark.parametrize("cache", ["use", "refresh"])
 @pytest.mark.parametrize("failing", ["batch_errored", "batch_expired"])
 @pytest.mark.parametrize("same_client", [True, False])
+@pytest.mark.sampled(5)
 def test_a_second_run_does_not_get_the_failures_of_the_first(
     client: Client,
     simulator: Simulator,

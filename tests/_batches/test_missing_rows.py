@@ -134,21 +134,19 @@ RUNS: tuple[Asking, ...] = (at_once, after_a_wait_that_ended, side_by_side)
 CROSSING = list(
     itertools.product(DISTURBANCES, COUNTS, FAILING, [*CHAT, *(f"{name} vectors" for name in EMBEDDING)])
 )
-# All of them take ten minutes. Each value meets each other one in the part that is always run.
-SOME = CROSSING[::17]
 
 
 def cases() -> Iterator[Any]:
     for number, (disturbance, counts, failing, service) in enumerate(CROSSING):
         asks = EMBEDS if service.endswith("vectors") else CHATS
         values = asks[number % len(asks)], RUNS[number // 2 % len(RUNS)]
-        marks = () if CROSSING[number] in SOME else pytest.mark.long
         names = (one.__name__ for one in values)
         name = "-".join((disturbance, f"{counts} counts", failing, service, *names))
-        yield pytest.param(disturbance, counts, failing, service, *values, id=name, marks=marks)
+        yield pytest.param(disturbance, counts, failing, service, *values, id=name)
 
 
 @pytest.mark.parametrize(("disturbance", "counts", "failing", "service", "way", "asking"), list(cases()))
+@pytest.mark.sampled(37)  # all of them take ten minutes
 def test_no_row_is_paid_twice(
     simulator: Simulator,
     tmp_path: Path,
@@ -200,11 +198,8 @@ GONE = list(
 )
 
 
-@pytest.mark.parametrize(
-    ("never", "provider", "way"),
-    # A third of them is always run.
-    [pytest.param(*one, marks=() if n % 3 == 0 else pytest.mark.long) for n, one in enumerate(ALL)],
-)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(("never", "provider", "way"), ALL)
 def test_a_batch_without_its_results_stays_open(
     simulator: Simulator, tmp_path: Path, never: str, provider: str, way: Callable[..., list[str]]
 ) -> None:
@@ -224,10 +219,8 @@ def test_a_batch_without_its_results_stays_open(
     assert simulator.ledger().answered == len(INPUTS)
 
 
-@pytest.mark.parametrize(
-    ("shown", "service", "found_again"),
-    [pytest.param(*one, marks=() if n % 5 == 0 else pytest.mark.long) for n, one in enumerate(GONE)],
-)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(("shown", "service", "found_again"), GONE)
 def test_results_that_are_gone_may_have_been_billed(
     simulator: Simulator, tmp_path: Path, shown: str, service: str, found_again: bool
 ) -> None:

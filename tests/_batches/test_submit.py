@@ -140,6 +140,7 @@ def submit_theirs(simulator: Simulator, batches: int) -> None:
 @pytest.mark.parametrize("theirs", [1, 3])
 @pytest.mark.parametrize("accepted", [True, False])
 @pytest.mark.parametrize("fault", [None, Fault(status=404), Fault(cut_after=0)])
+@pytest.mark.sampled(5)
 def test_an_ended_batch_is_recognised_by_its_rows(
     client: Client, simulator: Simulator, theirs: int, accepted: bool, fault: Fault | None
 ) -> None:
@@ -156,6 +157,7 @@ def test_an_ended_batch_is_recognised_by_its_rows(
 @pytest.mark.parametrize("model", ["gpt-5.5", "gemini/gemini-3.8-flash"])
 @pytest.mark.parametrize("submitter_first", [True, False])
 @pytest.mark.parametrize("one_ledger", [True, False])
+@pytest.mark.sampled(3)
 def test_two_cache_directories_enter_one_batch_once(
     simulator: Simulator, tmp_path: Path, model: str, submitter_first: bool, one_ledger: bool
 ) -> None:

@@ -113,13 +113,14 @@ ASK = {
         (20, "call_many"),
         (0, "call"),
         (5, "acall_many"),  # asyncio.run needs some for itself
-        *(
-            pytest.param(left, ask, marks=pytest.mark.long)
-            for left, ask in ((100, "call_many"), (20, "call"), (100, "call"), (100, "acall_many"))
-        ),
+        (100, "call_many"),
+        (20, "call"),
+        (100, "call"),
+        (100, "acall_many"),
     ],
 )
 @pytest.mark.parametrize("before", ["", "call({model!r}, 'before')"], ids=["first", "after a call"])
+@pytest.mark.sampled(7)
 def test_a_process_without_descriptors_gets_a_typed_error(
     simulator: Simulator, run_script: RunScript, left: int, before: str, ask: str
 ) -> None:

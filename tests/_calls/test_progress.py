@@ -115,6 +115,7 @@ def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize("delivery", ["live", "batch"])
+@pytest.mark.sampled(2)
 def test_several_models_have_a_line_each(simulator: Simulator, delivery: str) -> None:
     program = [
         sys.executable,

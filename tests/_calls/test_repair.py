@@ -333,6 +333,7 @@ WAYS = ["call", "acall", "call_many", "acall_many", "iter_many"]
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.sampled(3)
 def test_a_long_check_stops_no_other_call_and_ends_at_the_deadline(
     client: Client, simulator: Simulator, way: str, n: int
 ) -> None:
@@ -399,6 +400,7 @@ class Linked(BaseModel):
     ],
     ids=["type", "schema", "pattern", "look-ahead", "unique", "blanks"],
 )
+@pytest.mark.sampled(7)
 def test_an_answer_that_would_take_hours_does_not_match_at_once(
     client: Client, simulator: Simulator, way: str, given: Any, text: str
 ) -> None:

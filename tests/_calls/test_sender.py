@@ -251,6 +251,7 @@ ECHOED_TO = {
         for name in ECHOED_TO
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_key_that_the_server_echoes_is_in_no_field(
     own_cache: Path, model: str, status: int, how: str
 ) -> None:
@@ -278,6 +279,7 @@ def test_a_key_that_the_server_echoes_is_in_no_field(
         ("hosted_vllm/m", "AWS_SECRET_ACCESS_KEY"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_key_of_the_environment_that_the_server_echoes_to_litellm_is_in_no_field(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, model: str, variable: str, status: int, how: str
 ) -> None:

@@ -71,6 +71,7 @@ def test_response_is_there_only_at_the_end(client: Client) -> None:
 
 
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-3.8-flash"])
+@pytest.mark.sampled(3)
 def test_unread_items_are_not_tracked_by_the_garbage_collector(
     client: Client, simulator: Simulator, model: str
 ) -> None:

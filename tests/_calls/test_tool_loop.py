@@ -404,6 +404,7 @@ def _tool(act: Callable[[], Any], asynchronous: bool) -> Callable[..., Any]:
 @pytest.mark.parametrize("way", CALLS)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.sampled(11)
 def test_whatever_a_tool_raises_is_told_or_is_the_users_interrupt(
     client: Client, failure: str, asynchronous: bool, way: str
 ) -> None:
@@ -430,6 +431,7 @@ def test_whatever_a_tool_raises_is_told_or_is_the_users_interrupt(
 @pytest.mark.parametrize("way", CALLS)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("returned", RETURNED)
+@pytest.mark.sampled(5)
 def test_whatever_a_tool_returns_is_told(client: Client, returned: str, asynchronous: bool, way: str) -> None:
     ask: Any = CALLS[way]
     response = ask(

@@ -286,6 +286,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
 @pytest.mark.parametrize("form", ["txt", "jsonl", "csv"])
 @pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.sampled(5)
 def test_a_row_is_asked_once_and_the_last_line_has_the_bill(
     run: RunCommand,
     simulator: Simulator,

@@ -105,6 +105,7 @@ def test_a_proxy_that_cannot_be_used_is_named_before_anything_is_sent(
 @pytest.mark.parametrize("url", ["socks5://me:secret@{address}", "http://me:secret@[{address}"])
 @pytest.mark.parametrize("exempt", ["", "127.0.0.1", "*"])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(7)
 def test_servers_that_need_no_proxy_are_reached(
     monkeypatch: pytest.MonkeyPatch, simulator: Simulator, own_cache: Path, listening: socket.socket,
     model: str, exempt: str, url: str, transport: Any,
@@ -192,6 +193,7 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     ],
 )
 @pytest.mark.parametrize("model", SERVED)
+@pytest.mark.sampled(7)
 def test_every_request_goes_through_the_proxy(
     monkeypatch: pytest.MonkeyPatch, simulator: Simulator, own_cache: Path, model: str, use: Any,
     transport: Any, variable: str,

@@ -129,6 +129,7 @@ OBJECTS: dict[str, tuple[Callable[[], list[Any]], list[Any]]] = {
 @pytest.mark.filterwarnings("ignore:an earlier answer holds")
 @on_every_route
 @pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.sampled(5)
 def test_an_object_is_the_same_request_as_its_dict(form: Format, model: str, name: str) -> None:
     make, dicts = OBJECTS[name]
     payload = form.encode([USER, *make(), RESULT], model)

@@ -110,6 +110,7 @@ def test_calls_that_wait_are_told(simulator: Simulator, caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("rate_control", ["adaptive", "shared", "independent"])
+@pytest.mark.sampled(3)
 def test_the_growth_of_our_own_rate_is_no_limit_of_the_provider(
     simulator: Simulator, caplog: pytest.LogCaptureFixture, rate_control: RateControl
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_growth_of_our_own_rate_is_no_limit_of_the_provider(
 
 
 @pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.sampled(2)
 def test_a_limit_that_the_provider_shows_is_told(
     simulator: Simulator,
     caplog: pytest.LogCaptureFixture,

@@ -188,6 +188,7 @@ FORMATS: tuple[Any, ...] = (None, int, Trip, Inner.model_json_schema())
 @pytest.mark.parametrize("delivery", ["live", "batch"])
 @pytest.mark.parametrize("response_format", FORMATS, ids=str)
 @pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.sampled(5)
 def test_sums_of_tables_are_those_of_the_results(
     client: Client, simulator: Simulator, n: int, response_format: Any, delivery: Any
 ) -> None:

@@ -77,6 +77,7 @@ def test_every_kind_of_fault_does_something_and_names_errors_of_the_library() ->
 
 @pytest.mark.parametrize("stream", [False, True], ids=["call", "stream"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.sampled(3)
 def test_a_fault_ends_in_the_error_that_it_names(kind: object, stream: bool, tmp_path: Path) -> None:
     """And the proxy sees whether it is billed, as the simulator does."""
     (name,) = (one for one in KINDS if one is kind)

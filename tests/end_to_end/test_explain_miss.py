@@ -59,6 +59,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(5)
 def test_the_changed_field_is_named_among_distractors(client: Client, model: str, change: str) -> None:
     prompt, changed, paths = CHANGES[change]
     client.call(model, PROMPT, **PARAMETERS)

@@ -117,6 +117,7 @@ def ask(client: Client, simulator: Simulator, model: str, how: str, value: str) 
     "value", [nested(300), nested(1000), nested(5000), '"\\ud800"', "1" * 40, "1e999"], ids=IDS
 )
 @every_model
+@pytest.mark.sampled(5)
 def test_a_value_that_cannot_be_handled(
     client: Client, simulator: Simulator, model: str, value: str, how: str
 ) -> None:

@@ -279,6 +279,7 @@ def crossings() -> list[Any]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("way", "kind", "stored", "failing", "fresh", "explicit", "recovers"), crossings())
+@pytest.mark.sampled(5)
 def test_a_resumed_run_ends(
     client: Client,
     simulator: Simulator,

@@ -669,6 +669,7 @@ def test_keys_and_servers_by_argument_client_and_environment(
 
 @pytest.mark.parametrize("how", ["call", "stream"])
 @pytest.mark.parametrize("way", LIVE)
+@pytest.mark.sampled(3)
 def test_connections_are_shared(simulator: Simulator, tmp_path: Path, way: Way, how: str) -> None:
     if how == "stream" and way.provider == "litellm":
         pytest.skip("litellm closes a stream, and so its connection, before it is read to its end")

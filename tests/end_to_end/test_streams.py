@@ -210,6 +210,7 @@ def going_on(events: bytes, after: bytes, *, together: bool) -> Behaviour:
 @pytest.mark.parametrize("name", ["text", "error", "array", "garbage"])
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("model", [name for name in STREAMS if "gemini" not in name])
+@pytest.mark.sampled(5)
 def test_nothing_is_read_after_the_last_event(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, model: str, transport: Any, name: str, together: bool
 ) -> None:

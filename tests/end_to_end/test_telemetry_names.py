@@ -141,6 +141,7 @@ def foreign(names: Iterable[str]) -> set[str]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(7)
 def test_every_name_is_of_the_conventions(
     exported: Exported, simulator: Simulator, model: str, way: str
 ) -> None:
@@ -171,6 +172,7 @@ def test_every_name_is_of_the_conventions(
 
 @pytest.mark.parametrize("way", ["call", "acall", "stream", "astream", "call_many", "hit"])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(5)
 def test_only_streams_have_a_first_chunk(
     exported: Exported, simulator: Simulator, model: str, way: str
 ) -> None:

@@ -48,6 +48,7 @@ def address(server: RawServer, model: str) -> str:
     [(WRONG_KEY, AuthenticationError), (NO_MODEL, NotFoundError), (NO_ID, NotFoundError)],
     ids=["key", "model", "id"],
 )
+@pytest.mark.sampled(5)
 def test_one_status_for_everything(model: str, way: str, body: Any, kind: type[LLMError]) -> None:
     with RawServer(answering(json.dumps(body).encode(), status=400)) as server, Client(cache=False) as client:
         where = {"base_url": address(server, model), "api_key": "k"}
@@ -71,6 +72,7 @@ def test_a_batch_stops_at_an_answer_that_every_call_gets(body: Any) -> None:
 @pytest.mark.parametrize("model", STREAMED)
 @pytest.mark.parametrize("shape", SHAPES, ids="-".join)
 @pytest.mark.parametrize("way", ["stream", "call", "status"])
+@pytest.mark.sampled(7)
 def test_the_message_is_told_wherever_it_is(model: str, shape: Any, way: str) -> None:
     body = json.dumps(shape).encode()
     behaviour = (

@@ -153,6 +153,7 @@ def check(outcome: Response | LLMError, used: int, line: JSON) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("way", ["call", "stream", "call_many", "mismatched", "unusable"])
+@pytest.mark.sampled(7)
 def test_a_cost_is_whole_or_unknown(tool: str, way: str, tmp_path: Path) -> None:
     model, used, unpriced = TOOLS[tool]
     parameters: JSON = {"api_key": "k", "max_tokens": 300, "max_retries": 0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import re
 from pathlib import Path
@@ -101,17 +100,11 @@ def ask(client: Client, model: str, way: str, prompt: str, **where: Any) -> str:
     return client.call_many(model, [prompt], progress=False, **where)[0].text
 
 
-CELLS = list(itertools.product(MODELS, WAYS, ["aiohttp", "http1", "http2"], SURPLUSES))
-
-
-@pytest.mark.parametrize(
-    ("model", "way", "transport", "surplus"),
-    # Every fifth cell has every value of each dimension in turn.
-    [
-        cell if not index % 5 else pytest.param(*cell, marks=pytest.mark.long)
-        for index, cell in enumerate(CELLS)
-    ],
-)
+@pytest.mark.sampled(11)
+@pytest.mark.parametrize("surplus", SURPLUSES)
+@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", MODELS)
 def test_every_answer_is_that_of_its_question(
     model: str, way: str, transport: Any, surplus: str, own_cache: Path
 ) -> None:
@@ -128,6 +121,7 @@ def test_every_answer_is_that_of_its_question(
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(5)
 def test_bytes_beyond_the_length_of_an_answer_are_no_part_of_the_next(
     model: str, transport: Any, own_cache: Path
 ) -> None:
@@ -144,6 +138,7 @@ def test_bytes_beyond_the_length_of_an_answer_are_no_part_of_the_next(
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 400), transport=st.sampled_from(["aiohttp", "http1"]), way=st.sampled_from(WAYS))
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.long
 def test_wherever_the_second_answer_is_cut(
     model: str, cut: int, transport: Any, way: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

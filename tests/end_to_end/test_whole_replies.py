@@ -127,6 +127,7 @@ def test_a_document_is_the_answer(client: Client, model: str) -> None:
 @natively
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("form", ["indented", "spaces", "mark", "pieces"])
+@pytest.mark.sampled(5)
 def test_a_document_in_any_form(model: str, transport: Any, form: str) -> None:
     reply = document(model)
     body = json.dumps(reply, indent=2 if form == "indented" else None).encode()

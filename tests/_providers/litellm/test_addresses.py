@@ -34,6 +34,7 @@ ADDRESSES = (
     ("model", "variable"), [(model, name) for model, names in VARIABLES.items() for name in names]
 )
 @pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.sampled(5)
 def test_an_address_that_base_url_may_not_be(
     monkeypatch: pytest.MonkeyPatch, model: str, variable: str, address: str
 ) -> None:
