@@ -96,13 +96,29 @@ def statements(node: ast.AST, eager: bool = True) -> Iterator[tuple[ast.AST, boo
         yield from statements(child, eager and not lazy)
 
 
+def named_module(text: str) -> str | None:
+    """The module of this package that a text names, such as "llm_provider._cache.key"; None if it names none.
+
+    An f-string has only its beginning before the first field, which names a folder.
+    """
+    first, *parts = text.split(".")
+    while parts and ".".join(parts) not in PATHS:
+        parts.pop()
+    return ".".join(parts) if first == "llm_provider" and parts else None
+
+
 def imports(module: str) -> Iterator[Import]:
-    """Everything a module imports anywhere, lazily and under TYPE_CHECKING too."""
+    """Everything a module imports anywhere, lazily, by a string and under TYPE_CHECKING too."""
     package = ["llm_provider", *filter(None, module.split("."))]
     if PATHS[module].name != "__init__.py":
         package.pop()
     for node, eager in statements(TREES[module]):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named = named_module(node.value)
+            # A module names the package that it is in where it starts a program.
+            if named is not None and not f"{module}.".startswith(f"{named}."):
+                yield Import(f"llm_provider.{named}", eager=False)
+        elif isinstance(node, ast.Import):
             yield from (Import(alias.name, eager) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
@@ -140,6 +156,8 @@ def test_the_imports_are_seen() -> None:
     assert {"_errors", "_types.messages"} <= own_imports("_requests.request")
     assert "_providers.adapter" in own_imports("_providers.openai.adapter")
     assert Import("openai", eager=False) in set(imports("_providers.openai.adapter"))
+    assert {"_cache.storage.row_format", "_calls.repair"} <= own_imports("_calls.preload")  # by strings
+    assert named_module("llm_provider._providers.") == "_providers"  # an f-string, before its first field
 
 
 def test_every_module_has_a_layer() -> None:

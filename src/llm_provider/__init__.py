@@ -11,7 +11,11 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from ._types import extra_reader as _extra_reader
+
 if TYPE_CHECKING:
+    from typing import Any as _Any
+
     from ._batches.handle import Batch, BatchCounts
     from ._cache.response_cache import CacheWarning
     from ._cache.second_level.access import SecondLevelStatistics
@@ -289,6 +293,14 @@ def _wait_for_imports() -> None:
 
     wait_for_imports()
 
+
+def _read_extra(name: str, provider: str, reply: _Any) -> _Any:
+    from ._providers.extras import read
+
+    return read(name, provider, reply)
+
+
+_extra_reader.read = _read_extra
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

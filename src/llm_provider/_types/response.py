@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -24,6 +23,7 @@ from .._foreign_attributes import NoMapping
 from .._json_values import json_value
 from .._runtime.frozen import quickly_made
 from .._runtime.late_fields import with_late_field
+from . import extra_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .row_label import RowLabel
@@ -206,9 +206,7 @@ class Response(NoMapping, Generic[T_co]):
         return found
 
     def _extra(self, name: str) -> Any:
-        # By its name, as the wire formats are in a layer above this one, and most answers need no other.
-        extras = importlib.import_module("llm_provider._providers.extras")
-        return extras.read(name, self.provider, self.raw)
+        return extra_reader.read(name, self.provider, self.raw)
 
     @property
     def rounds(self) -> tuple[Response, ...]:
