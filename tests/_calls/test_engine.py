@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from llm_provider import (
     APITimeoutError,
+    BadRequestError,
     Client,
     RequestError,
     Response,
     price,
 )
+from llm_provider._calls.call import Call, Sample
+from llm_provider._calls.chat import CHAT
+from llm_provider._calls.deltas import Emit
+from llm_provider._calls.engine import Engine
+from llm_provider._calls.sender import Sender
+from llm_provider._calls.sent_requests import Charge
+from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._requests.request import Request
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, TooSlowError, patiently, wait_until
 
@@ -229,3 +241,83 @@ def test_after_the_deadline_of_a_batch_nothing_is_sent_and_stored_answers_are_re
     other, stored = asyncio.run(client.acall_many(MODEL, prompts[-2:], deadline=0.2))
     assert isinstance(other, APITimeoutError)
     assert isinstance(stored, Response)
+
+
+class Table(Sender):
+    """A sender that answers from a dictionary."""
+
+    def __init__(self, engine: Engine, answers: dict[str, str]) -> None:
+        super().__init__(engine.settings, engine.recorder, None, engine.waits)
+        self.answers = answers
+        self.asked: list[str] = []
+        self.closed = False
+
+    def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
+        return self._send(call, parts)
+
+    async def _send(self, call: Call[Any], parts: Sequence[int]) -> Sample:
+        prompt = call.request.messages[-1]["content"]
+        self.asked.append(prompt)
+        await asyncio.sleep(0)
+        if prompt not in self.answers:
+            raise BadRequestError(f"there is no answer to {prompt!r}")
+        message = {"role": "assistant", "content": self.answers[prompt]}
+        reply = {
+            "id": "an id",
+            "model": call.target.model,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3},
+        }
+        answer = call.operation.decode(call, reply, len(parts))
+        call.sent.attempts += 1
+        call.sent.charges += (Charge(Decimal("0.25"), answer.usage, "prices"),)
+        return Sample(answer, orjson.dumps(reply), cached=False)
+
+    async def close(self) -> None:
+        self.closed = True
+        await super().close()
+
+
+def ask(client: Client, table: Table, *prompts: str) -> list[Response | BaseException]:
+    """The results of calls that an engine makes through a table, all at the same time."""
+    engine = client._engine
+
+    async def main() -> list[Response | BaseException]:
+        engine.here().sender = table
+        calls = [engine.prepare(CHAT, Request.build(MODEL, prompt, {}), UNBOUNDED) for prompt in prompts]
+        try:
+            return await asyncio.gather(*map(engine.run, calls), return_exceptions=True)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def test_what_another_sender_gets_answers_a_live_call(client: Client, simulator: Simulator) -> None:
+    table = Table(client._engine, {"sky": "blue"})
+    (answer,) = ask(client, table, "sky")
+    assert isinstance(answer, Response)
+    assert (answer.text, answer.cost, answer.cached, answer.timing.attempts) == ("blue", 0.25, False, 1)
+    assert table.closed
+    live = client.call(MODEL, "sky")
+    assert (live.text, live.cached, live.cost) == ("blue", True, 0.0)
+    assert not simulator.requests()
+
+
+def test_equal_calls_share_what_another_sender_sends(client: Client, simulator: Simulator) -> None:
+    table = Table(client._engine, {"sky": "blue", "grass": "green"})
+    answers = ask(client, table, "sky", "grass", "sky", "sky")
+    assert table.asked == ["sky", "grass"]
+    assert [(answer.text, answer.cost) for answer in answers if isinstance(answer, Response)] == [
+        ("blue", 0.25),
+        ("green", 0.25),
+        ("blue", 0.0),
+        ("blue", 0.0),
+    ]
+
+
+def test_the_errors_of_a_sender_are_those_of_the_calls(client: Client, simulator: Simulator) -> None:
+    answer, error = ask(client, Table(client._engine, {"sky": "blue"}), "sky", "sea")
+    assert isinstance(answer, Response)
+    assert isinstance(error, BadRequestError)
+    assert "there is no answer to 'sea'" in str(error)

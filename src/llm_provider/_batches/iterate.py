@@ -117,7 +117,8 @@ def delivery_of(engine: Engine) -> BatchDelivery:
     """The batch delivery of a client on the running loop."""
     state = engine.here()
     if not isinstance(state.batches, BatchDelivery):
-        state.batches = BatchDelivery(engine)
+        state.batches = delivery = BatchDelivery(engine)
+        state.to_close.append(delivery.close)
     return state.batches
 
 

@@ -22,7 +22,7 @@ from .._runtime.json_pieces import LARGE, loads, read_large
 from .._types.messages import Step
 from .._types.usage import Usage
 from .call import Call, Sample
-from .delivery import Emit, whole
+from .deltas import Emit, delta_of_choice
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -166,7 +166,8 @@ class Attempt:
         with contextlib.suppress(LLMError):
             answer: Any = self._call.operation.decode(self._call, reply, self._count)
             self.first_token = time.perf_counter() - self._sent
-            emit([whole(choice, index) for index, choice in enumerate(answer.choices[: self._count])])
+            choices = enumerate(answer.choices[: self._count])
+            emit([delta_of_choice(choice, index) for index, choice in choices])
         return reply
 
     def failure(self, waited: float) -> FailedAttempt:

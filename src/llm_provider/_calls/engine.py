@@ -44,14 +44,14 @@ from .early_stop import STOPPING
 from .observed import looked_up, observed
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
-from .several_parts import ask_for_several, describe, note, stream_several
+from .several_parts import ask_for_missing, describe, note, stream_missing
 
 if TYPE_CHECKING:
     import asyncio
 
     from .._limits.scopes import ScopeStatistics
     from .._providers.adapter import AnyAnswer
-    from .delivery import Emit
+    from .deltas import Emit
     from .loop_state import LoopState
 
 T = TypeVar("T")
@@ -292,7 +292,10 @@ class Engine:
     async def _run(self, call: Call[T]) -> T:
         parts = call.parts
         try:
-            samples = await (self.ask(call, parts) if len(parts) == 1 else ask_for_several(self, call))
+            if len(parts) == 1:
+                samples = await self.ask(call, parts)
+            else:
+                samples = await ask_for_missing(call, await self.stored_parts(call), self.ask, self.cancel)
             return self.result(call, samples)
         except LLMError as error:
             describe(call, error)
@@ -300,9 +303,14 @@ class Engine:
 
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
-        whole = len(parts) == 1 and not self.cache.has_second_level
         try:
-            samples = await (self.deliver(call, parts, emit) if whole else stream_several(self, call, emit))
+            if len(parts) == 1 and not self.cache.has_second_level:
+                samples = await self.deliver(call, parts, emit)
+            else:
+                found = await self.stored_parts(call)
+                if call.cache == "only" and len(found) < len(parts):
+                    raise self.missing(call, next(part for part in parts if part not in found))
+                samples = await stream_missing(call, found, emit, self.deliver, self.cancel)
             return self.result(call, samples)
         except LLMError as error:
             describe(call, error)
@@ -334,7 +342,7 @@ class Engine:
                 shared, paid = await flight.follow(call.sent)
             except _NO_MONEY:
                 # The budgets of this call may have room where those of the leader had none.
-                if not state.delivery.affordable(call, parts):
+                if not state.sender.affordable(call, parts):
                     raise
             except STOPPING as error:
                 # The batch of the leader may have been stopped before the request was sent.
@@ -356,9 +364,10 @@ class Engine:
             if samples is None:
                 flight.take_lease()
                 if self.cache.leases:
-                    from .machine_lease import once
+                    from .machine_lease import deliver_once
 
-                    samples = await once(self, call, parts, key)
+                    find, deliver = partial(self.all_stored, call, parts), partial(self.deliver, call, parts)
+                    samples = await deliver_once(self.cache, key, find, deliver)
                 else:
                     samples = await self.deliver(call, parts)
             flight.result = samples
@@ -375,12 +384,12 @@ class Engine:
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            shown, delivery = emit, self.here().delivery
+            shown, sender = emit, self.here().sender
             if places and emit is not None:
-                from .delivery import placed
+                from .deltas import renumber
 
-                shown = placed(emit, places[len(samples) :])
-            answered = await delivery.send(call, wanted, shown)
+                shown = renumber(emit, places[len(samples) :])
+            answered = await sender.send(call, wanted, shown)
             if len(answered.body) < LARGE:
                 got = call.operation.split(call, answered, wanted)
             else:
@@ -389,7 +398,7 @@ class Engine:
             if call.encoded.structure is not None:
                 from .repair import matching
 
-                again = delivery if emit is None else None
+                again = sender if emit is None else None
                 got = await matching(call, wanted, got, again, self._accept, self.cancel)
             else:
                 await self._accept(call, wanted, got)
@@ -459,7 +468,7 @@ class Engine:
 
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""
-        return [] if self._state is None else self._state.delivery.statistics()
+        return [] if self._state is None else self._state.sender.statistics()
 
     def here(self) -> LoopState:
         """The state of this client on the running loop. The new loop of a forked process gets a new state."""

@@ -1,32 +1,24 @@
-"""The mutable objects of a client that belong to one event loop: its flights and its delivery."""
+"""The mutable objects of a client that belong to one event loop: its flights, its sender, its batches."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from .._cache.response_cache import ResponseCache
 from .._runtime.leases import Leases
 from .._settings import Settings
 from .._telemetry.waits import Waits
 from .call import Sample
-from .delivery import Delivery
 from .recorder import CostRecorder
 from .sender import Sender
 from .single_flight import Flights
 
 
-class Closeable(Protocol):
-    """An object with connections."""
-
-    async def close(self) -> None:
-        """Close them."""
-
-
 class LoopState:
-    """The flights and the delivery of a client, made on the loop by the first call that is sent."""
+    """The flights and the sender of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("batches", "delivery", "flights", "loop")
+    __slots__ = ("batches", "flights", "loop", "sender", "to_close")
 
     def __init__(
         self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
@@ -34,9 +26,11 @@ class LoopState:
         self.loop = asyncio.get_running_loop()
         directory = cache.lease_directory
         self.flights: Flights[list[Sample]] = Flights(Leases(directory), waits)
-        self.delivery: Delivery = Sender(settings, recorder, directory, waits)
-        self.batches: Closeable | None = None
+        self.sender = Sender(settings, recorder, directory, waits)
+        self.batches: object = None
         """The batch delivery, made by the first job that uses it."""
+        self.to_close: list[Callable[[], Awaitable[None]]] = []
+        """Closes what others made for this loop."""
 
     def is_current(self) -> bool:
         """Whether its loop is the running one."""
@@ -45,6 +39,6 @@ class LoopState:
     async def close(self) -> None:
         """Close every connection, on the loop."""
         self.flights.close()
-        await self.delivery.close()
-        if self.batches is not None:
-            await self.batches.close()
+        await self.sender.close()
+        for close in self.to_close:
+            await close()

@@ -8,59 +8,50 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
 
 from .._cache.response_cache import ResponseCache
 from .._cache.second_level.two_level_cache import TwoLevelCache
-from .call import Call, Sample
+from .call import Sample
 
 _PAUSES = (0.05, 2.0)
 """Shortest and longest pause, in seconds, between two looks at a lease of another machine."""
 
 
-class Delivering(Protocol):
-    """The part of the engine that this module needs."""
-
-    cache: ResponseCache
-
-    async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
-        """All parts from the cache; None if one of them is not stored."""
-
-    async def deliver(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get parts from the provider, and store them."""
-
-
-async def once(engine: Delivering, call: Call[Any], parts: Sequence[int], key: str) -> list[Sample]:
+async def deliver_once(
+    cache: ResponseCache,
+    key: str,
+    find: Callable[[], Awaitable[list[Sample] | None]],
+    deliver: Callable[[], Awaitable[list[Sample]]],
+) -> list[Sample]:
     """The answer of another machine that sends the same request, else that of the provider.
 
     Args:
-        engine: The engine of the client, whose cache has leases.
-        call: The call.
-        parts: The parts that one request asks for.
+        cache: The cache of the client, which has leases.
         key: Calls with equal keys share a request.
+        find: Looks for the answer in the cache.
+        deliver: Gets the answer from the provider, and stores it.
     """
-    cache = engine.cache
     assert isinstance(cache, TwoLevelCache)
     name = hashlib.sha256(key.encode()).hexdigest()
     pause, longest = _PAUSES
     waited = False
-    while not await _taken(cache, name):
+    while not await _take_lease(cache, name):
         waited = True
         await asyncio.sleep(pause)
         pause = min(2 * pause, longest)
-        found = await engine.all_stored(call, parts)
+        found = await find()
         if found is not None:
             return found
     try:
         # The other machine may have finished between the last look and the lease.
-        found = await engine.all_stored(call, parts) if waited else None
-        return await engine.deliver(call, parts) if found is None else found
+        found = await find() if waited else None
+        return await deliver() if found is None else found
     finally:
         cache.release_lease(name)
 
 
-async def _taken(cache: TwoLevelCache, name: str) -> bool:
+async def _take_lease(cache: TwoLevelCache, name: str) -> bool:
     taking = cache.take_lease(name)
     try:
         return await asyncio.wrap_future(taking)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from .._types.response import Response
-    from .delivery import Delivery
+    from .sender import Sender
 
 DEFAULT_MAX_REPAIRS = 1
 
@@ -36,7 +36,7 @@ async def matching(
     call: Call[Any],
     parts: Sequence[int],
     samples: Sequence[Sample],
-    delivery: Delivery | None,
+    sender: Sender | None,
     accept: Accept,
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
@@ -46,7 +46,7 @@ async def matching(
         call: The call.
         parts: The numbers of the samples.
         samples: The samples as they were answered.
-        delivery: Asks again for those that do not match; None for a stream, whose samples are returned.
+        sender: Asks again for those that do not match; None for a stream, whose samples are returned.
         accept: Takes samples that match.
         cancel: Cancels a task that gets a sample.
 
@@ -57,9 +57,9 @@ async def matching(
     async def one(part: int, sample: Sample) -> list[Sample]:
         problem = await call.operation.find_mismatch(call, sample.answer)
         if problem is not None:
-            if delivery is None:
+            if sender is None:
                 return [sample]
-            sample = await _repaired(call, part, sample, problem, delivery)
+            sample = await _repaired(call, part, sample, problem, sender)
         await accept(call, (part,), (sample,))
         return [sample]
 
@@ -70,9 +70,7 @@ async def matching(
     return [sample for (sample,) in answered]
 
 
-async def _repaired(
-    call: Call[Response], part: int, sample: Sample, problem: str, delivery: Delivery
-) -> Sample:
+async def _repaired(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
     """A sample that matches, after asking again for one that does not.
 
     Its price and its times are those of all requests.
@@ -82,7 +80,7 @@ async def _repaired(
         part: The number of the sample.
         sample: The answer that does not match.
         problem: Where it does not match.
-        delivery: Sends the requests.
+        sender: Sends the requests.
 
     Raises:
         SchemaMismatchError: no answer matches, or the model could not be asked again.
@@ -96,7 +94,7 @@ async def _repaired(
         sent.failures += (_failure(sample),)
         try:
             asked = _asked_again(asked, part, sample, found)
-            answered = await delivery.send(asked, (part,), None)
+            answered = await sender.send(asked, (part,), None)
         except LLMError as error:
             reason = f"; asking again failed: {error}"
             break

@@ -36,7 +36,7 @@ from .._tokens.counting import charged_tokens
 from .._types.usage import Usage
 from .attempt import Attempt
 from .call import Call, Sample
-from .delivery import Emit
+from .deltas import Emit
 from .key_pool import KeyPools, KeySelection
 from .observed import attempted
 from .recorder import CostRecorder

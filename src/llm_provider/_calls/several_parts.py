@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._errors import LLMError, ModelDriftError
 from .call import Call, Sample
@@ -17,77 +17,72 @@ from .sent_requests import SentRequests
 if TYPE_CHECKING:
     import asyncio
 
-    from .delivery import Emit
+    from .deltas import Emit
 
 T = TypeVar("T")
 
 
-class Asking(Protocol):
-    """The part of the engine that this module needs."""
-
-    async def stored_parts(self, call: Call[Any]) -> dict[int, Sample]:
-        """The parts of a call that are in the cache."""
-
-    def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
-        """Get a group of parts."""
-
-    async def deliver(
-        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
-    ) -> list[Sample]:
-        """Get a group of parts from the provider."""
-
-    def missing(self, call: Call[Any], part: int) -> LLMError:
-        """The error for a part that is not stored."""
-
-    def cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancel a task that gets parts."""
+Ask: TypeAlias = Callable[[Call[Any], Sequence[int]], Coroutine[Any, Any, list[Sample]]]
+"""Gets a group of parts of a call."""
+Deliver: TypeAlias = Callable[
+    [Call[Any], Sequence[int], "Emit", Sequence[int]], Coroutine[Any, Any, list[Sample]]
+]
+"""Gets a group of parts from the provider, and emits the deltas with the numbers of these parts."""
+Cancel: TypeAlias = Callable[["asyncio.Task[Any]"], object]
+"""Cancels a task that gets parts."""
 
 
-async def ask_for_several(engine: Asking, call: Call[Any]) -> list[Sample]:
-    """Get the parts of a call."""
-    call.found = found = await engine.stored_parts(call)
-    groups = call.operation.groups(call, [part for part in call.parts if part not in found])
-    await side_by_side([_ask_for_group(engine, call, group) for group in groups], engine.cancel)
+async def ask_for_missing(
+    call: Call[Any], found: dict[int, Sample], ask: Ask, cancel: Cancel
+) -> list[Sample]:
+    """The parts of a call, after getting those that are not in `found`, the stored ones."""
+    call.found = found
+    await _ask_for_groups(call, _missing_groups(call, found), ask, cancel)
     return [found[part] for part in call.parts]
 
 
-async def _ask_for_group(engine: Asking, call: Call[Any], parts: Sequence[int]) -> None:
-    """Get a group, in smaller groups where its request is refused as too large."""
-    try:
-        samples = await engine.ask(_part_of(call), parts)
-    except LLMError as error:
-        smaller = call.operation.smaller_groups(call, parts, error)
-        if not smaller:
-            raise
-        await side_by_side([_ask_for_group(engine, call, group) for group in smaller], engine.cancel)
-    else:
-        note(call, parts, samples)
+async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask: Ask, cancel: Cancel) -> None:
+    """Get groups of parts, in smaller groups where a request is refused as too large."""
+
+    async def ask_for_group(parts: Sequence[int]) -> None:
+        try:
+            samples = await ask(_part_of(call), parts)
+        except LLMError as error:
+            smaller = call.operation.smaller_groups(call, parts, error)
+            if not smaller:
+                raise
+            await _ask_for_groups(call, smaller, ask, cancel)
+        else:
+            note(call, parts, samples)
+
+    await side_by_side(list(map(ask_for_group, groups)), cancel)
 
 
-async def stream_several(engine: Asking, call: Call[Any], emit: Emit) -> list[Sample]:
-    """Stream the parts of a call."""
+async def stream_missing(
+    call: Call[Any], found: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
+) -> list[Sample]:
+    """The parts of a call: those in `found` are shown whole, and the others are streamed."""
     # Its module loads asyncio, which a hit does not need.
-    from .delivery import whole
+    from .deltas import delta_of_choice
 
-    call.found = found = await engine.stored_parts(call)
+    call.found = found
     places = {part: index for index, part in enumerate(call.parts)}
     for part, sample in found.items():
-        emit([whole(sample.answer.choices[0], places[part])])
-    missing = [part for part in call.parts if part not in found]
-    if missing and call.cache == "only":
-        raise engine.missing(call, missing[0])
+        emit([delta_of_choice(sample.answer.choices[0], places[part])])
 
     async def stream_group(group: Sequence[int]) -> None:
-        samples = await engine.deliver(_part_of(call), group, emit, [places[part] for part in group])
+        samples = await deliver(_part_of(call), group, emit, [places[part] for part in group])
         note(call, group, samples)
 
-    await side_by_side(list(map(stream_group, call.operation.groups(call, missing))), engine.cancel)
+    await side_by_side(list(map(stream_group, _missing_groups(call, found))), cancel)
     return [found[part] for part in call.parts]
 
 
-async def side_by_side(
-    work: Sequence[Coroutine[Any, Any, T]], cancel: Callable[[asyncio.Task[Any]], object]
-) -> list[T]:
+def _missing_groups(call: Call[Any], found: dict[int, Sample]) -> list[Sequence[int]]:
+    return call.operation.groups(call, [part for part in call.parts if part not in found])
+
+
+async def side_by_side(work: Sequence[Coroutine[Any, Any, T]], cancel: Cancel) -> list[T]:
     """Run coroutines at the same time. All of them end before the first failure is raised."""
     import asyncio
 

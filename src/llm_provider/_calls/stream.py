@@ -15,7 +15,7 @@ from .._foreign_attributes import Hinting
 from .._runtime import event_loop
 from .._types.messages import Delta, Step, delta_of
 from .._types.response import Response, Result, T_co
-from .delivery import whole
+from .deltas import delta_of_choice
 
 Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""
@@ -160,7 +160,7 @@ def replay(response: Response, samples: int = 1) -> Start:
     """A stream of a stored answer: one delta with all of each sample."""
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-        put([whole(choice, index) for index, choice in enumerate(response.choices[:samples])])
+        put([delta_of_choice(choice, index) for index, choice in enumerate(response.choices[:samples])])
         put(response)
         return lambda: None
 

@@ -28,7 +28,7 @@ from .._types.response import Response, Result, ToolRounds
 from .._types.usage import Timing, Usage
 from .batch_lookup import with_metadata
 from .call import Call
-from .delivery import Emit, whole
+from .deltas import Emit, delta_of_choice
 from .engine import Engine
 from .sent_requests import SentRequests, sum_of_prices
 from .stream import Arrived, Start
@@ -118,7 +118,7 @@ class _Rounds:
                     error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
                 raise
         if emit is not None:
-            emit([whole(found.choices[0], 0)])
+            emit([delta_of_choice(found.choices[0], 0)])
         return found
 
     def _is_paused(self, response: Response) -> bool:
