@@ -27,7 +27,7 @@ from typing import Any
 
 from llm_provider._cache.response_cache import Asked, Entry
 from llm_provider._cache.second_level.valkey_store import ValkeyStore
-from llm_provider._cache.storage.entry import packed, unpacked
+from llm_provider._cache.storage.entry import decode_entry, encode_entry
 from llm_provider.simulator import Simulator
 
 from . import report
@@ -169,7 +169,7 @@ def store() -> list[str]:
         "openai", None, "chat", b'{"messages":[{"content":"%s","role":"user"}]}' % (b"x" * 400), {}, 0, MODEL
     )
     entry = Entry(b'{"text":"%s"}' % (b"word " * 800), 1.0, 1.8e9, MODEL, question)
-    values = {(key := f"{number:064x}"): packed(key, entry) for number in range(VALUES)}
+    values = {(key := f"{number:064x}"): encode_entry(key, entry) for number in range(VALUES)}
     keys, size = list(values), len(next(iter(values.values())))
     rows = [f"| bytes of an answer | {size:,} |"]
 
@@ -196,7 +196,7 @@ def store() -> list[str]:
             server.get_many([key])
         alone = (time.perf_counter() - started) * 1000
         server.close()
-    checking = each(lambda some: [unpacked(key, values[key]) for key in some])
+    checking = each(lambda some: [decode_entry(key, values[key]) for key in some])
     rows += [
         f"| a miss, of 128 in one request, µs | {missing:.1f} |",
         f"| a hit, of 128 in one request, µs | {reading:.1f} |",

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._runtime.files import checked_path, file_remedy
+from llm_provider._runtime.files import check_path, file_remedy
 
 
 @pytest.mark.parametrize("value", ["a", Path("a")])
 def test_a_path_stays_as_it_is(value: Any) -> None:
-    assert checked_path("ledger", value) is value
+    assert check_path("ledger", value) is value
 
 
 @pytest.mark.parametrize(("value", "said"), [("", "leave ledger out"), (5, "not 5"), (b"a", "not b'a'")])
 def test_anything_else_is_refused(value: Any, said: str) -> None:
     with pytest.raises(RequestError, match=f"ledger must be a path.*{said}"):
-        checked_path("ledger", value)
+        check_path("ledger", value)
 
 
 def test_the_remedy_depends_on_what_is_there(tmp_path: Path) -> None:

@@ -12,17 +12,17 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .._errors import RequestError
-from .statistics import CacheStatistics
-from .storage.entry import Asked, Entry, kind_of, packed, unpacked
-from .storage.worker import BatchQueue, Worker
+from .storage.entry import Asked, Entry, decode_entry, encode_entry
+from .storage.worker import BatchQueue, Worker, start_timer
 
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
+    from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
     from .storage.maintenance import Verification
@@ -50,9 +50,9 @@ def default_directory() -> Path:
     """The directory `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache directory."""
     from pathlib import Path
 
-    chosen = os.environ.get("LLM_PROVIDER_CACHE_DIR", "").strip()
-    if chosen:
-        return Path(chosen).expanduser()
+    directory = os.environ.get("LLM_PROVIDER_CACHE_DIR", "").strip()
+    if directory:
+        return Path(directory).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("llm_provider", appauthor=False))
@@ -87,9 +87,9 @@ class ResponseCache:
     ) -> None:
         self._given = directory
         if shared is None and (shared := bool(os.environ.get("LLM_PROVIDER_CACHE_SHARED"))):
-            from .storage.sharing import shared_by_environment
+            from .storage.sharing import read_shared_variable
 
-            shared = shared_by_environment()
+            shared = read_shared_variable()
         self._shared = bool(shared)
         self._patience = patience
         self._saved = saved
@@ -129,9 +129,9 @@ class ResponseCache:
         """The directory of this user's leases, limits and batches: in a shared cache, one for each user."""
         if not self._shared:
             return self.directory
-        from .storage.sharing import personal
+        from .storage.sharing import make_own_directory
 
-        return personal(self.directory)
+        return make_own_directory(self.directory)
 
     @property
     def lease_directory(self) -> Path | None:
@@ -147,13 +147,14 @@ class ResponseCache:
 
         Args:
             key: The key.
-            ahead: The value of the key that `read_ahead` has found.
+            ahead: The value of the key that `read_ahead` has read.
         """
         entry = self._unwritten.get(key) if self._unwritten else None
         if entry is None and ahead is not None:
-            entry = unpacked(key, ahead)
+            entry = decode_entry(key, ahead)
         if entry is None:
-            entry = self._read(key)
+            value = self._read_value(key)
+            entry = None if value is None else decode_entry(key, value)
         if entry is None:
             self._misses += 1
         else:
@@ -167,7 +168,7 @@ class ResponseCache:
         """The entry of a key in the local store, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
-    def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
+    def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
         """Recent answers of one model and server, each with the payload of its question.
 
         Args:
@@ -178,12 +179,12 @@ class ResponseCache:
             Answers and payloads; a payload is None if it is not stored in full. Empty if the cache cannot be
             read.
         """
-        from .storage.maintenance import recent
+        from .storage.maintenance import list_recent
 
         try:
-            return self._with_store(lambda store: recent(store, asked, count))
-        except Exception as error:  # as in `_read`
-            self._failed("read", error)
+            return self._with_store(lambda store: list_recent(store, asked, count))
+        except Exception as error:  # as in `_read_value`
+            self._report_failure("read", error)
             return []
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
@@ -193,8 +194,7 @@ class ResponseCache:
         takes each of them as its `ahead`.
         """
         try:
-            store = self._store or self._opened()
-            return {} if store is None else store.read_many(keys, MOST_AHEAD_BYTES)
+            return (self._store or self._open()).read_many(keys, MOST_AHEAD_BYTES)
         except Exception:  # `get` will fail in the same way, and warn
             return {}
 
@@ -206,12 +206,15 @@ class ResponseCache:
         return [self.get(key) for key in keys]
 
     def _read(self, key: str) -> Entry | None:
+        value = self._read_value(key)
+        return None if value is None else decode_entry(key, value)
+
+    def _read_value(self, key: str) -> bytes | None:
+        """The value of a key in the local store."""
         try:
-            store = self._store or self._opened()
-            value = None if store is None else store.read(key)
-            return None if value is None else unpacked(key, value)
+            return (self._store or self._open()).read(key)
         except Exception as error:  # a broken disk or file may raise anything, and must not fail a call
-            self._failed("read", error)
+            self._report_failure("read", error)
             return None
 
     # --- writing -----------------------------------------------------------------------------------------
@@ -229,20 +232,21 @@ class ResponseCache:
         return self._writes.submit_from(loop, (key, entry))
 
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
-        failures = self._failures_of_writing(dict(entries), self._patience)
+        failures = self._try_to_write(dict(entries), self._patience)
         return [key not in failures for key, _ in entries]
 
-    def _failures_of_writing(self, entries: dict[str, Entry], patience: float) -> set[str]:
+    def _try_to_write(self, entries: dict[str, Entry], patience: float) -> set[str]:
         """Store entries. Those that cannot be stored are kept in memory, and their keys are returned."""
         try:
-            store = self._store or self._opened()
-            if store is None:
-                return set(entries)
-            rows = [(key, packed(key, entry), _tag(entry.asked)) for key, entry in entries.items()]
+            store = self._store or self._open()
+            rows = [
+                (key, encode_entry(key, entry), None if entry.asked is None else entry.asked.tag)
+                for key, entry in entries.items()
+            ]
             failures = store.write(rows, patience)
-        except Exception as error:  # as in `_read`
+        except Exception as error:  # as in `_read_value`
             failures = dict.fromkeys(entries, error)
-            self._failed("write", error)
+            self._report_failure("write", error)
             if self._refused:
                 return set(entries)
         self._written += len(entries) - len(failures)
@@ -262,7 +266,7 @@ class ResponseCache:
             self._unwritten_bytes -= len(self._unwritten.pop(oldest).body)
             self._lost += 1
         for error in failures.values():
-            self._failed("write", error)
+            self._report_failure("write", error)
         now = time.monotonic()
         if not self._unwritten:
             self._retry_after = _RETRY_AFTER
@@ -272,29 +276,25 @@ class ResponseCache:
             self._retrying, self._retry_after = None, _RETRY_AFTER
         if self._unwritten and self._retrying is None and not self._refused:
             self._retry_at = now + self._retry_after
-            self._retrying = threading.Timer(self._retry_after, self._retry)
-            self._retrying.daemon = True
-            self._retrying.start()
+            self._retrying = start_timer(self._retry_after, self._writer, self._write_again)
             self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
 
-    def _retry(self) -> None:
-        def write_again() -> None:
-            self._retrying = None
-            self._failures_of_writing(dict(self._unwritten), patience=0.0)
-
-        self._writer.submit(write_again)
+    def _write_again(self) -> None:
+        self._retrying = None
+        self._try_to_write(dict(self._unwritten), patience=0.0)
 
     # --- maintenance --------------------------------------------------------------------------------
 
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""
+        from .statistics import CacheStatistics
+
         entries = size = 0
         try:
-            store = self._store or self._opened()
-            if store is not None:
-                entries, size = store.count(), store.bytes_on_disk()
-        except Exception as error:  # as in `_read`
-            self._failed("read", error)
+            store = self._store or self._open()
+            entries, size = store.count(), store.bytes_on_disk()
+        except Exception as error:  # as in `_read_value`
+            self._report_failure("read", error)
         return CacheStatistics(
             hits=self._hits,
             misses=self._misses,
@@ -381,7 +381,7 @@ class ResponseCache:
         """Copy answers that only a second level has into the local store. Here it does nothing."""
 
     def push(self) -> Imported:
-        """Send answers to the second level. See `docs/clusters.md`.
+        """Send answers to the second level (`docs/clusters.md`).
 
         Raises:
             RequestError: the cache has no second level.
@@ -389,7 +389,7 @@ class ResponseCache:
         raise RequestError(f"{_ONE_LEVEL} to push answers to")
 
     def pull(self) -> Imported:
-        """Copy the answers of the second level into the local store. See `docs/clusters.md`.
+        """Copy the answers of the second level into the local store (`docs/clusters.md`).
 
         Raises:
             RequestError: the cache has no second level.
@@ -398,9 +398,6 @@ class ResponseCache:
 
     def explain_miss(self, asked: Asked) -> Explanation | None:
         """The stored question that is nearest to one without an answer, and their differences.
-
-        Args:
-            asked: The question.
 
         Returns:
             None if no question to the same provider and endpoint is stored.
@@ -417,11 +414,8 @@ class ResponseCache:
         import sqlite3
 
         self._writes.flush()
-        store = self._store or self._opened()
-        if store is None:
-            raise PermissionError(f"the cache in {self.directory} cannot be opened")
         try:
-            return work(store)
+            return work(self._store or self._open())
         except sqlite3.Error as error:
             raise OSError(f"the cache in {self.directory} cannot be used: {error}") from None
 
@@ -438,7 +432,7 @@ class ResponseCache:
     def _finish(self) -> None:
         """The last task of the writer thread: try once more to store the answers kept in memory."""
         if self._unwritten:
-            self._failures_of_writing(dict(self._unwritten), self._patience)
+            self._try_to_write(dict(self._unwritten), self._patience)
         timer, self._retrying = self._retrying, None
         if timer is not None:
             timer.cancel()
@@ -449,23 +443,26 @@ class ResponseCache:
         self._close_files()
 
     def _close_files(self) -> None:
-        with contextlib.suppress(Exception):  # as in `_read`
+        with contextlib.suppress(Exception):  # as in `_read_value`
             if self._store is not None:
                 self._store.close()
 
-    def _opened(self) -> Store | None:
-        with self._opening:
-            if self._store is None and not self._refused:
-                from .storage.store import Store
+    def _open(self) -> Store:
+        from .storage.store import CacheRefusedError, Store
 
+        with self._opening:
+            if self._refused:
+                raise CacheRefusedError(f"the cache in {self.directory} cannot be opened")
+            if self._store is None:
                 self._store = Store(self.directory, warn, shared=self._shared)
             return self._store
 
-    def _failed(self, action: str, reason: Exception) -> None:
+    def _report_failure(self, action: str, error: Exception) -> None:
+        """Warn of the first failure of an action."""
         from .._runtime.files import full_disk
         from .storage.store import CacheRefusedError
 
-        if isinstance(reason, CacheRefusedError):
+        if isinstance(error, CacheRefusedError):
             self._store, self._refused = None, True
             action = "open"
             message = f"the cache in {self.directory} cannot be opened; calls go on without it"
@@ -475,12 +472,7 @@ class ResponseCache:
                 message += ", and their answers are kept in memory until they can be written"
         if action not in self._warned:
             self._warned.add(action)
-            found = full_disk(reason, self.directory, "stored answers are safe") or reason
-            warn(f"{message}: {found}")
-
-
-def _tag(asked: Asked | None) -> str | None:
-    return None if asked is None else kind_of(asked.provider, asked.operation)
+            warn(f"{message}: {full_disk(error, self.directory, 'stored answers are safe') or error}")
 
 
 def warn(message: str) -> None:
@@ -490,4 +482,4 @@ def warn(message: str) -> None:
         warnings.warn(message, CacheWarning, stacklevel=2)
 
 
-__all__ = ["Asked", "CacheStatistics", "CacheWarning", "Entry", "ResponseCache", "default_directory"]
+__all__ = ["Asked", "CacheWarning", "Entry", "ResponseCache", "default_directory"]

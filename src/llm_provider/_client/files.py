@@ -12,7 +12,7 @@ from .._errors import RequestError
 from .._money.ledger_file import LedgerFile
 from .._money.pricing import PriceTable
 from .._requests.checks import flag
-from .._runtime.files import checked_path
+from .._runtime.files import check_path
 
 if TYPE_CHECKING:
     from .._cache.second_level.settings import SecondLevel
@@ -26,7 +26,7 @@ def prices_of(path: Path | None) -> Callable[[], PriceTable]:
     Raises:
         RequestError: the user's own file cannot be read. It is read at once, before an answer is paid for.
     """
-    own = None if path is None else checked_path("prices", path)
+    own = None if path is None else check_path("prices", path)
 
     @functools.cache
     def table() -> PriceTable:
@@ -44,7 +44,7 @@ def ledger_of(path: Path | None) -> LedgerFile | None:
     """The file of the ledger; by default that of `LLM_PROVIDER_LEDGER`, else None."""
     if path is None:
         path = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
-    return None if path is None else LedgerFile(checked_path("ledger", path))
+    return None if path is None else LedgerFile(check_path("ledger", path))
 
 
 def cache_of(
@@ -53,7 +53,7 @@ def cache_of(
     """The cache, with its second level if there is one."""
     if shared is not None:
         flag("cache_shared", shared)
-    directory = None if directory is None else checked_path("cache_dir", directory)
+    directory = None if directory is None else check_path("cache_dir", directory)
     if level is None:
         return ResponseCache(directory, saved=saved, shared=shared)
     from .._cache.second_level.two_level_cache import TwoLevelCache

@@ -40,7 +40,7 @@ from pathlib import Path
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
 from .._runtime.exact_decimal import exact
-from .._runtime.files import checked_path
+from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
 from .._words import format_usd
 from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
@@ -119,7 +119,7 @@ class Budget:
         allow_unknown: bool = False,
     ) -> None:
         self._limit = amount_of(limit)
-        self._path = None if path is None else str(Path(checked_path("path", path)).resolve())
+        self._path = None if path is None else str(Path(check_path("path", path)).resolve())
         if not isinstance(allow_unknown, bool):
             raise RequestError(f"allow_unknown must be True or False, not {allow_unknown!r}")
         self._allow_unknown = allow_unknown

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime.files import checked_path
+from .._runtime.files import check_path
 
 _OWN = "LLM_PROVIDER_"
 """The beginning of this library's own variables, which are settings of a client."""
@@ -30,7 +30,7 @@ class EnvFile:
     __slots__ = ("_values", "path")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(checked_path("env_file", path)).expanduser()
+        self.path = Path(check_path("env_file", path)).expanduser()
         self._values: dict[str, str] = {}
         problem = self._read()
         if problem is not None:

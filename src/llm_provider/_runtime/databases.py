@@ -9,19 +9,29 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection
+from typing import NamedTuple
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class Allowed(NamedTuple):
+    """What the code inside a database may do."""
+
+    counters: Collection[str] = ()
+    """The names of triggers that may read, and update one table."""
+    counted: str | None = None
+    """That table."""
+    functions: Collection[str] | None = None
+    """The functions of SQL that may run; None for all."""
+
+
+_NOTHING = Allowed()
 
 
 def open_database(
-    path: str | os.PathLike[str],
-    *,
-    timeout: float,
-    uri: bool = False,
-    counters: Collection[str] = (),
-    counted: str | None = None,
-    functions: Collection[str] | None = None,
+    path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
 ) -> sqlite3.Connection:
     """Open a database, from which nothing runs, without implicit transactions and for every thread.
 
@@ -29,9 +39,7 @@ def open_database(
         path: The file, or its URI.
         timeout: How many seconds a statement waits for other processes.
         uri: Whether `path` is a URI.
-        counters: As for `forbid_code`.
-        counted: As for `forbid_code`.
-        functions: As for `forbid_code`.
+        allowed: What may run all the same.
 
     Raises:
         sqlite3.Error: it cannot be opened.
@@ -40,44 +48,39 @@ def open_database(
         path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False
     )
     try:
-        forbid_code(connection, counters=counters, counted=counted, functions=functions)
+        forbid_code(connection, allowed)
     except sqlite3.Error:
         connection.close()
         raise
     return connection
 
 
-def forbid_code(
-    connection: sqlite3.Connection,
-    *,
-    counters: Collection[str] = (),
-    counted: str | None = None,
-    functions: Collection[str] | None = None,
-) -> None:
+def forbid_code(connection: sqlite3.Connection, allowed: Allowed = _NOTHING) -> None:
     """Make every statement an error that would run a view or a trigger of the database.
 
-    SQLite asks while it prepares a statement, so executing one takes no longer.
-
-    Args:
-        connection: The connection, with which nothing was read yet.
-        counters: The names of triggers that may read, and update one table.
-        counted: That table.
-        functions: The functions of SQL that may run; None for all.
+    SQLite asks while it prepares a statement, so executing one takes no longer. The connection must not have
+    read anything yet.
     """
+    counters, counted, functions = allowed
 
     def decide(action: int, first: str | None, second: str | None, _: str | None, inner: str | None) -> int:
         # `inner` is the view or the trigger that wants it.
         if inner is None and action not in _GUARDED:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION:
-            allowed = functions is None or second in functions
+            may = functions is None or second in functions
         elif inner is not None:
             updates = action == sqlite3.SQLITE_UPDATE and first == counted
-            allowed = inner in counters and (updates or action in _READING)
+            may = inner in counters and (updates or action in _READING)
         else:
-            allowed = False
-        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+            may = False
+        return sqlite3.SQLITE_OK if may else sqlite3.SQLITE_DENY
 
     connection.set_authorizer(decide)
     # Computed columns and constraints, too, may use no function that reaches beyond the database.
     connection.execute("PRAGMA trusted_schema = OFF")
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether an error means that another process still holds the lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY

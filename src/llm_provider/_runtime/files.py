@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from .._errors import RequestError, shown
 
@@ -16,15 +17,8 @@ _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _FULL_OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 
-def checked_path(name: str, value: Any) -> str | os.PathLike[str]:
-    """A path as the user gave it.
-
-    Raises:
-        RequestError: it is neither a text nor a path, or it is empty.
-
-    >>> checked_path("ledger", "runs.jsonl")
-    'runs.jsonl'
-    """
+def check_path(name: str, value: object) -> str | os.PathLike[str]:
+    """Return a path as the user gave it; `RequestError` if it is neither a text nor a path, or empty."""
     if isinstance(value, (str, os.PathLike)) and os.fspath(value):
         return value
     if isinstance(value, str):
@@ -58,9 +52,9 @@ def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSEr
     if number not in _FULL and getattr(error, "sqlite_errorname", None) not in _FULL_OF_SQLITE:
         return None
     reason = getattr(error, "strerror", None) or error
-    found = OSError(f"the disk of {path} is full ({reason}): {safe}; free space on this disk")
-    found.errno = number or errno.ENOSPC
-    return found
+    full = OSError(f"the disk of {path} is full ({reason}): {safe}; free space on this disk")
+    full.errno = number or errno.ENOSPC
+    return full
 
 
 TEMPORARY = ".tmp"
@@ -68,17 +62,18 @@ TEMPORARY = ".tmp"
 
 
 @contextlib.contextmanager
-def replace_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of another one when the block ends well. It is on disk then.
+def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Open a file that replaces another one when the block ends well. It is on disk then.
 
-    A new file belongs to its owner alone; a file that is replaced keeps its mode.
+    A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a file that is replaced
+    keeps its mode.
 
     Raises:
         OSError: it cannot be written. The other file is as it was.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
-        with open(beside, "wb", opener=_open_for_owner) as file:
+        with open(beside, "wb", opener=functools.partial(os.open, mode=new_mode)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -88,10 +83,6 @@ def replace_file(path: Path) -> Iterator[IO[bytes]]:
         _sync_folder(path.parent)
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _sync_folder(folder: Path) -> None:

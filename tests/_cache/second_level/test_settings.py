@@ -125,6 +125,6 @@ def test_an_object_needs_no_base_class() -> None:
     assert isinstance(Whole(), SecondLevelStore)
     store = Whole()
     level = SecondLevel(store, mode="refresh")
-    assert (level.opened(), level.name) == (store, "Whole")
+    assert (level.open_store(), level.name) == (store, "Whole")
     with Client(cache=level) as client:
         assert client.cache.has_second_level

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from llm_provider import RequestError
 from llm_provider._cache.storage.archive import Imported, read_archive, write_archive
-from llm_provider._cache.storage.entry import (
-    Asked,
-    Entry,
-    facts_of,
-    packed,
-    question_of,
-    unpacked,
-)
+from llm_provider._cache.storage.entry import Asked, Entry, decode_entry, decode_question, encode_entry
 from llm_provider._cache.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -48,7 +41,9 @@ def entry(number: int, body: str = '{\n "text": "caf\\u00e9 é"}') -> Entry:
 
 
 def fill(store: Store, *numbers: int) -> None:
-    store.write([(key(number), packed(key(number), entry(number)), "openai chat") for number in numbers])
+    store.write(
+        [(key(number), encode_entry(key(number), entry(number)), "openai chat") for number in numbers]
+    )
 
 
 def test_a_round_trip_is_exact(tmp_path: Path, open_store: OpenStore) -> None:
@@ -78,10 +73,10 @@ def test_stored_answers_stay_unless_they_are_damaged(tmp_path: Path, open_store:
     fill(source, 1, 2, 3)
     write_archive(source, tmp_path / "file")
     own = Entry(b'"own"', 1.0, 2.0)
-    target.write([(key(1), packed(key(1), own), None), (key(2), b"damaged", None)])
+    target.write([(key(1), encode_entry(key(1), own), None), (key(2), b"damaged", None)])
     assert read_archive(target, tmp_path / "file") == Imported(added=2, kept=1)
-    assert unpacked(key(1), target.read(key(1)) or b"") == own
-    assert unpacked(key(2), target.read(key(2)) or b"") is not None
+    assert decode_entry(key(1), target.read(key(1)) or b"") == own
+    assert decode_entry(key(2), target.read(key(2)) or b"") is not None
 
 
 def test_damaged_answers_are_left_out(tmp_path: Path, open_store: OpenStore) -> None:
@@ -97,7 +92,7 @@ def test_every_change_of_a_line_is_found(
     tmp_path: Path, open_store: OpenStore, body: str, data: st.DataObject
 ) -> None:
     store = open_store("store")
-    store.write([(key(7), packed(key(7), entry(7, body)), None)])
+    store.write([(key(7), encode_entry(key(7), entry(7, body)), None)])
     path = tmp_path / "file"
     write_archive(store, path)
     first, line = path.read_bytes().splitlines(keepends=True)
@@ -152,7 +147,7 @@ def test_the_question_comes_along(tmp_path: Path, open_store: OpenStore) -> None
     asked = Asked(
         "openai", None, "chat", orjson.dumps({"text": "x" * 9000, "b": "y" * 2000}), {"a": "b"}, 3, "m"
     )
-    source.write([(key(1), packed(key(1), Entry(b"{}", 1.0, 2.0, None, asked)), None)])
+    source.write([(key(1), encode_entry(key(1), Entry(b"{}", 1.0, 2.0, None, asked)), None)])
     write_archive(source, tmp_path / "file")
     read_archive(target, tmp_path / "file")
-    assert facts_of(question_of(key(1), target.read(key(1)) or b"")) == asked.facts()
+    assert decode_question(key(1), target.read(key(1)) or b"") == asked.to_json()

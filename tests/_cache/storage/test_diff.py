@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._cache.storage.diff import ABSENT, Difference, differences, nearest
-from llm_provider._cache.storage.entry import elided
+from llm_provider._cache.storage.diff import ABSENT, Difference, compare, find_nearest
+from llm_provider._cache.storage.entry import elide
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from([0.0, 1.0, 0.5]) | st.text(max_size=3),
@@ -28,14 +28,14 @@ def encode(value: Any) -> bytes:
 
 @given(JSON, JSON)
 def test_there_is_a_difference_exactly_where_two_values_differ(one: Any, other: Any) -> None:
-    found = list(differences(one, other))
+    found = list(compare(one, other))
     assert bool(found) == (encode(one) != encode(other))
     assert len({difference.path for difference in found}) == len(found)
 
 
 @given(JSON, JSON)
 def test_it_is_the_same_both_ways(one: Any, other: Any) -> None:
-    there, back = list(differences(one, other)), list(differences(other, one))
+    there, back = list(compare(one, other)), list(compare(other, one))
     assert [(each.path, encoded_side(each.stored), encoded_side(each.asked)) for each in there] == [
         (each.path, encoded_side(each.asked), encoded_side(each.stored)) for each in back
     ]
@@ -50,30 +50,32 @@ def test_one_changed_field_is_found_by_its_path(value: dict[str, Any], data: st.
     name = data.draw(st.sampled_from(sorted(value)))
     changed = copy.deepcopy(value)
     changed[name] = "something else"
-    assert list(differences(value, changed)) == [Difference(name, value[name], "something else")]
+    assert list(compare(value, changed)) == [Difference(name, value[name], "something else")]
 
 
 @given(st.lists(JSON, max_size=5), JSON, st.data())
 def test_one_more_item_is_one_difference(items: list[Any], item: Any, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(items)))
     longer = [*items[:index], item, *items[index:]]
-    (found,) = differences(items, longer)
+    (found,) = compare(items, longer)
     assert found.stored is ABSENT
     assert encode(found.asked) == encode(item)
 
 
 def test_one_and_true_and_their_texts_are_four_values() -> None:
     values = [1, 1.0, True, "1"]
-    assert all(bool(list(differences(a, b))) == (a is not b) for a in values for b in values)
+    assert all(bool(list(compare(a, b))) == (a is not b) for a in values for b in values)
 
 
 @pytest.mark.parametrize("text", ["Write a poem.", "Translate into French: cat", "How high is it?"])
 def test_an_unrelated_question_is_not_named(text: str) -> None:
-    def facts(prompt: str) -> dict[str, Any]:
+    def question(prompt: str) -> dict[str, Any]:
         turns = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": prompt}]
         return {"payload": {"messages": turns, "model": "m"}, "model": "m"}
 
-    found = nearest(facts(text), [("a" * 64, facts("What is 17 + 25?")), ("b" * 64, facts("1, 2, 3"))])
+    found = find_nearest(
+        question(text), [("a" * 64, question("What is 17 + 25?")), ("b" * 64, question("1, 2, 3"))]
+    )
     assert str(found) == "none of 2 stored requests is similar"
 
 
@@ -81,33 +83,33 @@ def test_the_nearest_is_the_one_with_fewest_different_leaves() -> None:
     asked = {"payload": {"messages": [{"content": "Hi", "role": "user"}], "temperature": 0.8, "seed": 1}}
     far = {"payload": {"messages": [{"content": "Ho", "role": "user"}], "temperature": 0.1}}
     near = {"payload": {"messages": [{"content": "Hi", "role": "user"}], "temperature": 0.7, "seed": 1}}
-    found = nearest(asked, [("a" * 64, far), ("b" * 64, near), ("c" * 64, near)])
+    found = find_nearest(asked, [("a" * 64, far), ("b" * 64, near), ("c" * 64, near)])
     assert found is not None
     assert (found.key, found.compared) == ("b" * 64, 3)
     assert found.differences == (Difference("payload.temperature", 0.7, 0.8),)
     assert "payload.temperature: stored 0.7, asked 0.8" in str(found)
-    assert nearest(asked, []) is None
+    assert find_nearest(asked, []) is None
 
 
 def test_long_texts_are_shown_where_they_differ() -> None:
-    (found,) = differences({"a": "x" * 500 + "red"}, {"a": "x" * 500 + "blue"})
+    (found,) = compare({"a": "x" * 500 + "red"}, {"a": "x" * 500 + "blue"})
     assert "red" in str(found)
     assert "blue" in str(found)
     assert len(str(found)) < 150
 
 
 def test_texts_that_were_cut_are_shown_by_length_and_digest() -> None:
-    (found,) = differences(elided({"a": "x" * 5000}), elided({"a": "x" * 5001}))
+    (found,) = compare(elide({"a": "x" * 5000}), elide({"a": "x" * 5001}))
     assert found.path == "a"
     assert "5000 characters" in str(found)
     assert "5001 characters" in str(found)
 
 
 def test_many_differences_are_counted() -> None:
-    found = nearest({str(number): 1 for number in range(9)}, [("k", {})])
+    found = find_nearest({str(number): 1 for number in range(9)}, [("k", {})])
     assert found is not None
     assert str(found).endswith("; and 4 more")
 
 
 def test_an_equal_question_under_another_key_is_said_to_be_one() -> None:
-    assert "differs in nothing" in str(nearest({"a": 1}, [("k", {"a": 1})]))
+    assert "differs in nothing" in str(find_nearest({"a": 1}, [("k", {"a": 1})]))

@@ -14,13 +14,10 @@ from llm_provider._cache.storage.entry import (
     ELIDED,
     Asked,
     Entry,
-    created_and_models,
-    elided,
-    facts_of,
-    packed,
-    packed_facts,
-    question_of,
-    unpacked,
+    decode_entry,
+    decode_question,
+    elide,
+    encode_entry,
 )
 from llm_provider._runtime.canonical_json import canonical
 
@@ -30,7 +27,7 @@ SECRET = "canary-7f3a"
 
 
 def asked(payload: Any, **changes: Any) -> Asked:
-    facts = {
+    fields = {
         "provider": "openai",
         "base_url": None,
         "operation": "chat",
@@ -38,7 +35,7 @@ def asked(payload: Any, **changes: Any) -> Asked:
         "draw": 0,
         "model": "m",
     }
-    return Asked(**{**facts, **changes}, body=canonical(payload))
+    return Asked(**{**fields, **changes}, body=canonical(payload))
 
 
 @given(
@@ -57,9 +54,9 @@ def test_it_round_trips(
     question: Asked | None,
     price: float | None,
 ) -> None:
-    value = packed(KEY, Entry(body, seconds, created, served, question, price))
-    assert unpacked(KEY, value) == Entry(body, seconds, created, served, price=price)
-    assert facts_of(question_of(KEY, value)) == (question and question.facts())
+    value = encode_entry(KEY, Entry(body, seconds, created, served, question, price))
+    assert decode_entry(KEY, value) == Entry(body, seconds, created, served, price=price)
+    assert decode_question(KEY, value) == (question and question.to_json())
 
 
 @pytest.mark.parametrize("price", [b"", b',"price":0.25', b',"price":"0.25"', b',"price":null'])
@@ -67,7 +64,7 @@ def test_a_price_is_a_number_or_absent(price: bytes) -> None:
     """Entries of older versions have none."""
     answer = b'{"created":2.0,"seconds":1.0,"size":2' + price + b"}\n{}"
     value = hashlib.sha256(KEY.encode() + answer).digest()[:16] + answer
-    entry = unpacked(KEY, value)
+    entry = decode_entry(KEY, value)
     if price.endswith((b'"', b"null")):
         assert entry is None
     else:
@@ -76,39 +73,38 @@ def test_a_price_is_a_number_or_absent(price: bytes) -> None:
 
 @given(st.binary(min_size=1, max_size=200), st.data())
 def test_a_flipped_or_cut_value_is_a_miss(body: bytes, data: st.DataObject) -> None:
-    value = packed(KEY, Entry(body, seconds=1.0, created=2.0))
+    value = encode_entry(KEY, Entry(body, seconds=1.0, created=2.0))
     position = data.draw(st.integers(0, len(value) - 1))
     flipped = bytearray(value)
     flipped[position] ^= 1 << data.draw(st.integers(0, 7))
-    assert unpacked(KEY, bytes(flipped)) is None
-    assert unpacked(KEY, value[:position]) is None
+    assert decode_entry(KEY, bytes(flipped)) is None
+    assert decode_entry(KEY, value[:position]) is None
 
 
 @given(st.data())
 def test_a_damaged_question_leaves_the_answer_and_is_nothing(data: st.DataObject) -> None:
-    whole = packed(KEY, Entry(b"{}", 1.0, 2.0, None, ASKED))
-    start = len(packed(KEY, Entry(b"{}", 1.0, 2.0)))
+    whole = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, ASKED))
+    start = len(encode_entry(KEY, Entry(b"{}", 1.0, 2.0)))
     position = data.draw(st.integers(start, len(whole) - 1))
     flipped = bytearray(whole)
     flipped[position] ^= 1 << data.draw(st.integers(0, 7))
     for value in (bytes(flipped), whole[:position]):
-        assert unpacked(KEY, value) == Entry(b"{}", 1.0, 2.0)
-        assert question_of(KEY, value) == b""
+        assert decode_entry(KEY, value) == Entry(b"{}", 1.0, 2.0)
+        assert decode_question(KEY, value) is None
 
 
 def test_a_value_under_another_key_is_a_miss() -> None:
     # As where a damaged index leads to another row.
-    value = packed(KEY, Entry(b"{}", 1.0, 2.0, None, ASKED))
-    assert unpacked("o" * 64, value) is None
-    assert question_of("o" * 64, value) == b""
-    assert created_and_models("o" * 64, value) == (float("-inf"), ())
+    value = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, ASKED))
+    assert decode_entry("o" * 64, value) is None
+    assert decode_question("o" * 64, value) is None
 
 
 @pytest.mark.parametrize(
     "value", [b"", b"x" * 16, b"x" * 16 + b"{}\n", b"x" * 16 + b"[]\n", b"x" * 16 + b"\n\n"]
 )
 def test_foreign_bytes_are_a_miss(value: bytes) -> None:
-    assert unpacked(KEY, value) is None
+    assert decode_entry(KEY, value) is None
 
 
 @pytest.mark.parametrize(
@@ -131,44 +127,39 @@ def test_a_head_of_other_types_is_a_miss_despite_its_checksum(changes: dict[str,
         return hashlib.sha256(KEY.encode() + answer).digest()[:16] + answer
 
     head = {"created": 2.0, "seconds": 1, "size": 2, "served": "m"}
-    assert unpacked(KEY, value(head)) == Entry(b"{}", 1, 2.0, "m")
-    assert unpacked(KEY, value({**head, **changes})) is None
+    assert decode_entry(KEY, value(head)) == Entry(b"{}", 1, 2.0, "m")
+    assert decode_entry(KEY, value({**head, **changes})) is None
 
 
 def test_long_texts_are_cut_and_short_ones_kept() -> None:
     image = "data:image/png;base64," + "A" * 5_000_000
-    facts = asked({"messages": [{"content": [{"text": "What is it?"}, {"url": image}]}]}).facts()
-    text, picture = facts["payload"]["messages"][0]["content"]
+    question = asked({"messages": [{"content": [{"text": "What is it?"}, {"url": image}]}]})
+    text, picture = question.to_json()["payload"]["messages"][0]["content"]
     assert text == {"text": "What is it?"}
     assert picture["url"][ELIDED]["length"] == len(image)
     assert picture["url"][ELIDED]["start"].startswith("data:image/png")
-    assert len(packed_facts(facts)) < 1000
+    assert len(question.encode()) < 1000
 
 
 @given(st.text(max_size=5000), st.text(max_size=5000))
 def test_different_texts_stay_different(one: str, other: str) -> None:
-    assert (elided(one) == elided(other)) == (one == other)
+    assert (elide(one) == elide(other)) == (one == other)
 
 
 def test_a_long_conversation_is_compressed() -> None:
     conversation = asked({"messages": [{"content": "The quick brown fox. " * 50, "role": "user"}] * 40})
-    value = packed(KEY, Entry(b"{}", 1.0, 2.0, None, conversation))
+    value = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, conversation))
     assert len(value) < 3000
-    assert facts_of(question_of(KEY, value)) == conversation.facts()
+    assert decode_question(KEY, value) == conversation.to_json()
 
 
 def test_of_headers_only_digests_are_kept() -> None:
     question = asked({}, headers={"x-token": SECRET})
-    value = packed(KEY, Entry(b"{}", 1.0, 2.0, None, question))
+    value = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, question))
     assert SECRET.encode() not in value
-    assert question.facts()["headers"] != asked({}, headers={"x-token": "another"}).facts()["headers"]
-
-
-def test_the_model_is_known_by_both_names() -> None:
-    value = packed(KEY, Entry(b"{}", 1.0, 2.0, "gpt-6.1-sol-2026-08-01", ASKED))
-    assert created_and_models(KEY, value) == (2.0, ("gpt-6.1-sol", "gpt-6.1-sol-2026-08-01"))
+    assert question.to_json()["headers"] != asked({}, headers={"x-token": "another"}).to_json()["headers"]
 
 
 def test_a_hit_does_not_look_at_the_question() -> None:
-    value = packed(KEY, Entry(orjson.dumps({"text": "x"}), 1.0, 2.0))
-    assert unpacked(KEY, value + b"whatever follows") == unpacked(KEY, value)
+    value = encode_entry(KEY, Entry(orjson.dumps({"text": "x"}), 1.0, 2.0))
+    assert decode_entry(KEY, value + b"whatever follows") == decode_entry(KEY, value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._cache.storage.entry import Asked, Entry, packed
+from llm_provider._cache.storage.entry import Asked, Entry, encode_entry
 from llm_provider._cache.storage.maintenance import explain, prune, verify
 from llm_provider._cache.storage.store import Store
 
@@ -31,7 +31,7 @@ def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-so
             "openai", None, "chat", b'{"model":"%s","seed":%d}' % (model.encode(), number), {}, 0, model
         )
         keys.append(f"{model}-{age:.0f}-{number}")
-        value = packed(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", asked))
+        value = encode_entry(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", asked))
         store.write([(keys[-1], value, "openai chat")])
     return keys
 

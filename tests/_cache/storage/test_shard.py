@@ -18,10 +18,10 @@ from llm_provider._cache.storage.shard import (
     Row,
     Writer,
     identity_of,
-    is_busy,
     is_corrupt,
     rescue,
 )
+from llm_provider._runtime.databases import is_busy
 
 PATIENCE = 0.1
 
@@ -82,7 +82,7 @@ def test_a_reader_sees_every_write_at_once(reader: Reader, writer: Writer) -> No
     }
     writer.write([("key-0000", b"later", None)], PATIENCE)
     assert (reader.read("key-0000"), reader.count()) == (b"later", 3)
-    writer.delete(rows(2), PATIENCE)
+    writer.delete(["key-0000", "key-0001"], PATIENCE)
     assert (reader.read("key-0000"), reader.count()) == (None, 1)
 
 
@@ -191,7 +191,7 @@ def test_nothing_that_was_put_into_a_database_runs(
         lambda: reader.count() in range(5),
         lambda: reader.check() != "",
         lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
-        lambda: writer.delete([("key-0000", b"", None)], PATIENCE) is None,
+        lambda: writer.delete(["key-0000"], PATIENCE) is None,
         lambda: (
             {(key, value) for batch in rescue(folder) for key, value, _ in batch}
             <= {*before.items(), ("key-0009", b"value-9")}

@@ -12,7 +12,7 @@ import pytest
 
 from llm_provider import CacheWarning, Client, RequestError
 from llm_provider._cache.response_cache import ResponseCache
-from llm_provider._cache.storage.sharing import problem_of, shared_by_environment
+from llm_provider._cache.storage.sharing import find_problem, read_shared_variable
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -98,14 +98,14 @@ def test_without_the_switch_it_is_refused_with_its_name(simulator: Simulator, tm
 def test_a_directory_that_all_can_write_to_is_refused_always(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     for shared in (True, False):
-        assert "chmod o-w" in str(problem_of(tmp_path.lstat(), shared=shared))
+        assert "chmod o-w" in str(find_problem(tmp_path.lstat(), shared=shared))
     tmp_path.chmod(0o700)
-    assert problem_of(tmp_path.lstat(), shared=False) is None
+    assert find_problem(tmp_path.lstat(), shared=False) is None
 
 
 def test_the_environment_can_set_the_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER_CACHE_SHARED", "1")
-    assert shared_by_environment()
+    assert read_shared_variable()
     assert ResponseCache(tmp_path).own_directory != tmp_path
     assert ResponseCache(tmp_path, shared=False).own_directory == tmp_path
     monkeypatch.setenv("LLM_PROVIDER_CACHE_SHARED", "maybe")

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
-from ..storage.worker import BatchQueue, Worker
-from .settings import SecondLevel, SecondLevelStore
+from ..storage.worker import BatchQueue, Worker, start_timer
+from .settings import LeasingStore, SecondLevel, SecondLevelStore
 
 MOST_KEYS = 128
 """Keys of one round trip."""
@@ -49,7 +49,7 @@ class SecondLevelStatistics:
     writes: int
     pending: int
     available: bool
-    store: Mapping[str, Any] = field(default_factory=dict)
+    store: Mapping[str, object] = field(default_factory=dict)
 
 
 class Write(NamedTuple):
@@ -66,16 +66,16 @@ class SecondLevelAccess:
 
     Args:
         level: The settings.
-        stored: Reads the value of a key from the local store.
+        read_local: Reads the value of a key from the local store.
         warn: Shows a warning.
     """
 
     def __init__(
-        self, level: SecondLevel, stored: Callable[[str], bytes | None], warn: Callable[[str], None]
+        self, level: SecondLevel, read_local: Callable[[str], bytes | None], warn: Callable[[str], None]
     ) -> None:
         self.level = level
         self.hits = self.writes = 0
-        self._stored = stored
+        self._read_local = read_local
         self._warn = warn
         self._warned = False
         self._opening = threading.Lock()
@@ -102,7 +102,7 @@ class SecondLevelAccess:
         """The store, made at first use."""
         with self._opening:
             if self._opened is None:
-                self._opened = self.level.opened()
+                self._opened = self.level.open_store()
             return self._opened
 
     # --- reading -----------------------------------------------------------------------------------------
@@ -114,22 +114,22 @@ class SecondLevelAccess:
         try:
             return self._reads.submit(keys).result(_LONGEST_READ)
         except TimeoutError:
-            self._failed(TimeoutError(f"no answer within {_LONGEST_READ:g} s"), reading=True)
+            self._report_failure(TimeoutError(f"no answer within {_LONGEST_READ:g} s"), reading=True)
             return {}
 
-    def _get_all(self, asked: list[Sequence[str]]) -> list[dict[str, bytes]]:
-        keys = list(dict.fromkeys(chain.from_iterable(asked)))
-        found: dict[str, bytes] = {}
+    def _get_all(self, lookups: list[Sequence[str]]) -> list[dict[str, bytes]]:
+        keys = list(dict.fromkeys(chain.from_iterable(lookups)))
+        values: dict[str, bytes] = {}
         for start in range(0, len(keys), MOST_KEYS):
             if self._read_fails:
                 break
             try:
-                found |= self.get(keys[start : start + MOST_KEYS])
+                values |= self.get(keys[start : start + MOST_KEYS])
             except Exception as error:  # a store may raise anything, and must not fail a call
-                self._failed(error, reading=True)
-        if len(asked) == 1:
-            return [found]
-        return [{key: found[key] for key in each if key in found} for each in asked]
+                self._report_failure(error, reading=True)
+        if len(lookups) == 1:
+            return [values]
+        return [{key: values[key] for key in each if key in values} for each in lookups]
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of up to `MOST_KEYS` keys, read in this thread.
@@ -137,10 +137,10 @@ class SecondLevelAccess:
         Raises:
             Exception: the store has failed.
         """
-        found = self.store.get_many(keys)
-        if not isinstance(found, Mapping):
-            raise TypeError(f"get_many returned {type(found).__name__}, not a mapping of keys to bytes")
-        values = {key: found[key] for key in keys if found.get(key) is not None}
+        answer = self.store.get_many(keys)
+        if not isinstance(answer, Mapping):
+            raise TypeError(f"get_many returned {type(answer).__name__}, not a mapping of keys to bytes")
+        values = {key: answer[key] for key in keys if answer.get(key) is not None}
         for value in values.values():
             if not isinstance(value, bytes):
                 raise TypeError(f"get_many returned a value of {type(value).__name__}, not of bytes")
@@ -162,22 +162,19 @@ class SecondLevelAccess:
 
     def write(self, writes: Sequence[Write]) -> None:
         """Send answers: at once if calls wait for that, else in the background."""
+        futures = [self._writes.submit(each) for each in writes]
         if self.level.wait_for_writes:
-            for done in [self._writes.submit(each) for each in writes]:
-                done.result()
-        else:
-            for each in writes:
-                self._writes.submit(each)
+            for future in futures:
+                future.result()
 
     def _put_all(self, writes: list[Write]) -> list[None]:
         # A server that does not answer one thread makes the other one wait, too.
         if not (self._write_fails or self._read_fails):
             try:
                 self._put({each.key: each.value for each in writes})
-            except Exception as error:  # as in `_get_all`
-                self._failed(error, reading=False)
-            else:
                 return [None] * len(writes)
+            except Exception as error:  # as in `_get_all`
+                self._report_failure(error, reading=False)
         self._keep(writes)
         return [None] * len(writes)
 
@@ -198,7 +195,8 @@ class SecondLevelAccess:
 
     # --- outages -----------------------------------------------------------------------------------------
 
-    def _failed(self, error: Exception, *, reading: bool) -> None:
+    def _report_failure(self, error: Exception, *, reading: bool) -> None:
+        """Leave the store alone for a while, and warn of its first failure."""
         if reading:
             self._read_fails = True
         else:
@@ -215,9 +213,7 @@ class SecondLevelAccess:
     def _try_later(self) -> None:
         with self._changing:
             if self._retrying is None:
-                self._retrying = threading.Timer(self._retry_after, self._writer.submit, (self._try_again,))
-                self._retrying.daemon = True
-                self._retrying.start()
+                self._retrying = start_timer(self._retry_after, self._writer, self._try_again)
                 self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
 
     def _try_again(self) -> None:
@@ -237,7 +233,7 @@ class SecondLevelAccess:
         while self._pending:
             with self._changing:
                 some = dict(list(self._pending.items())[:MOST_KEYS])
-            values = {key: self._stored(key) if value is None else value for key, value in some.items()}
+            values = {key: self._read_local(key) if value is None else value for key, value in some.items()}
             # A value that the local store has lost meanwhile cannot be sent.
             self._put({key: value for key, value in values.items() if value is not None})
             with self._changing:
@@ -256,9 +252,9 @@ class SecondLevelAccess:
         if self._read_fails:
             return True
         try:
-            granted = bool(self._lease_store.take_lease(name, self._owner, LEASE_SECONDS))
+            granted = bool(cast("LeasingStore", self.store).take_lease(name, self._owner, LEASE_SECONDS))
         except Exception as error:  # as in `_get_all`
-            self._failed(error, reading=True)
+            self._report_failure(error, reading=True)
             return True
         if granted:
             with self._changing:
@@ -278,14 +274,12 @@ class SecondLevelAccess:
             self._leases.discard(name)
         if held and not (self._write_fails or self._read_fails):
             try:
-                self._lease_store.release_lease(name, self._owner)
+                cast("LeasingStore", self.store).release_lease(name, self._owner)
             except Exception as error:  # as in `_get_all`
-                self._failed(error, reading=False)
+                self._report_failure(error, reading=False)
 
     def _renew_later(self) -> None:
-        self._renewing = threading.Timer(LEASE_SECONDS / 3, self._reader.submit, (self._renew,))
-        self._renewing.daemon = True
-        self._renewing.start()
+        self._renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew)
 
     def _renew(self) -> None:
         with self._changing:
@@ -296,20 +290,16 @@ class SecondLevelAccess:
         for name in names:
             self._take(name)
 
-    @property
-    def _lease_store(self) -> Any:
-        return self.store
-
     # --- the end -----------------------------------------------------------------------------------------
 
     def statistics(self) -> SecondLevelStatistics:
         """The use so far, and the figures of the store."""
-        figures: Mapping[str, Any] = {}
+        figures: Mapping[str, object] = {}
         if not self._read_fails:
             try:
                 figures = dict(self.store.stats())
             except Exception as error:  # as in `_get_all`
-                self._failed(error, reading=True)
+                self._report_failure(error, reading=True)
         return SecondLevelStatistics(
             hits=self.hits,
             writes=self.writes,
@@ -341,7 +331,7 @@ class SecondLevelAccess:
             try:
                 self._send_pending()
             except Exception as error:  # as in `_get_all`
-                self._failed(error, reading=False)
+                self._report_failure(error, reading=False)
         missing = self._lost + len(self._pending)
         if missing:
             self._pending.clear()
@@ -355,4 +345,4 @@ class SecondLevelAccess:
             try:
                 opened.close()
             except Exception as error:  # as in `_get_all`
-                self._failed(error, reading=False)
+                self._report_failure(error, reading=False)

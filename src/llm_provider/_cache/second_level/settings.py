@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._errors import MissingDependencyError, RequestError
@@ -36,7 +36,7 @@ class SecondLevelStore(Protocol):
     def put_many(self, values: Mapping[str, bytes]) -> object:
         """Store values by key, and replace those that are stored. They are stored when it returns."""
 
-    def stats(self) -> Mapping[str, Any]:
+    def stats(self) -> Mapping[str, object]:
         """Figures about the store, such as its number of `entries` and its `bytes`."""
 
     def export(self) -> Iterable[tuple[str, bytes]]:
@@ -44,6 +44,14 @@ class SecondLevelStore(Protocol):
 
     def close(self) -> object:
         """Close files and connections. The client that uses the store is closed."""
+
+
+class LeasingStore(Protocol):
+    """What `SecondLevel(leases=True)` needs besides: `store.take_lease` and `store.release_lease`."""
+
+    def take_lease(self, name: str, owner: str, seconds: float) -> object: ...
+
+    def release_lease(self, name: str, owner: str) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -78,9 +86,7 @@ class SecondLevel:
         if self.mode not in _MODES:
             raise RequestError(f"mode must be one of {', '.join(_MODES)}, not {self.mode!r}")
         if isinstance(self.store, str):
-            url, chosen = _checked_url(self.store)
-            object.__setattr__(self, "store", url)
-            for name, value in chosen.items():
+            for name, value in _parse_url(self.store).items():
                 object.__setattr__(self, name, value)
         else:
             _check_methods(self.store, (*_METHODS, *(_LEASE_METHODS if self.leases else ())))
@@ -97,7 +103,7 @@ class SecondLevel:
         settings = f"wait_for_writes={self.wait_for_writes}, leases={self.leases}, mode={self.mode!r}"
         return f"SecondLevel({self.name!r}, {settings})"
 
-    def opened(self) -> SecondLevelStore:
+    def open_store(self) -> SecondLevelStore:
         """The store itself. A URL gets a new one, which connects at first use."""
         if not isinstance(self.store, str):
             return self.store
@@ -106,16 +112,12 @@ class SecondLevel:
         return ValkeyStore(self.store)
 
 
-def second_level_of(value: Any) -> SecondLevel:
-    """The second level that the `cache` of a client names.
-
-    Raises:
-        RequestError, MissingDependencyError: as for `SecondLevel`.
-    """
-    return value if isinstance(value, SecondLevel) else SecondLevel(value)
+def second_level_of(value: object) -> SecondLevel:
+    """The second level that the `cache` of a client names; raises as `SecondLevel` does."""
+    return value if isinstance(value, SecondLevel) else SecondLevel(cast("str | SecondLevelStore", value))
 
 
-def _check_methods(store: Any, names: Sequence[str]) -> None:
+def _check_methods(store: object, names: Sequence[str]) -> None:
     modes, methods = ", ".join(_MODES), ", ".join(names)
     if isinstance(store, type):
         raise RequestError(
@@ -136,8 +138,8 @@ def _check_methods(store: Any, names: Sequence[str]) -> None:
             )
 
 
-def _checked_url(url: str) -> tuple[str, dict[str, bool]]:
-    """The URL without our own parameters, and their values. No message shows a password."""
+def _parse_url(url: str) -> dict[str, str | bool]:
+    """`store`, the URL without our own parameters, and their values. No message shows a password."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -148,23 +150,24 @@ def _checked_url(url: str) -> tuple[str, dict[str, bool]]:
             "cache: the URL of a second level begins with valkey://, valkeys://, redis://, rediss:// or "
             f"unix://, not {parts.scheme + '://' if parts.scheme else 'no scheme'}"
         )
-    _check_place(parts, port)
-    query, chosen = [], {}
+    _check_address(parts, port)
+    query: list[tuple[str, str]] = []
+    settings: dict[str, str | bool] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in (_WAIT, _LEASES):
             query.append((name, value))
         elif value.lower() in (*_YES, *_NO):
-            chosen[name] = value.lower() in _YES
+            settings[name] = value.lower() in _YES
         else:
             raise RequestError(f"cache: {name} in the URL must be true or false, not {value!r}")
     if importlib.util.find_spec("valkey") is None:
         raise MissingDependencyError(
             f"a cache of {parts.scheme}:// needs the package valkey: {install_command('valkey')}"
         )
-    return urlunsplit(parts._replace(query=urlencode(query))), chosen
+    return {"store": urlunsplit(parts._replace(query=urlencode(query))), **settings}
 
 
-def _check_place(parts: SplitResult, port: int | None) -> None:
+def _check_address(parts: SplitResult, port: int | None) -> None:
     if parts.scheme == "unix":
         if parts.path in ("", "/"):
             raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")

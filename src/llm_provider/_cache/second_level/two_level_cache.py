@@ -22,7 +22,7 @@ from ..._errors import RequestError
 from ..response_cache import MOST_AHEAD_BYTES, PATIENCE, ResponseCache, warn
 from ..statistics import CacheStatistics
 from ..storage.archive import Imported
-from ..storage.entry import Entry, facts_of, kind_of, packed, question_of, unpacked
+from ..storage.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
 from ..storage.shard import Row
 from ..storage.store import Store
 from ..storage.worker import BatchQueue
@@ -38,15 +38,7 @@ _MOST_COPIES_BYTES = 64_000_000
 
 
 class TwoLevelCache(ResponseCache):
-    """`ResponseCache` with a second level.
-
-    Args:
-        level: The second level.
-        directory: The directory of the local store, as for `ResponseCache`.
-        patience: Seconds that a local write waits for the locks of other processes.
-        saved: Returns the USD that the hits would have cost.
-        shared: Whether the group of the directory is trusted, as for `ResponseCache`.
-    """
+    """`ResponseCache` with a second level; the other arguments are those of its local store."""
 
     has_second_level = True
 
@@ -67,7 +59,7 @@ class TwoLevelCache(ResponseCache):
         super()._reset()
         # After a fork, finalizing the parent's connections would touch its sockets.
         self._abandoned_access = getattr(self, "_access", None)
-        self._access = SecondLevelAccess(self._level, self._stored_value, warn)
+        self._access = SecondLevelAccess(self._level, self._read_value, warn)
         self._reads = BatchQueue(self._reader, self._read_all, _LINGER)
         self._copies: BatchQueue[tuple[str, bytes], None] = BatchQueue(self._writer, self._copy_all)
         self._copies_bytes = 0
@@ -78,7 +70,7 @@ class TwoLevelCache(ResponseCache):
         """The entry of a key. In a thread that runs an event loop, only the local store is read."""
         entry = super().get(key, ahead)
         if entry is None and not _in_event_loop():
-            entry = self._found(key, self._read_behind((key,)))
+            entry = _decode(key, self._read_behind((key,)))
             if entry is not None:
                 self._misses -= 1
                 self._hits += 1
@@ -86,14 +78,14 @@ class TwoLevelCache(ResponseCache):
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of keys that `get_here` is about to ask for, with one request to the second level."""
-        found = super().read_ahead(keys)
-        if len(found) == len(keys) or _in_event_loop():
-            return found
-        missing = [key for key in keys if key not in found and key not in self._unwritten]
-        if sum(map(len, found.values())) >= MOST_AHEAD_BYTES:
+        local = super().read_ahead(keys)
+        if len(local) == len(keys) or _in_event_loop():
+            return local
+        missing = [key for key in keys if key not in local and key not in self._unwritten]
+        if sum(map(len, local.values())) >= MOST_AHEAD_BYTES:
             # Reading ahead has stopped, so the local store may have some of the others.
             missing = [key for key in missing if self._read(key) is None]
-        return found | self._read_behind(missing)
+        return local | self._read_behind(missing)
 
     def fetch(self, keys: Sequence[str]) -> None:
         """Copy answers that only the second level has into the local store, and wait for that."""
@@ -104,63 +96,39 @@ class TwoLevelCache(ResponseCache):
 
     def _read_all(self, keys: list[str]) -> list[Entry | None]:
         # Only calls that have missed before come here, so a miss is not counted again.
-        entries = [self._unwritten.get(key) or self._read(key) for key in keys]
+        entries = [self.peek(key) for key in keys]
         behind = self._read_behind([key for key, entry in zip(keys, entries, strict=True) if entry is None])
-        found = [entry or self._found(key, behind) for key, entry in zip(keys, entries, strict=True)]
-        hits = len(keys) - found.count(None)
+        entries = [entry or _decode(key, behind) for key, entry in zip(keys, entries, strict=True)]
+        hits = len(keys) - entries.count(None)
         self._hits += hits
         self._misses -= hits
-        return found
+        return entries
 
     def _read_behind(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The intact values of some keys in the second level, which are copied into the local store."""
-        found = {
-            key: value
-            for key, value in self._access.read(keys).items()
-            # A value that was damaged on its way counts as absent.
-            if unpacked(key, value) is not None
-        }
-        self._access.hits += len(found)
-        for copy in found.items():
+        # A value that was damaged on its way counts as absent.
+        values = _leave_out_damaged(self._access.read(keys))
+        self._access.hits += len(values)
+        for copy in values.items():
             if self._copies_bytes < _MOST_COPIES_BYTES:
                 self._copies_bytes += len(copy[1])
                 self._copies.submit(copy)
-        return found
-
-    @staticmethod
-    def _found(key: str, values: Mapping[str, bytes]) -> Entry | None:
-        value = values.get(key)
-        return None if value is None else unpacked(key, value)
-
-    def _stored_value(self, key: str) -> bytes | None:
-        """The value of a key in the local store."""
-        try:
-            store = self._store or self._opened()
-            return None if store is None else store.read(key)
-        except Exception as error:  # as in `_read`
-            self._failed("read", error)
-            return None
+        return values
 
     # --- writing -----------------------------------------------------------------------------------------
 
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
         written = super()._write_all(entries)
-        self._access.write(
-            [
-                Write(key, packed(key, entry), local)
-                for (key, entry), local in zip(entries, written, strict=True)
-            ]
-        )
+        pairs = zip(entries, written, strict=True)
+        self._access.write([Write(key, encode_entry(key, entry), local) for (key, entry), local in pairs])
         return written
 
     def _copy_all(self, copies: list[tuple[str, bytes]]) -> list[None]:
         self._copies_bytes -= sum(len(value) for _, value in copies)
         try:
-            store = self._store or self._opened()
-            if store is not None:
-                store.write([_row(*copy) for copy in copies], self._patience)
-        except Exception as error:  # as in `_read`
-            self._failed("write", error)
+            (self._store or self._open()).write([_row(*copy) for copy in copies], self._patience)
+        except Exception as error:  # as in `_read_value`
+            self._report_failure("write", error)
         return [None] * len(copies)
 
     # --- leases ------------------------------------------------------------------------------------------
@@ -194,7 +162,7 @@ class TwoLevelCache(ResponseCache):
         def work(store: Store) -> Imported:
             added = total = 0
             for values in _groups(store.items()):
-                intact = {key: value for key, value in values.items() if unpacked(key, value) is not None}
+                intact = _leave_out_damaged(values)
                 present = self._access.get_now(list(intact))
                 lacking = {key: value for key, value in intact.items() if key not in present}
                 if lacking:
@@ -218,12 +186,9 @@ class TwoLevelCache(ResponseCache):
         def work(store: Store) -> Imported:
             added = total = 0
             for values in _groups(self._access.store.export()):
-                rows = [_row(key, value) for key, value in values.items() if unpacked(key, value) is not None]
-                lacking = [row for row in rows if self._read(row[0]) is None]
-                for error in store.write(lacking).values():
-                    raise error
-                added += len(lacking)
-                total += len(rows)
+                intact = _leave_out_damaged(values)
+                added += store.insert([_row(*item) for item in intact.items() if self._read(item[0]) is None])
+                total += len(intact)
             return Imported(added=added, kept=total - added)
 
         return self._with_both(work)
@@ -235,10 +200,8 @@ class TwoLevelCache(ResponseCache):
         except (OSError, RequestError):
             raise
         except Exception as error:  # a store may raise anything
-            name = self._level.name
-            raise OSError(
-                f"the second level {name} cannot be used: {type(error).__name__}: {error}"
-            ) from None
+            problem = f"{type(error).__name__}: {error}"
+            raise OSError(f"the second level {self._level.name} cannot be used: {problem}") from None
 
     def close(self, *, wait: bool = True) -> None:
         """Finish all writes to both levels and close them. The next use opens them again."""
@@ -267,8 +230,16 @@ def _in_event_loop() -> bool:
 
 def _row(key: str, value: bytes) -> Row:
     """The row of a value in the local store."""
-    facts = facts_of(question_of(key, value))
-    return key, value, None if facts is None else kind_of(facts["provider"], facts["operation"])
+    return key, value, tag_of(decode_question(key, value))
+
+
+def _decode(key: str, values: Mapping[str, bytes]) -> Entry | None:
+    value = values.get(key)
+    return None if value is None else decode_entry(key, value)
+
+
+def _leave_out_damaged(values: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {key: value for key, value in values.items() if decode_entry(key, value) is not None}
 
 
 def _groups(items: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:

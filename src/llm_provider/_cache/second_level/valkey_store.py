@@ -1,8 +1,7 @@
 """Answers in a Valkey or Redis server, by the package `valkey`, which is imported at first use.
 
 Commands: MGET, MSET, SCAN, DBSIZE, INFO, and SET and EVAL for leases. Keys begin with the name and the
-    version of the format, so several
-versions, and other programs, may share a database.
+version of the format, so several versions, and other programs, may share a database.
 
 The package `valkey` is pure Python, has 1.3 MB and no dependencies, and speaks to Redis too. `redis` has
 twice that size, and `valkey-glide` has 48 MB of compiled code with its dependencies.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from typing import Any
 import orjson
 
 from ..._errors import RequestError
-from .entry import SCHEMA_VERSION, Entry, facts_of, joined, kind_of, packed_facts, question_of, unpacked
+from ..._runtime.files import replace_file
+from .entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
 from .shard import Row
 from .store import Store
 
 _FORMAT = "llm_provider_cache"
-_BATCH = 200
+_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +49,14 @@ def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
         OSError: the file cannot be written.
         sqlite3.Error: the cache cannot be read.
     """
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
     count = 0
-    try:
-        with beside.open("wb") as file:
-            file.write(_line({_FORMAT: SCHEMA_VERSION}))
-            for key, value in store.items():
-                fields = _fields(key, value)
-                if fields is not None:
-                    file.write(_line({**fields, "digest": _digest(fields)}))
-                    count += 1
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replace_file(Path(path), new_mode=0o666) as file:
+        file.write(_line({_FORMAT: SCHEMA_VERSION}))
+        for key, value in store.items():
+            fields = _fields(key, value)
+            if fields is not None:
+                file.write(_line({**fields, "digest": _digest(fields)}))
+                count += 1
     return count
 
 
@@ -76,38 +71,32 @@ def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
     source = Path(path)
     total = sum(1 for _ in _rows(source))
     added = 0
-    batch: list[Row] = []
+    missing: list[Row] = []
     for row in _rows(source):
         present = store.read(row[0])
-        if present is None or unpacked(row[0], present) is None:
-            batch.append(row)
-        if len(batch) == _BATCH:
-            added += _write(store, batch)
-            batch = []
-    added += _write(store, batch)
+        if present is None or decode_entry(row[0], present) is None:
+            missing.append(row)
+        if len(missing) == _AT_ONCE:
+            added += store.insert(missing)
+            missing = []
+    added += store.insert(missing)
     return Imported(added=added, kept=total - added)
 
 
-def _write(store: Store, rows: list[Row]) -> int:
-    for error in store.write(rows).values():
-        raise error
-    return len(rows)
-
-
-def _fields(key: str, value: bytes) -> dict[str, Any] | None:
-    entry = unpacked(key, value)
+def _fields(key: str, value: bytes) -> dict[str, object] | None:
+    entry = decode_entry(key, value)
     if entry is None:
         return None
-    fields: dict[str, Any] = {
-        "asked": facts_of(question_of(key, value)),
+    fields: dict[str, object] = {
+        "asked": decode_question(key, value),
         # Text, as JSON writers differ in how they write numbers.
         "body": entry.body.decode(),
         "created": entry.created,
         "key": key,
         "seconds": entry.seconds,
     }
-    known = {"served": entry.served, "price": entry.price}
-    return fields | {name: value for name, value in known.items() if value is not None}
+    optional = {"served": entry.served, "price": entry.price}
+    return fields | {name: value for name, value in optional.items() if value is not None}
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -138,23 +127,19 @@ def _row(fields: dict[str, Any]) -> Row:
     key, asked = fields["key"], fields["asked"]
     if digest != _digest(fields) or len(key) != 64 or not isinstance(asked, dict | None):
         raise ValueError
-    entry = Entry(
-        fields["body"].encode(),
-        fields["seconds"],
-        fields["created"],
-        fields.get("served"),
-        price=fields.get("price"),
+    body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
+    entry = Entry(body, seconds, created, fields.get("served"), price=fields.get("price"))
+    value = encode_entry(
+        key, entry, b"" if asked is None else orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     )
-    tag = None if asked is None else kind_of(asked["provider"], asked["operation"])
-    value = joined(key, entry, b"" if asked is None else packed_facts(asked))
-    if unpacked(key, value) is None:
+    if decode_entry(key, value) is None:
         raise ValueError
-    return key, value, tag
+    return key, value, tag_of(asked)
 
 
-def _digest(fields: dict[str, Any]) -> str:
+def _digest(fields: Mapping[str, object]) -> str:
     return hashlib.sha256(_line(fields)).hexdigest()[:32]
 
 
-def _line(fields: dict[str, Any]) -> bytes:
+def _line(fields: Mapping[str, object]) -> bytes:
     return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

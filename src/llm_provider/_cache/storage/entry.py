@@ -9,11 +9,10 @@ The checksum includes the key, so it also detects an answer that a damaged index
 from __future__ import annotations
 
 import hashlib
-import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -30,6 +29,9 @@ _COMPRESSED_ABOVE = 4096
 
 ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
+
+Question: TypeAlias = dict[str, Any]
+"""The stored JSON of a question: the fields of `Asked`, where `payload` replaces `body`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +56,30 @@ class Asked:
     draw: int
     model: str
 
-    def facts(self) -> dict[str, Any]:
-        """The stored JSON of the question. Headers are stored as digests, as they may contain secrets.
+    @property
+    def tag(self) -> str:
+        """The tag of the answer: only questions to the same provider and endpoint are compared."""
+        return f"{self.provider} {self.operation}"
 
-        >>> Asked("openai", None, "chat", b'{"seed":1}', {}, 0, "gpt-6.1-sol").facts()["payload"]
-        {'seed': 1}
-        """
-        facts: dict[str, Any] = orjson.loads(self._encoded())
-        return facts
+    def to_json(self) -> Question:
+        """The question as `decode_question` gives it."""
+        question: Question = orjson.loads(self.encode())
+        return question
 
-    def packed(self) -> bytes:
-        """The stored bytes of `facts`."""
-        return _compressed(self._encoded())
-
-    def _encoded(self) -> bytes:
+    def encode(self) -> bytes:
+        """The question as JSON. Headers are stored as digests, as they may contain secrets."""
         # A short payload contains no long text, and need not be parsed.
         short = len(self.body) <= _LONGEST_TEXT
-        facts = {
+        question = {
             "base_url": self.base_url,
             "draw": self.draw,
             "headers": {name: _digest(value) for name, value in self.headers.items()},
             "model": self.model,
             "operation": self.operation,
-            "payload": orjson.Fragment(self.body) if short else elided(orjson.loads(self.body)),
+            "payload": orjson.Fragment(self.body) if short else elide(orjson.loads(self.body)),
             "provider": self.provider,
         }
-        return orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
 
 
 class Entry(NamedTuple):
@@ -102,23 +102,15 @@ class Entry(NamedTuple):
     price: float | None = None
 
 
-def kind_of(provider: str, operation: str) -> str:
-    """The tag under which entries are found: questions of the same provider and endpoint are compared."""
-    return f"{provider} {operation}"
+def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
+    """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty.
 
-
-def packed(key: str, entry: Entry) -> bytes:
-    """The stored bytes of an entry.
-
-    >>> unpacked("k", packed("k", Entry(b"{}", seconds=0.5, created=0.0)))
+    >>> decode_entry("k", encode_entry("k", Entry(b"{}", seconds=0.5, created=0.0)))
     Entry(body=b'{}', seconds=0.5, created=0.0, served=None, asked=None, price=None)
     """
-    return joined(key, entry, b"" if entry.asked is None else entry.asked.packed())
-
-
-def joined(key: str, entry: Entry, question: bytes) -> bytes:
-    """The stored bytes of an entry whose question is already packed."""
-    head: dict[str, Any] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
+    if question is None:
+        question = b"" if entry.asked is None else entry.asked.encode()
+    head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
     if entry.served is not None:
         head["served"] = entry.served
     if entry.price is not None:
@@ -126,60 +118,39 @@ def joined(key: str, entry: Entry, question: bytes) -> bytes:
     answer = b"".join((orjson.dumps(head), b"\n", entry.body))
     parts = [_checksum(key, answer), answer]
     if question:
-        parts += [_checksum(key, question), question]
+        packed = zlib.compress(question, 1) if len(question) > _COMPRESSED_ABOVE else question
+        parts += [_checksum(key, packed), packed]
     return b"".join(parts)
 
 
-def unpacked(key: str, value: bytes) -> Entry | None:
+def decode_entry(key: str, value: bytes) -> Entry | None:
     """The entry of a stored value; None if the value is damaged, or belongs to another key."""
-    found = _answer(key, value)
-    if found is None:
+    answer = _read_answer(key, value)
+    if answer is None:
         return None
-    head, start, end = found
+    head, start, end = answer
     return Entry(
         value[start:end], head["seconds"], head["created"], head.get("served"), None, head.get("price")
     )
 
 
-def question_of(key: str, value: bytes) -> bytes:
-    """The packed question of a stored value; empty if there is none, or if it is damaged."""
-    found = _answer(key, value)
-    rest = b"" if found is None else value[found[2] :]
-    question = rest[_CHECKSUM_BYTES:]
-    return question if rest[:_CHECKSUM_BYTES] == _checksum(key, question) else b""
-
-
-def facts_of(question: bytes) -> dict[str, Any] | None:
-    """The `Asked.facts` of a packed question; None if it is empty."""
-    if not question:
+def decode_question(key: str, value: bytes) -> Question | None:
+    """The question of a stored value; None if there is none, or if it is damaged."""
+    answer = _read_answer(key, value)
+    rest = b"" if answer is None else value[answer[2] :]
+    packed = rest[_CHECKSUM_BYTES:]
+    if not packed or rest[:_CHECKSUM_BYTES] != _checksum(key, packed):
         return None
-    compressed = not question.startswith(b"{")
-    facts: dict[str, Any] = orjson.loads(zlib.decompress(question) if compressed else question)
-    return facts
+    question: Question = orjson.loads(packed if packed.startswith(b"{") else zlib.decompress(packed))
+    return question
 
 
-def packed_facts(facts: Mapping[str, Any]) -> bytes:
-    """The packed question of facts; the inverse of `facts_of`."""
-    return _compressed(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS))
+def tag_of(question: Question | None) -> str | None:
+    """`Asked.tag`, of a stored question."""
+    return None if question is None else f"{question['provider']} {question['operation']}"
 
 
-def created_and_models(key: str, value: bytes) -> tuple[float, tuple[str, ...]]:
-    """The Unix time of the original call, and the names of the model: the user's and the provider's.
-
-    A damaged value has no names and a time of minus infinity.
-    """
-    entry = unpacked(key, value)
-    if entry is None:
-        return -math.inf, ()
-    facts = facts_of(question_of(key, value)) or {}
-    return entry.created, tuple(name for name in (facts.get("model"), entry.served) if name is not None)
-
-
-def _compressed(encoded: bytes) -> bytes:
-    return zlib.compress(encoded, 1) if len(encoded) > _COMPRESSED_ABOVE else encoded
-
-
-def _answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | None:
+def _read_answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | None:
     """The head of a stored value, and the start and the end of its reply; None if it is damaged."""
     try:
         start = value.index(b"\n", _CHECKSUM_BYTES) + 1
@@ -196,10 +167,10 @@ def _answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | None:
     return (head, start, end) if intact else None
 
 
-def elided(value: Any) -> Any:
+def elide(value: object) -> object:
     """JSON in which an object with an excerpt, the length and a digest replaces each long text.
 
-    >>> elided(["short", "x" * 5000])[1]["$elided"]["length"]
+    >>> elide(["short", "x" * 5000])[1]["$elided"]["length"]
     5000
     """
     if isinstance(value, str):
@@ -207,21 +178,19 @@ def elided(value: Any) -> Any:
             return value
         return {ELIDED: {"length": len(value), "sha256": _digest(value), "start": value[:_EXCERPT]}}
     if isinstance(value, dict):
-        return {name: elided(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [elided(part) for part in value]
-    return value
+        return {name: elide(part) for name, part in value.items()}
+    return [elide(part) for part in value] if isinstance(value, list) else value
 
 
-def is_elided(value: Any) -> bool:
-    """Whether `elided` has replaced a text.
+def lacks_text(value: object) -> bool:
+    """Whether `elide` has replaced a text.
 
-    >>> is_elided(elided(["x" * 5000])), is_elided(["short"])
+    >>> lacks_text(elide(["x" * 5000])), lacks_text(["short"])
     (True, False)
     """
     if isinstance(value, dict):
-        return ELIDED in value or any(map(is_elided, value.values()))
-    return isinstance(value, list) and any(map(is_elided, value))
+        return ELIDED in value or any(map(lacks_text, value.values()))
+    return isinstance(value, list) and any(map(lacks_text, value))
 
 
 def _digest(text: str) -> str:

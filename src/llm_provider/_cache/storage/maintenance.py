@@ -1,19 +1,22 @@
-"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
+"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers.
+
+Every function raises `OSError` or `sqlite3.Error` if the cache cannot be used.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 from ..._errors import RequestError
-from .diff import Explanation, nearest
-from .entry import Asked, Entry, created_and_models, facts_of, is_elided, kind_of, question_of, unpacked
-from .shard import Row
+from .diff import Explanation, find_nearest
+from .entry import Asked, Entry, decode_entry, decode_question, lacks_text
 from .store import Store
 
-_BATCH = 200
+_AT_ONCE = 200
 _MOST_COMPARED = 300
 
 
@@ -36,77 +39,58 @@ class Verification:
 
 
 def verify(store: Store) -> Verification:
-    """Read every answer and compare it with its checksum.
-
-    Raises:
-        OSError, sqlite3.Error: the cache cannot be read.
-    """
-    problems = store.check() + [f"{path}: a damaged database that was replaced" for path in store.damaged()]
-    intact, damaged = 0, []
+    """Read every answer and compare it with its checksum."""
+    problems = store.check()
+    problems += [f"{path}: a damaged database that was replaced" for path in store.list_damaged()]
+    count, damaged = 0, []
     for key, value in store.items():
-        if unpacked(key, value) is None:
+        count += 1
+        if decode_entry(key, value) is None:
             damaged.append(key)
-        else:
-            intact += 1
-    return Verification(intact, tuple(damaged), tuple(problems))
+    return Verification(count - len(damaged), tuple(damaged), tuple(problems))
 
 
 def prune(
     store: Store, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
 ) -> int:
-    """See `ResponseCache.prune`.
-
-    Raises:
-        RequestError: no condition is given.
-        OSError, sqlite3.Error: the cache cannot be read or written.
-    """
+    """Remove the answers that meet every condition; `RequestError` if there is none. Returns their number."""
     if older_than is None and model is None:
         raise RequestError("prune removes answers by age or by model: name one of them, or both")
-    before = None if older_than is None else time.time() - older_than
+    keys = _find_keys(store, math.inf if older_than is None else time.time() - older_than, model)
     count = 0
-    for rows in _batches(store, before, model):
-        count += len(rows)
+    while some := list(islice(keys, _AT_ONCE)):
+        count += len(some)
         if not dry_run:
-            for error in store.delete(rows).values():
-                raise error
+            store.delete(some)
     return count
 
 
-def explain(store: Store, asked: Asked) -> Explanation | None:
-    """The nearest of the newest few hundred questions to the same provider and endpoint.
-
-    Raises:
-        OSError, sqlite3.Error: the cache cannot be read.
-    """
-    stored = store.newest(kind_of(asked.provider, asked.operation), _MOST_COMPARED)
-    questions = ((key, facts_of(question_of(key, value))) for key, value in stored)
-    return nearest(asked.facts(), ((key, facts) for key, facts in questions if facts is not None))
-
-
-def recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, Any] | None]]:
-    """See `ResponseCache.recent`.
-
-    Raises:
-        OSError, sqlite3.Error: the cache cannot be read.
-    """
-    found: list[tuple[Entry, dict[str, Any] | None]] = []
-    for key, value in store.newest(kind_of(asked.provider, asked.operation), count):
-        facts, entry = facts_of(question_of(key, value)) or {}, unpacked(key, value)
-        same = (facts.get("model"), facts.get("base_url")) == (asked.model, asked.base_url)
-        if same and entry is not None:
-            payload = facts["payload"]
-            found.append((entry, None if is_elided(payload) else payload))
-    return found
-
-
-def _batches(store: Store, before: float | None, model: str | None) -> Iterator[list[Row]]:
-    rows: list[Row] = []
+def _find_keys(store: Store, before: float, model: str | None) -> Iterator[str]:
     for key, value in store.items():
-        created, models = created_and_models(key, value)
-        if (before is None or created < before) and (model is None or model in models):
-            rows.append((key, b"", None))
-        if len(rows) == _BATCH:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
+        entry = decode_entry(key, value)
+        if entry is None:  # a damaged answer has no model, and any age
+            if model is None:
+                yield key
+        elif entry.created < before and (
+            model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
+        ):
+            yield key
+
+
+def explain(store: Store, asked: Asked) -> Explanation | None:
+    """The nearest of the newest few hundred questions to the same provider and endpoint."""
+    stored = store.newest(asked.tag, _MOST_COMPARED)
+    questions = ((key, decode_question(key, value)) for key, value in stored)
+    return find_nearest(asked.to_json(), ((key, each) for key, each in questions if each is not None))
+
+
+def list_recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
+    """Answers of the same model and server, each with the payload of its question if it is stored in full."""
+    recent: list[tuple[Entry, dict[str, object] | None]] = []
+    for key, value in store.newest(asked.tag, count):
+        question, entry = decode_question(key, value) or {}, decode_entry(key, value)
+        same = (question.get("model"), question.get("base_url")) == (asked.model, asked.base_url)
+        if same and entry is not None:
+            payload = question["payload"]
+            recent.append((entry, None if lacks_text(payload) else payload))
+    return recent

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import diskcache
 from diskcache.core import MODE_RAW
@@ -17,22 +16,22 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
     counts as a miss.
     """
 
-    def put(self, key: Any) -> tuple[str, bool]:
+    def put(self, key: object) -> tuple[str, bool]:
         if type(key) is not str:
             raise TypeError(f"cache keys are str, not {type(key).__name__}")
         return key, True
 
-    def get(self, key: Any, raw: bool) -> str:
+    def get(self, key: object, raw: bool) -> str:
         if not raw or type(key) is not str:
             raise ValueError("a cache row has a foreign key")
         return key
 
-    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, memoryview]:
+    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, memoryview]:
         if read or type(value) is not bytes:
             raise TypeError(f"cache values are bytes, not {type(value).__name__}")
         return 0, MODE_RAW, None, sqlite3.Binary(value)
 
-    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> bytes:
+    def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> bytes:
         if mode != MODE_RAW or filename is not None or type(value) is not bytes or read:
             raise ValueError("a cache row is not raw bytes")
         return value

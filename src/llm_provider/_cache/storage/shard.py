@@ -17,9 +17,9 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ..._runtime.databases import open_database
+from ..._runtime.databases import Allowed, open_database
 
 DATABASE = "cache.db"
 
@@ -39,6 +39,7 @@ _NEWEST = (
     f"SELECT store_time, key, value FROM Cache WHERE tag = ? AND {_PLAIN}"  # noqa: S608 -- see above
     " ORDER BY rowid DESC LIMIT ?"
 )
+_COUNT = "SELECT value FROM Settings WHERE key = 'count'"
 _RESCUE = f"SELECT key, value, tag FROM Cache WHERE {_PLAIN} ORDER BY rowid"  # noqa: S608 -- see above
 _RESCUED_AT_ONCE = 200
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH})
@@ -48,7 +49,6 @@ _COUNTERS = (
     "Settings_size_delete",
 )  # fmt: skip
 """The triggers of diskcache."""
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 READING_PATIENCE = 1.0
 """Seconds. Readers meet a lock only if the database has no write-ahead log or is being repaired."""
@@ -68,10 +68,10 @@ class ReplacedFileError(OSError):
 def identity_of(path: str | Path) -> Identity | None:
     """The identity of the file that has a name now; None if there is no such file."""
     try:
-        facts = os.stat(path)  # noqa: PTH116 -- a third of the time of Path.stat
+        status = os.stat(path)  # noqa: PTH116 -- a third of the time of Path.stat
     except OSError:
         return None
-    return facts.st_dev, facts.st_ino
+    return status.st_dev, status.st_ino
 
 
 def is_corrupt(error: Exception) -> bool:
@@ -83,11 +83,6 @@ def is_corrupt(error: Exception) -> bool:
     return code in _CORRUPT or str(error).startswith(
         ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
     )
-
-
-def is_busy(error: Exception) -> bool:
-    """Whether an error means that another process still holds the lock."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
 class _File:
@@ -105,18 +100,12 @@ class _File:
         if connection is not None:
             connection.close()
 
-    def _connect(self, options: str, patience: float) -> sqlite3.Connection:
-        return _connect(self._path, options, patience)
-
 
 class Reader(_File):
     """Reads a shard, even while another connection writes it. One thread at a time.
 
     A missing shard has no entries. All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if the
     shard cannot be read.
-
-    Args:
-        folder: The folder of the database.
     """
 
     def read(self, key: str) -> bytes | None:
@@ -134,61 +123,55 @@ class Reader(_File):
     def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
         """The values of the keys that have one, in one statement. Stops after `most_bytes`."""
         reader = self._connection or self._open()
-        found: dict[str, bytes] = {}
+        values: dict[str, bytes] = {}
         if reader is not None:
             statement = f"{_READ_MANY}({','.join('?' * len(keys))})"
             # An open cursor would keep the write-ahead log from being truncated.
             with contextlib.closing(reader.execute(statement, keys)) as rows:
                 for key, value in rows:
-                    found[key] = value
+                    values[key] = value
                     most_bytes -= len(value)
                     if most_bytes < 0:
                         break
-        return found
+        return values
 
     def items_after(self, key: str) -> list[tuple[str, bytes]]:
         """The next 200 keys and values, sorted by key, that come after a key."""
-        reader = self._connection or self._open()
-        return [] if reader is None else reader.execute(_ITEMS_AFTER, (key,)).fetchall()
+        return self._fetch(_ITEMS_AFTER, key)
 
     def newest(self, tag: str, count: int) -> list[tuple[float, str, bytes]]:
         """Unix time, key and value of the newest rows with a tag."""
-        reader = self._connection or self._open()
-        return [] if reader is None else reader.execute(_NEWEST, (tag, count)).fetchall()
+        return self._fetch(_NEWEST, tag, count)
 
     def count(self) -> int:
         """The number of rows."""
-        reader = self._connection or self._open()
-        if reader is None:
-            return 0
         # diskcache's triggers maintain this number. Counting the rows would read the whole index.
-        (count,) = reader.execute("SELECT value FROM Settings WHERE key = 'count'").fetchone()
-        return int(count)
+        return int(sum(number for (number,) in self._fetch(_COUNT)))
 
     def check(self) -> str:
         """The result of SQLite's own check: "ok", or the problem."""
         try:
-            reader = self._connection or self._open()
-            found = [("ok",)] if reader is None else reader.execute("PRAGMA quick_check(1)").fetchall()
+            return next((text for (text,) in self._fetch("PRAGMA quick_check(1)")), "ok")
         except sqlite3.Error as error:
             return str(error)
-        return str(found[0][0])
 
     def bytes_on_disk(self) -> int:
         """The size of the database and its write-ahead log."""
-        sizes = 0
+        size = 0
         for suffix in ("", "-wal"):
-            try:
-                sizes += Path(self._path + suffix).stat().st_size
-            except OSError:
-                continue
-        return sizes
+            with contextlib.suppress(OSError):
+                size += Path(self._path + suffix).stat().st_size
+        return size
+
+    def _fetch(self, statement: str, *parameters: object) -> list[Any]:
+        reader = self._connection or self._open()
+        return [] if reader is None else reader.execute(statement, parameters).fetchall()
 
     def _open(self) -> sqlite3.Connection | None:
         self.identity = identity_of(self._path)
         if self.identity is None:
             return None
-        reader = self._connect("mode=rw", READING_PATIENCE)
+        reader = _connect(self._path, "mode=rw", READING_PATIENCE)
         try:
             reader.execute("SELECT 1 FROM Cache LIMIT 1").fetchone()
         except sqlite3.OperationalError:
@@ -196,7 +179,7 @@ class Reader(_File):
             if os.access(self.folder, os.W_OK):
                 raise
             # SQLite cannot create its shared-memory file here. No other process can write either.
-            reader = self._connect("mode=ro&immutable=1", READING_PATIENCE)
+            reader = _connect(self._path, "mode=ro&immutable=1", READING_PATIENCE)
         except sqlite3.Error:
             reader.close()
             raise
@@ -205,12 +188,7 @@ class Reader(_File):
 
 
 class Writer(_File):
-    """Writes a shard. One thread at a time.
-
-    Args:
-        folder: The folder of the database.
-        journal: SQLite's journal mode.
-    """
+    """Writes a shard, in one of SQLite's journal modes. One thread at a time."""
 
     def __init__(self, folder: Path, journal: str) -> None:
         super().__init__(folder)
@@ -229,13 +207,9 @@ class Writer(_File):
         if identity_of(self._path) != self.identity:
             raise ReplacedFileError(f"{self._path} was deleted or replaced while it was open")
 
-    def delete(self, rows: Sequence[Row], patience: float) -> None:
-        """Delete rows by their keys in one transaction.
-
-        Raises:
-            sqlite3.Error: the rows are not deleted.
-        """
-        self._transact(_DELETE, [(key,) for key, _, _ in rows], patience)
+    def delete(self, keys: Sequence[str], patience: float) -> None:
+        """Delete rows in one transaction; `sqlite3.Error` if they are not deleted."""
+        self._transact(_DELETE, [(key,) for key in keys], patience)
 
     def _transact(self, statement: str, rows: Sequence[tuple[object, ...]], patience: float) -> None:
         writer = self._connection or self._open(patience)
@@ -255,7 +229,7 @@ class Writer(_File):
         self.identity = identity_of(self._path)
         if self.identity is None:
             raise ReplacedFileError(f"{self._path} does not exist")
-        writer = self._connect("mode=rw", patience)
+        writer = _connect(self._path, "mode=rw", patience)
         try:
             # A committed write survives a kill of the process; after a power cut the last ones may be gone.
             writer.execute("PRAGMA synchronous = NORMAL")
@@ -294,18 +268,8 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
 
 
 def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:
-    return open_database(
-        _uri(path, options),
-        timeout=patience,
-        uri=True,
-        counters=_COUNTERS,
-        counted="Settings",
-        functions=("typeof",),
-    )
-
-
-def _uri(path: str, options: str) -> str:
     # Without urllib, which nothing else on this path imports.
     for character in "%?#":
         path = path.replace(character, f"%{ord(character):02x}")
-    return f"file:{path}?{options}"
+    uri, allowed = f"file:{path}?{options}", Allowed(_COUNTERS, "Settings", ("typeof",))
+    return open_database(uri, timeout=patience, uri=True, allowed=allowed)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -20,23 +21,15 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from ..._runtime.databases import is_busy
 from ..._runtime.forks import run_around_forks
 from . import sharing
 from .entry import SCHEMA_VERSION
-from .shard import (
-    DATABASE,
-    Identity,
-    Reader,
-    ReplacedFileError,
-    Row,
-    Writer,
-    identity_of,
-    is_busy,
-    is_corrupt,
-    rescue,
-)
+from .shard import DATABASE, Identity, Reader, ReplacedFileError, Row, Writer, identity_of, is_corrupt, rescue
+
+T = TypeVar("T")
 
 PATIENCE = 5.0
 """Seconds that a batch of writes waits for the locks of other processes, all shards together."""
@@ -53,14 +46,10 @@ _LEFT_BEHIND_SECONDS = 1.0
 """Age of an unlocked `new-*` folder after which its creator is dead."""
 
 _MOUNTS = Path("/proc/self/mounts")
-
-# fmt: off
-_NETWORK = frozenset({
-    "9p", "afs", "beegfs", "ceph", "cifs", "cvmfs", "fuse.ceph", "fuse.glusterfs", "fuse.rclone",
-    "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "panfs", "smb3",
-    "smbfs", "wekafs",
-})
-# fmt: on
+_NETWORK = re.compile(
+    r"9p|afs|beegfs|ceph|cifs|cvmfs|fuse\.(ceph|glusterfs|rclone|s3fs|sshfs)|glusterfs|gpfs|lustre|ncpfs|nfs4?"
+    r"|panfs|smb3|smbfs|wekafs"
+)
 
 
 class CacheRefusedError(PermissionError):
@@ -80,7 +69,7 @@ class Store:
         directory: The directory of the files; created by the first write.
         warn: Called with messages for the user.
         mounts: The table of mounted file systems, where the system has one.
-        shared: Whether the group of the directory may write to it; see `sharing`.
+        shared: Whether the group of the directory may write to it (`sharing`).
     """
 
     def __init__(
@@ -115,25 +104,20 @@ class Store:
             return reader.read(key)  # the repair may have rescued it
 
     def read_many(self, keys: Sequence[str], most_bytes: int) -> dict[str, bytes]:
-        """The values of the keys that have one, with one statement for each shard.
-
-        Args:
-            keys: The keys.
-            most_bytes: Reading stops after so many bytes, and leaves out the other keys.
-        """
+        """The values of the keys that have one, in one statement per shard. Stops after `most_bytes`."""
         readers = self._readers or self._open_for_reading()
         shards: dict[int, list[str]] = {}
         for key in keys if readers else ():
             shards.setdefault(_hash(key) % len(readers), []).append(key)
-        found: dict[str, bytes] = {}
+        values: dict[str, bytes] = {}
         for index, part in shards.items():
             with self._reading:
-                rows = readers[index].read_many(part, most_bytes)
-            found |= rows
-            most_bytes -= sum(map(len, rows.values()))
+                some = readers[index].read_many(part, most_bytes)
+            values |= some
+            most_bytes -= sum(map(len, some.values()))
             if most_bytes < 0:
                 break
-        return found
+        return values
 
     def _repair(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
         """Replace a database that is damaged; raise any other error."""
@@ -190,14 +174,14 @@ class Store:
                 problems.append(f"{reader.folder}: {problem}")
         return problems
 
-    def damaged(self) -> list[Path]:
+    def list_damaged(self) -> list[Path]:
         """The folders of damaged databases that were replaced."""
         return sorted(self._directory.glob("damaged-*"))
 
     def _open_for_reading(self) -> list[Reader]:
         with self._reading:
             # Another thread may have opened them while this one waited for the lock.
-            root = None if self._readers else _found(self._directory, shared=self._shared)
+            root = None if self._readers else _find_root(self._directory, shared=self._shared)
             if root is not None:
                 self._readers = [Reader(folder) for folder in _folders(root)]
             return self._readers
@@ -217,40 +201,46 @@ class Store:
         Raises:
             OSError: the directory cannot hold a cache.
         """
-        return self._each_shard(Writer.write, rows, patience)
+        return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
 
-    def delete(self, rows: Sequence[Row]) -> dict[str, Exception]:
-        """Delete entries by the keys of some rows. Returns and raises the same as `write`."""
-        return self._each_shard(Writer.delete, rows, PATIENCE)
+    def insert(self, rows: Sequence[Row]) -> int:
+        """`write`, which raises the first failure. Returns the number of rows."""
+        for error in self.write(rows).values():
+            raise error
+        return len(rows)
 
-    def _each_shard(
-        self, change: Callable[[Writer, Sequence[Row], float], None], rows: Sequence[Row], patience: float
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete entries. Raises the first failure."""
+        for error in self._change_shards(Writer.delete, {key: key for key in keys}, PATIENCE).values():
+            raise error
+
+    def _change_shards(
+        self, change: Callable[[Writer, list[T], float], None], items: dict[str, T], patience: float
     ) -> dict[str, Exception]:
         failures: dict[str, Exception] = {}
         with self._writing:
             writers = self._writers or self._open_for_writing()
             deadline = time.monotonic() + patience
-            shards: dict[int, list[Row]] = {}
-            for row in rows:
-                shards.setdefault(_hash(row[0]) % len(writers), []).append(row)
-            for index, part in shards.items():
+            shards: dict[int, list[str]] = {}
+            for key in items:
+                shards.setdefault(_hash(key) % len(writers), []).append(key)
+            for index, keys in shards.items():
                 # A shard that stays locked delays one batch of writes, and further ones hardly.
                 left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - time.monotonic())
                 try:
-                    self._change_shard(index, change, part, left)
+                    self._change_shard(writers[index], change, [items[key] for key in keys], left)
                     self._stuck.discard(index)
                 except (OSError, sqlite3.Error) as error:
-                    failures.update((row[0], error) for row in part)
+                    failures.update(dict.fromkeys(keys, error))
                     if is_busy(error):
                         self._stuck.add(index)
         return failures
 
     def _change_shard(
-        self, index: int, change: Callable[[Writer, Sequence[Row], float], None], rows: list[Row], left: float
+        self, writer: Writer, change: Callable[[Writer, list[T], float], None], items: list[T], left: float
     ) -> None:
-        writer = self._writers[index]
         try:
-            return change(writer, rows, left)
+            return change(writer, items, left)
         except ReplacedFileError:
             writer.close()
             self._restore(writer.folder)
@@ -259,20 +249,18 @@ class Store:
                 raise
             writer.close()
             self._replace_damaged(writer.folder, writer.identity)
-        return change(writer, rows, left)
+        return change(writer, items, left)
 
     def _open_for_writing(self) -> list[Writer]:
-        root = _found(self._directory, shared=self._shared)
+        root = _find_root(self._directory, shared=self._shared)
         try:
             if self._shared:
-                sharing.make(self._directory)
+                sharing.make_shared(self._directory)
+            elif root is None:
+                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise CacheRefusedError(str(error)) from None
         if root is None:
-            try:
-                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise CacheRefusedError(str(error)) from None
             root = self._create()
         _sweep(self._directory)
         # A cache that was created on a local disk may have been moved.
@@ -280,8 +268,7 @@ class Store:
         self._writers = [Writer(folder, journal) for folder in _folders(root)]
         return self._writers
 
-    # --- creating and repairing
-    # ------------------------------------------------------------------------------
+    # --- creating and repairing --------------------------------------------------------------------------
 
     def _create(self) -> Path:
         network = is_network(self._directory, self._mounts)
@@ -297,7 +284,7 @@ class Store:
                 "left alone, and not used"
             )
         root = self._directory / (_NETWORK_ROOT if network else _ROOT)
-        self._put_in_place(root, _folders(root))
+        self._build(root, _folders(root))
         return root
 
     def _restore(self, folder: Path) -> None:
@@ -305,9 +292,9 @@ class Store:
         root = folder.parent
         if not root.is_dir():
             root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._put_in_place(root, _folders(root))
+            self._build(root, _folders(root))
         elif not folder.is_dir():
-            self._put_in_place(folder, [folder])
+            self._build(folder, [folder])
         elif not (folder / DATABASE).exists():
             # The old write-ahead log may still be there, and would damage a new database.
             self._replace_damaged(folder, None)
@@ -315,15 +302,14 @@ class Store:
     def _replace_damaged(self, folder: Path, identity: Identity | None) -> None:
         """Replace a damaged database by a new one with the rows that can still be read."""
         aside = self._directory / f"damaged-{folder.name}-{time.strftime('%Y%m%d%H%M%S')}-{os.getpid()}"
-        with self._writing, _locked(folder.parent):
+        with self._writing, _hold_lock(folder.parent):
             if identity_of(folder / DATABASE) != identity:
                 return  # another process has replaced it already
             folder.rename(aside)
-            self._put_in_place(folder, [folder])
+            self._build(folder, [folder])
             rescued = 0
-            with contextlib.closing(
-                Writer(folder, "wal" if folder.parent.name == _ROOT else "delete")
-            ) as new:
+            journal = "wal" if folder.parent.name == _ROOT else "delete"
+            with contextlib.closing(Writer(folder, journal)) as new:
                 for rows in rescue(aside):
                     new.write(rows, PATIENCE)
                     rescued += len(rows)
@@ -332,21 +318,21 @@ class Store:
             f"files were moved to {aside}"
         )
 
-    def _put_in_place(self, target: Path, folders: list[Path]) -> None:
+    def _build(self, target: Path, folders: list[Path]) -> None:
         """Create `target` with a new database in each of `folders`, which are it or are inside it."""
         import shutil
 
         build = self._directory / f"new-{os.getpid()}-{os.urandom(4).hex()}"
         build.mkdir(mode=0o700)
-        with _locked(build):  # `_sweep` leaves it alone
+        with _hold_lock(build):  # `_sweep` leaves it alone
             try:
                 created = build / target.name
                 created.mkdir(mode=0o700)
-                places = [build / folder.relative_to(target.parent) for folder in folders]
-                _new_database(places[0], "delete" if _NETWORK_ROOT in target.parts else "wal")
-                for place in places[1:]:
-                    place.mkdir()
-                    shutil.copyfile(places[0] / DATABASE, place / DATABASE)
+                first, *others = (build / folder.relative_to(target.parent) for folder in folders)
+                _create_database(first, "delete" if _NETWORK_ROOT in target.parts else "wal")
+                for other in others:
+                    other.mkdir()
+                    shutil.copyfile(first / DATABASE, other / DATABASE)
                 if self._shared:
                     sharing.give_to_group(build)
                 created.rename(target)
@@ -374,7 +360,7 @@ class Store:
                 file.close()
 
 
-def _found(directory: Path, *, shared: bool = False) -> Path | None:
+def _find_root(directory: Path, *, shared: bool) -> Path | None:
     """The folder of the databases in a directory; None if there is none.
 
     Raises:
@@ -382,10 +368,10 @@ def _found(directory: Path, *, shared: bool = False) -> Path | None:
         OSError: the directory cannot be read.
     """
     try:
-        facts = directory.lstat()
+        status = directory.lstat()
     except FileNotFoundError:
         return None
-    problem = sharing.problem_of(facts, shared=shared)
+    problem = sharing.find_problem(status, shared=shared)
     if problem is not None:
         raise CacheRefusedError(problem)
     return next((directory / name for name in (_ROOT, _NETWORK_ROOT) if (directory / name).is_dir()), None)
@@ -396,7 +382,7 @@ def _folders(root: Path) -> list[Path]:
     return [root / f"{number:03d}" for number in range(shards)]
 
 
-def _new_database(folder: Path, journal: str) -> None:
+def _create_database(folder: Path, journal: str) -> None:
     import diskcache
 
     from .row_format import BytesDisk
@@ -424,14 +410,14 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
         lines = [line.split() for line in mounts.read_text(errors="replace").splitlines()]
     except OSError:
         return False
-    place = directory.resolve()
+    resolved = directory.resolve()
     # A space in a mount point is written \040. The last of equal mount points hides the others.
     above = [
-        (len(point.parts), position, kind)
-        for position, (_, name, kind, *_) in enumerate(lines)
-        if place.is_relative_to(point := Path(name.replace("\\040", " ")))
+        (len(point.parts), number, kind)
+        for number, (_, name, kind, *_) in enumerate(lines)
+        if resolved.is_relative_to(point := Path(name.replace("\\040", " ")))
     ]
-    return bool(above) and max(above)[2] in _NETWORK
+    return bool(above) and _NETWORK.fullmatch(max(above)[2]) is not None
 
 
 def _sweep(directory: Path) -> None:
@@ -439,13 +425,13 @@ def _sweep(directory: Path) -> None:
     import shutil
 
     for left in directory.glob("new-*"):
-        with contextlib.suppress(OSError), _locked(left, wait=False):
+        with contextlib.suppress(OSError), _hold_lock(left, wait=False):
             if time.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                 shutil.rmtree(left)
 
 
 @contextlib.contextmanager
-def _locked(directory: Path, *, wait: bool = True) -> Iterator[None]:
+def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
 
     Raises:

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-_Task: TypeAlias = "tuple[Callable[[], Any], Future[Any]]"
+_Task: TypeAlias = "tuple[Callable[[], object], Future[object]]"
 
 
 class Worker:
@@ -56,7 +56,7 @@ class Worker:
                     target=_run, args=(self._tasks,), name=self._name, daemon=True
                 )
                 self._thread.start()
-            self._tasks.put((work, future))
+            self._tasks.put((work, cast("Future[object]", future)))
         return future
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
@@ -80,6 +80,14 @@ class Worker:
         if wait:
             thread.join()
         return True
+
+
+def start_timer(seconds: float, worker: Worker, work: Callable[[], object]) -> threading.Timer:
+    """Submit a function to a worker after some seconds, unless the timer is cancelled before."""
+    timer = threading.Timer(seconds, worker.submit, (work,))
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _run(tasks: queue.SimpleQueue[_Task | None]) -> None:
@@ -129,7 +137,6 @@ class BatchQueue(Generic[ItemT, ResultT]):
         """Whether the last batch had several items."""
 
     def __len__(self) -> int:
-        """The number of items that are not done yet."""
         return len(self._items) + self._under_way
 
     def submit(self, item: ItemT) -> Future[ResultT]:
