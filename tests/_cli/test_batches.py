@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client
-from llm_provider._cli.batches import _collected
+from llm_provider._cli.batches import _store_answers
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand, wait_until
 
 
-def test_batches_are_listed_awaited_and_collected(
+def test_batches_are_listed_awaited_and_store_answers(
     client: Client, simulator: Simulator, run: RunCommand, own_cache: Path
 ) -> None:
     assert run("batches").err == "no batches\n"
@@ -133,7 +133,7 @@ def test_a_batch_without_results_is_still_open(
     with Client(cache_dir=own_cache, outage_patience=0.2) as client:
         client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
         (batch,) = client.batches()
-        assert _collected(batch) == 3
+        assert _store_answers(batch) == 3
         assert "still open" in capsys.readouterr().err
         assert batch.last_status == "ended"
 

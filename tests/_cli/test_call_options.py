@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._cli.call_options import parameters_of, schema
+from llm_provider._cli.call_options import parameters_of, read_schema
 from llm_provider.simulator import Simulator
 from support import RunCommand
 
@@ -55,20 +55,20 @@ def test_a_wrong_parameter_is_refused(
 def test_a_schema_is_a_file_or_json(tmp_path: Path) -> None:
     path = tmp_path / "city.json"
     path.write_text(json.dumps(CITY))
-    assert schema(str(path)) == schema(json.dumps(CITY)) == CITY
+    assert read_schema(str(path)) == read_schema(json.dumps(CITY)) == CITY
     path.write_text("[1]")
     with pytest.raises(RequestError, match="must be a JSON object, not list"):
-        schema(str(path))
+        read_schema(str(path))
     path.write_bytes(b"\xff")
     with pytest.raises(RequestError, match="not UTF-8"):
-        schema(str(path))
+        read_schema(str(path))
     with pytest.raises(RequestError, match=r"absent\.json: the file cannot be read: No such file"):
-        schema("absent.json")
+        read_schema("absent.json")
     for text, message in (
         ("{", "--schema is not JSON"),
         ('{"type": "objct"}', r"--schema is not a valid JSON schema: \$\.type is 'objct'"),
         ('{"city": "string"}', "not a valid JSON schema: write one such as"),
     ):
         with pytest.raises(RequestError, match=message):
-            schema(text)
-    assert schema('{"type": "json_object"}') == {"type": "json_object"}
+            read_schema(text)
+    assert read_schema('{"type": "json_object"}') == {"type": "json_object"}

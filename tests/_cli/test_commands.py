@@ -47,9 +47,9 @@ def test_help_imports_no_command_and_no_sdk(run_script: RunScript) -> None:
 
 def test_every_command_is_in_the_help(run: RunCommand) -> None:
     shown = run("--help").out
-    for name, command in _COMMANDS.items():
+    for name, text in _COMMANDS.items():
         assert f"\n  {name} " in shown
-        assert command.text[:40] in shown
+        assert text[:40] in shown
         assert run(name, "--help").code == 0
 
 

@@ -88,16 +88,16 @@ def test_another_request_has_another_name() -> None:
 
 def test_answered_rows_are_found_by_position_or_id(tmp_path: Path) -> None:
     file = written(tmp_path / "out", line(0, id="a"), line(1, failed=True), line(2, id="c"))
-    assert file.answered(by_id=False) == {line_token(0, "r0"), line_token(2, "r2")}
-    assert file.answered(by_id=True) == {line_token("a", "r0"), line_token("c", "r2")}
+    assert file.read_answered(by_id=False) == {line_token(0, "r0"), line_token(2, "r2")}
+    assert file.read_answered(by_id=True) == {line_token("a", "r0"), line_token("c", "r2")}
     assert file.first_other({line_token(0, "r0")}, by_id=False) == 3
-    assert OutputFile(tmp_path / "absent").answered(by_id=False) == set()
+    assert OutputFile(tmp_path / "absent").read_answered(by_id=False) == set()
 
 
 @pytest.mark.parametrize("tail", [b'{"index":1,"inp', b"{", b'{"index":1}'])
 def test_a_piece_of_a_line_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     file = written(tmp_path / "out", line(0), tail=tail)
-    assert len(file.answered(by_id=False)) == 1
+    assert len(file.read_answered(by_id=False)) == 1
     file.open(overwrite=False)
     file.write(line(1))
     file.close()
@@ -110,7 +110,7 @@ def test_a_piece_of_a_line_is_cut_off(tmp_path: Path, tail: bytes) -> None:
 def test_another_file_is_refused_and_stays(tmp_path: Path, content: bytes) -> None:
     file = written(tmp_path / "out", line(0), tail=content)
     with pytest.raises(RequestError, match="line 2 is not a line of `map`: choose another OUT"):
-        file.answered(by_id=False)
+        file.read_answered(by_id=False)
     assert (tmp_path / "out").read_bytes().endswith(content)
 
 
@@ -162,7 +162,7 @@ def test_the_place_of_the_file_must_exist(tmp_path: Path) -> None:
     nowhere.open(overwrite=True)
     nowhere.write(line(0))
     nowhere.close()
-    assert (nowhere.answered(by_id=False), nowhere.arrange(1).rows) == (set(), 0)
+    assert (nowhere.read_answered(by_id=False), nowhere.arrange(1).rows) == (set(), 0)
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:

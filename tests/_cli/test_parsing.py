@@ -9,7 +9,7 @@ import time
 import click
 import pytest
 
-from llm_provider._cli.parsing import age, complete_model, json_object, since
+from llm_provider._cli.parsing import complete_model, parse_age, parse_json_object, parse_since
 from llm_provider.simulator import Simulator
 from support import RunCommand
 
@@ -68,27 +68,26 @@ def test_an_action_has_an_example_too(run: RunCommand) -> None:
 
 
 def test_an_age_is_seconds() -> None:
-    assert age(CONTEXT, PARAMETER, "2w") == 14 * 86_400
-    assert age(CONTEXT, PARAMETER, None) is None
+    assert parse_age("2w") == 14 * 86_400
     with pytest.raises(click.BadParameter, match="such as 30d"):
-        age(CONTEXT, PARAMETER, "2y")
+        parse_age("2y")
 
 
 def test_a_period_begins_at_a_day_a_time_or_an_age() -> None:
     day = 1_795_132_800.0  # 2026-11-20, midnight in UTC
-    assert since(CONTEXT, PARAMETER, "2026-11-20") == day
-    assert since(CONTEXT, PARAMETER, "2026-11-20T01:00") == day + 3600
-    assert since(CONTEXT, PARAMETER, "2026-11-20T01:00+01:00") == day
-    assert since(CONTEXT, PARAMETER, "1h") == pytest.approx(time.time() - 3600, abs=60)
+    assert parse_since("2026-11-20") == day
+    assert parse_since("2026-11-20T01:00") == day + 3600
+    assert parse_since("2026-11-20T01:00+01:00") == day
+    assert parse_since("1h") == pytest.approx(time.time() - 3600, abs=60)
     for wrong in ("yesterday", "20.11.2026", "2026-13-01", "2026-W47"):
         with pytest.raises(click.BadParameter, match="expected a day"):
-            since(CONTEXT, PARAMETER, wrong)
+            parse_since(wrong)
 
 
 def test_a_json_object_is_no_list() -> None:
-    assert json_object(CONTEXT, PARAMETER, '{"a": 1}') == {"a": 1}
+    assert parse_json_object('{"a": 1}') == {"a": 1}
     with pytest.raises(click.BadParameter, match="JSON object"):
-        json_object(CONTEXT, PARAMETER, "[1]")
+        parse_json_object("[1]")
 
 
 def test_model_names_are_completed() -> None:

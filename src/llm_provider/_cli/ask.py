@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,10 +27,10 @@ from .output import (
     say,
     when_interrupted,
 )
-from .parsing import KEYS, command, complete_model
+from .parsing import KEYS, Command, complete_model
 
 if TYPE_CHECKING:
-    from .._types.messages import Prompt
+    from .._types.messages import Message, Prompt
     from .._types.response import Response
 
 _EPILOG = f"""\
@@ -45,6 +49,9 @@ unless others are given.
 {KEYS}
 {EXIT_CODES}"""
 
+_ATTACH = "an image, PDF, audio or text file; repeatable"
+_JSON = "print one JSON object: text, usage, cost in USD, timing in seconds"
+
 INCOMPLETE = {
     "length": "the answer was cut at its token limit",
     "refusal": "the model refused",
@@ -53,31 +60,19 @@ INCOMPLETE = {
 """The finish reasons of an answer that is not whole."""
 
 
-@command("ask a model and print its answer as it is written", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("model", metavar="MODEL", required=False, shell_complete=complete_model)
 @click.argument("prompt", metavar="[PROMPT]", required=False)
-@click.option(
-    "-a",
-    "--attach",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    help="an image, PDF, audio or text file; repeatable",
-)
+@click.option("-a", "--attach", "files", metavar="FILE", multiple=True, help=_ATTACH)
 @click.option("-c", "--continue", "continued", is_flag=True, help="go on with the last conversation")
 @call_options
 @click.option("--no-cache", is_flag=True, help="neither read nor write the cache")
 @click.option("--no-log", is_flag=True, help="leave this answer out of the log")
 @click.option("--no-stream", is_flag=True, help="print the answer when it is complete")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="print one JSON object: text, usage, cost in USD, timing in seconds",
-)
+@click.option("--json", "as_json", is_flag=True, help=_JSON)
 @click.option("-v", "--verbose", is_flag=True, help="print usage, cost and timing to standard error")
 @click.pass_context
-def ask(
+def run_ask(
     context: click.Context,
     /,
     model: str | None,
@@ -90,30 +85,35 @@ def ask(
     no_stream: bool,
     as_json: bool,
     verbose: bool,
-    **options: Any,
+    **options: object,
 ) -> int:
-    """Run the command."""
-    from . import conversation as conversations
+    """Ask a model and print its answer as it is written."""
+    from .log_file import read_last_conversation
 
     if continued and prompt is None:
         # `ask -c PROMPT`: the model is that of the conversation.
         model, prompt = None, model
     if model is None and not continued:
         context.fail("the argument MODEL is missing")
-    conversation = conversations.last_conversation() if continued else conversations.new_conversation()
-    model = model or conversation.model or ""
-    text = _prompt(prompt, required=not files)
+    earlier = read_last_conversation() if continued else []
+    if model is None:
+        model = earlier[-1].model
+    text = _read_prompt(prompt, required=not files)
     parameters = parameters_of(options)
     if no_cache:
         parameters["cache"] = "off"
-    system = parameters.setdefault("system", conversation.system)
-    asked = conversations.prompt_of(conversation, text, files)
+    parameters.setdefault("system", earlier[-1].system if earlier else None)
+    messages = [message for ask in earlier for message in ask.messages]
+    question = _message(text, files)
+    sent: Prompt = [*messages, question] if files or messages else text
     # A pipe needs no explanation, and a person at a terminal may wonder.
-    told = ("the request is cancelled; the same command asks again",) if at_terminal() else ()
-    with when_interrupted(*told), logs_in_one_line():
-        response = _answer(model, asked, parameters, as_json=as_json, at_once=no_stream)
+    notes = ("the request is cancelled; the same command asks again",) if at_terminal() else ()
+    with when_interrupted(*notes), logs_in_one_line():
+        response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
-        conversations.log(conversation, model, system, text, asked, response)
+        conversation = earlier[-1].conversation if earlier else os.urandom(6).hex()
+        exchange = [question, response.message]
+        _log(conversation, model, parameters["system"], text, exchange, response)
     if verbose:
         print(_summary(response), file=sys.stderr)
     if response.finish_reason in INCOMPLETE:
@@ -122,12 +122,8 @@ def ask(
     return OK
 
 
-def _prompt(argument: str | None, *, required: bool) -> str:
-    """The prompt: the argument, standard input, or both.
-
-    Raises:
-        RequestError: there is neither although one is required, or standard input is not text.
-    """
+def _read_prompt(argument: str | None, *, required: bool) -> str:
+    """The prompt: the argument, standard input, or both."""
     parts = [argument or ""]
     if sys.stdin is not None and not sys.stdin.isatty():
         try:
@@ -144,35 +140,62 @@ def _prompt(argument: str | None, *, required: bool) -> str:
     return prompt
 
 
+def _message(text: str, files: Sequence[str]) -> Message:
+    """The question, with the contents of the files: they may change before the next question."""
+    if not files:
+        return {"role": "user", "content": text}
+    from .._requests.media import part_of
+
+    parts = [part_of(Path(file).expanduser(), "--attach") for file in files]
+    return {"role": "user", "content": [*([{"type": "text", "text": text}] if text else ()), *parts]}
+
+
+def _log(
+    conversation: str, model: str, system: str | None, text: str, messages: list[Message], response: Response
+) -> None:
+    """Append a question and its answer to the log. A log that cannot be written is a warning."""
+    import sqlite3
+
+    from .._runtime.files import full_disk
+    from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
+
+    path = log_path()
+    if path is None:
+        return
+    ask = LoggedAsk(
+        time=time.time(), served=response.model, provider=response.provider, answer=response.text,
+        usage=asdict(response.usage), cost=response.cost, cached=response.cached,
+        finish_reason=response.finish_reason, conversation=conversation, model=model, system=system,
+        prompt=text, messages=messages,
+    )  # fmt: skip
+    try:
+        LogFile(path).add(ask)
+    except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
+        reason = full_disk(error, path, "earlier answers are safe") or error
+        say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
+
+
 def _answer(
     model: str, prompt: Prompt, parameters: dict[str, Any], *, as_json: bool, at_once: bool
 ) -> Response:
     """Ask, and print the answer."""
-    from .._client.functions import call
+    from .._client.functions import call, stream
 
     with_schema = "response_format" in parameters
     if not (as_json or at_once or with_schema):
-        return _print_stream(model, prompt, parameters)
+        with stream(model, prompt, **parameters) as deltas:
+            _print_pieces(delta.text for delta in deltas)
+            return deltas.response
     response = call(model, prompt, **parameters)
     whole = response.finish_reason not in INCOMPLETE
     if as_json:
-        facts = _as_object(response)
-        if with_schema:
-            facts["parsed"] = response.parsed if whole else None
-        print(json.dumps(facts))
+        parsed = {"parsed": response.parsed if whole else None} if with_schema else {}
+        print(json.dumps(_as_object(response) | parsed))
     elif with_schema and whole:
         print(json_text(response.parsed))
     else:
         _print_pieces([response.text])
     return response
-
-
-def _print_stream(model: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Response:
-    from .._client.functions import stream
-
-    with stream(model, prompt, **parameters) as deltas:
-        _print_pieces(delta.text for delta in deltas)
-        return deltas.response
 
 
 def _print_pieces(pieces: Iterable[str]) -> None:
@@ -188,9 +211,7 @@ def _print_pieces(pieces: Iterable[str]) -> None:
             print(flush=True)
 
 
-def _as_object(response: Response) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _as_object(response: Response) -> dict[str, object]:
     return {
         "text": response.text,
         "finish_reason": response.finish_reason,
@@ -217,12 +238,11 @@ def _summary(response: Response) -> str:
     details = ", ".join(f"{count} {part}" for part, count in parts.items() if count)
     first = "" if timing.first_token is None else f", first token after {timing.first_token:.2f} s"
     requests = f"{timing.attempts} request{'' if timing.attempts == 1 else 's'}"
-    return "\n".join(
-        (
-            f"model   {response.model} ({response.provider})",
-            f"usage   {usage.input_tokens} input, {usage.output_tokens} output tokens"
-            + (f" ({details})" if details else ""),
-            "cost    " + ("$0 (from the cache)" if response.cached else format_usd(response.cost)),
-            f"timing  {timing.total:.2f} s{first}, {requests}",
-        )
+    cost = "$0 (from the cache)" if response.cached else format_usd(response.cost)
+    counts = f"{usage.input_tokens} input, {usage.output_tokens} output tokens"
+    return (
+        f"model   {response.model} ({response.provider})\n"
+        f"usage   {counts}{f' ({details})' if details else ''}\n"
+        f"cost    {cost}\n"
+        f"timing  {timing.total:.2f} s{first}, {requests}"
     )

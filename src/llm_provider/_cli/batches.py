@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, say, when_interrupted
-from .parsing import Group, command
+from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, print_table, say, when_interrupted
+from .parsing import Group
 
 if TYPE_CHECKING:
     from .._batches.handle import Batch
@@ -28,6 +28,9 @@ Batches are those that were submitted with this cache directory (LLM_PROVIDER_CA
 """
 _RESUMES = "the batches go on at their providers; the same command waits for them again"
 
+_ALL = f"Without an ID it {{verb}} for all that are under way.\n\n  {PROGRAM} batches {{example}}\n"
+_COLLECT_EPILOG = f"Without an ID it collects all that are under way.\n\n  {PROGRAM} batches collect\n"
+
 _ENDS = {
     "completed": "it has ended and its answers are stored",
     "ended": "it has ended; `batches collect` stores its answers",
@@ -42,51 +45,40 @@ _some_ids = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 _any_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
 
 
-@click.command(
-    "batches",
-    cls=Group,
-    help="List, await, cancel and collect batches. Without an action it lists them.",
-    epilog=_EPILOG,
-    invoke_without_command=True,
-)
+@click.group(cls=Group, epilog=_EPILOG, invoke_without_command=True)
 @_json_option
 @click.pass_context
-def batches(context: click.Context, *, as_json: bool) -> int:
-    """List the batches if no action follows."""
-    return _list(as_json=as_json) if context.invoked_subcommand is None else OK
+def run_batches(context: click.Context, *, as_json: bool) -> None:
+    """List, await, cancel and collect batches. Without an action it lists them."""
+    if context.invoked_subcommand is None:
+        _list_all(as_json=as_json)
 
 
-@command("print the batches; asks no provider", f"  {PROGRAM} batches list --json | jq .status\n")
+@run_batches.command("list", epilog=f"  {PROGRAM} batches list --json | jq .status\n")
 @_json_option
-def list_batches(*, as_json: bool) -> int:
-    """Run `batches list`."""
-    return _list(as_json=as_json)
+def _list(*, as_json: bool) -> None:
+    """Print the batches; asks no provider."""
+    _list_all(as_json=as_json)
 
 
-def _list(*, as_json: bool) -> int:
-    with _client() as client:
-        shown = [_facts(batch) for batch in client.batches()]
-    _print(shown, as_json=as_json)
-    return OK
+def _list_all(*, as_json: bool) -> None:
+    with _open_client() as client:
+        rows = [_as_object(batch) for batch in client.batches()]
+    _print(rows, as_json=as_json)
 
 
-def _print(shown: Sequence[dict[str, Any]], *, as_json: bool) -> None:
+def _print(rows: Sequence[dict[str, object]], *, as_json: bool) -> None:
     if as_json:
-        for facts in shown:
-            print(json.dumps(facts))
-    elif not shown:
-        print("no batches", file=sys.stderr)
+        for row in rows:
+            print(json.dumps(row))
+    elif rows:
+        print_table(list(rows[0]), [list(map(_cell, row.values())) for row in rows], left_aligned=rows[0])
     else:
-        columns = ("id", "created", "provider", "model", "status", "rows", "done", "failed", "batches")
-        table = [columns, *(tuple(_cell(facts[name]) for name in columns) for facts in shown)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        for line in table:
-            print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        print("no batches", file=sys.stderr)
 
 
-def _facts(batch: Batch) -> dict[str, Any]:
-    counts = batch.counts
-    created = batch.created
+def _as_object(batch: Batch) -> dict[str, object]:
+    counts, created = batch.counts, batch.created
     return {
         "id": batch.id,
         "created": None if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created)),
@@ -100,72 +92,55 @@ def _facts(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
 
 
-@command(
-    "ask the providers how far batches are; waits for none",
-    f"Without an ID it asks for all that are under way.\n\n  {PROGRAM} batches status 3f9a1c\n",
-)
+@run_batches.command("status", epilog=_ALL.format(verb="asks", example="status 3f9a1c"))
 @_json_option
 @_any_ids
-def status(ids: tuple[str, ...], *, as_json: bool) -> int:
-    """Run `batches status`."""
+def _status(ids: tuple[str, ...], *, as_json: bool) -> int:
+    """Ask the providers how far batches are; waits for none."""
     from .._errors import LLMError
 
-    with _client() as client:
-        code, shown = OK, []
-        for batch in _chosen(client, ids):
-            if batch.done and not ids:
-                continue
+    with _open_client() as client:
+        code, rows = OK, []
+        for batch in _select(client, ids):
             if not batch.done:
                 try:
                     batch.refresh(patience=0.0)
                 except LLMError as error:
                     say("error", f"{batch.id}: {error}")
                     code = FAILED
-            shown.append(_facts(batch))
-        _print(shown, as_json=as_json)
+            rows.append(_as_object(batch))
+        _print(rows, as_json=as_json)
         return code
 
 
-@command(
-    "wait until batches have ended, and store their answers in the cache",
-    f"Without an ID it waits for all that are under way.\n\n  {PROGRAM} batches wait 3f9a1c\n",
-)
+@run_batches.command("wait", epilog=_ALL.format(verb="waits", example="wait 3f9a1c"))
 @_any_ids
-def wait(ids: tuple[str, ...]) -> int:
-    """Run `batches wait`."""
-    with when_interrupted(_RESUMES), _client() as client:
-        code = OK
-        for batch in _chosen(client, ids):
-            if ids or not batch.done:
-                code = max(code, _collected(batch))
-        return code
+def _wait(ids: tuple[str, ...]) -> int:
+    """Wait until batches have ended, and store their answers in the cache."""
+    with when_interrupted(_RESUMES), _open_client() as client:
+        return max((_store_answers(batch) for batch in _select(client, ids)), default=OK)
 
 
-@command(
-    "store the answers of batches that have ended; waits for none",
-    f"Without an ID it collects all that are under way.\n\n  {PROGRAM} batches collect\n",
-)
+@run_batches.command("collect", epilog=_COLLECT_EPILOG)
 @_any_ids
-def collect(ids: tuple[str, ...]) -> int:
-    """Run `batches collect`."""
-    with when_interrupted(_RESUMES), _client() as client:
+def _collect(ids: tuple[str, ...]) -> int:
+    """Store the answers of batches that have ended; waits for none."""
+    with when_interrupted(_RESUMES), _open_client() as client:
         code = OK
-        for batch in _chosen(client, ids):
-            if batch.done and not ids:
-                continue
+        for batch in _select(client, ids):
             status = batch.status
             if status in ("ended", "completed"):
-                code = max(code, _collected(batch))
+                code = max(code, _store_answers(batch))
             else:
                 print(f"{batch.id}: {status}, {batch.counts.done} of {batch.counts.total} rows done")
         return code
 
 
-def _collected(batch: Batch) -> int:
+def _store_answers(batch: Batch) -> int:
     """Store the answers of a batch, and print how its rows ended."""
     from .._errors import LLMError, PendingBatchError
 
@@ -182,97 +157,69 @@ def _collected(batch: Batch) -> int:
     return INCOMPLETE_ANSWER if errors else OK
 
 
-@command(
-    "end batches early; rows that are done are billed and keep their answers",
-    f"  {PROGRAM} batches cancel 3f9a1c\n",
-)
+@run_batches.command("cancel", epilog=f"  {PROGRAM} batches cancel 3f9a1c\n")
 @_some_ids
-def cancel(ids: tuple[str, ...]) -> int:
-    """Run `batches cancel`."""
-    with _client() as client:
-        for batch in _chosen(client, ids):
+def _cancel(ids: tuple[str, ...]) -> None:
+    """End batches early; rows that are done are billed and keep their answers."""
+    with _open_client() as client:
+        for batch in _select(client, ids):
             if batch.cancel():
                 stored = "`batches wait` stores the rows that are done"
                 print(f"{batch.id}: asked its provider to cancel it; {stored}")
             else:
                 print(f"{batch.id}: nothing is left to cancel, {_ENDS[batch.last_status]}")
-    return OK
 
 
-@command(
-    "say which of the provider's batches a submission of unknown outcome is",
-    f"  {PROGRAM} batches claim 3f9a1c batch_68a1\n",
-)
+@run_batches.command("claim", epilog=f"  {PROGRAM} batches claim 3f9a1c batch_68a1\n")
 @click.argument("batch_id", metavar="ID")
 @click.argument("providers_id", metavar="PROVIDERS_ID")
-def claim(batch_id: str, providers_id: str) -> int:
-    """Run `batches claim`."""
-    with _client() as client:
-        (batch,) = _chosen(client, [batch_id])
+def _claim(batch_id: str, providers_id: str) -> None:
+    """Say which of the provider's batches a submission of unknown outcome is."""
+    with _open_client() as client:
+        (batch,) = _select(client, [batch_id])
         batch.claim(providers_id)
         print(f"{batch.id}: is {providers_id}")
-    return OK
 
 
-@command(
-    "do not wait for batches any more; their rows are submitted again",
-    f"  {PROGRAM} batches forget 3f9a1c\n",
-)
+@run_batches.command("forget", epilog=f"  {PROGRAM} batches forget 3f9a1c\n")
 @_some_ids
-def forget(ids: tuple[str, ...]) -> int:
-    """Run `batches forget`."""
-    with _client() as client:
-        for batch in _chosen(client, ids):
+def _forget(ids: tuple[str, ...]) -> None:
+    """Do not wait for batches any more; their rows are submitted again."""
+    with _open_client() as client:
+        for batch in _select(client, ids):
             batch.forget()
             print(f"{batch.id}: forgotten")
-    return OK
 
 
-for _name, _action in {
-    "list": list_batches,
-    "status": status,
-    "wait": wait,
-    "collect": collect,
-    "cancel": cancel,
-    "claim": claim,
-    "forget": forget,
-}.items():
-    batches.add_command(_action, _name)
+def _select(client: Client, ids: Sequence[str]) -> Iterator[Batch]:
+    """The batches of some names, each once; without names all that are under way."""
+    batches = client.batches()
+    if ids:
+        yield from list(dict.fromkeys(_find(batches, name) for name in ids))
+    else:
+        yield from (batch for batch in batches if not batch.done)
 
 
-def _chosen(client: Client, ids: Sequence[str]) -> list[Batch]:
-    """The batches of some names, or all of them.
-
-    Raises:
-        RequestError: there is none of a name, or there are several.
-    """
-    found = client.batches()
-    if not ids:
-        return found
-    return list(dict.fromkeys(_named(found, name) for name in ids))
-
-
-def _named(batches: Sequence[Batch], name: str) -> Batch:
-    """The batch of a name, or of the beginning of one.
-
-    Raises:
-        RequestError: there is none, or there are several.
-    """
+def _find(batches: Sequence[Batch], name: str) -> Batch:
+    """The one batch of a name, or of the beginning of one."""
     from .._errors import RequestError
 
     # An error names a single batch of a job.
     names = {batch: (batch.id, *batch.record_ids, *batch.batch_ids) for batch in batches}
-    found = [batch for batch, known in names.items() if name in known]
-    found = found or [batch for batch, known in names.items() if any(one.startswith(name) for one in known)]
-    if not name or not found:
+    matches = [batch for batch, known in names.items() if name in known] or [
+        batch for batch, known in names.items() if any(each.startswith(name) for each in known)
+    ]
+    if not name or not matches:
         raise RequestError(f"no batch {name} here; `{PROGRAM} batches list` shows them")
-    if len(found) > 1:
-        meant = ", ".join(batch.id for batch in found[:5])
-        raise RequestError(f"{name} is the beginning of {len(found)} batches: {meant}; write more of its ID")
-    return found[0]
+    if len(matches) > 1:
+        meant = ", ".join(batch.id for batch in matches[:5])
+        raise RequestError(
+            f"{name} is the beginning of {len(matches)} batches: {meant}; write more of its ID"
+        )
+    return matches[0]
 
 
-def _client() -> Client:
+def _open_client() -> Client:
     from .._client.client import Client
 
     return Client()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .output import FAILED, OK, PROGRAM, say
-from .parsing import Group, age, command
+from .parsing import Group, parse_age
 
 if TYPE_CHECKING:
     from .._cache.response_cache import ResponseCache
@@ -22,114 +21,86 @@ _EPILOG = f"""\
 
 The cache is in the directory LLM_PROVIDER_CACHE_DIR, else in the user's cache directory of the platform.
 """
+_IMPORT_EPILOG = f"""\
+FILE comes from `cache export`. It is checked before anything is added.
+
+  {PROGRAM} cache import answers.jsonl
+"""
+_OLDER_THAN = "remove answers older than this, such as 30d; units are s, m, h, d, w"
+_MODEL = "remove answers of this model, named as in the call or by its provider"
 
 
-@click.command("cache", cls=Group, help="Manage the answers stored on this machine.", epilog=_EPILOG)
-def cache() -> None:
-    """Run the action that follows."""
+@click.group(cls=Group, epilog=_EPILOG)
+def run_cache() -> None:
+    """Manage the answers stored on this machine."""
 
 
-@command("print the directory of the cache", f"  {PROGRAM} cache path\n")
-def path() -> int:
-    """Run `cache path`."""
-    print(_cache().directory)
-    return OK
+@run_cache.command("path", epilog=f"  {PROGRAM} cache path\n")
+def _print_path() -> None:
+    """Print the directory of the cache."""
+    print(_open().directory)
 
 
-@command("print the number of answers and their size", f"  {PROGRAM} cache stats --json | jq .entries\n")
+@run_cache.command("stats", epilog=f"  {PROGRAM} cache stats --json | jq .entries\n")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; sizes are bytes")
-def stats(*, as_json: bool) -> int:
-    """Run `cache stats`."""
-    with closing(_cache()) as opened:
-        found = asdict(opened.stats())
-        # The other statistics count this process's own lookups, of which there are none.
-        shown: dict[str, Any] = {"path": str(opened.directory)} | {
-            name: found[name] for name in ("entries", "bytes")
-        }
+def _print_stats(*, as_json: bool) -> None:
+    """Print the number of answers and their size."""
+    with closing(_open()) as cache:
+        # The other statistics count the lookups of this process, which makes none.
+        path, stats = str(cache.directory), cache.stats()
     if as_json:
-        print(json.dumps(shown))
+        print(json.dumps({"path": path, "entries": stats.entries, "bytes": stats.bytes}))
     else:
-        print(
-            f"path     {shown['path']}\nanswers  {shown['entries']}\nsize     {shown['bytes'] / 1e6:.1f} MB"
-        )
-    return OK
+        print(f"path     {path}\nanswers  {stats.entries}\nsize     {stats.bytes / 1e6:.1f} MB")
 
 
-@command("read every answer and compare it with its checksum", f"  {PROGRAM} cache verify\n")
-def verify() -> int:
-    """Run `cache verify`."""
-    with closing(_cache()) as opened:
-        found = opened.verify()
-    print(f"{_answers(found.entries)} whole, {len(found.damaged)} damaged")
-    for problem in (*found.problems, *found.damaged):
+@run_cache.command("verify", epilog=f"  {PROGRAM} cache verify\n")
+def _verify() -> int:
+    """Read every answer and compare it with its checksum."""
+    with closing(_open()) as cache:
+        report = cache.verify()
+    print(f"{_count(report.entries)} whole, {len(report.damaged)} damaged")
+    for problem in (*report.problems, *report.damaged):
         say("error", problem)
-    return OK if found else FAILED
+    return OK if report else FAILED
 
 
-@command(
-    "write all answers to one file of JSON lines",
-    f"FILE is written only once the export is complete.\n\n  {PROGRAM} cache export answers.jsonl\n",
+@run_cache.command(
+    "export",
+    epilog=f"FILE is written only once the export is complete.\n\n  {PROGRAM} cache export answers.jsonl\n",
 )
 @click.argument("file", metavar="FILE")
-def export(file: str) -> int:
-    """Run `cache export`."""
-    with closing(_cache()) as opened:
-        print(f"{_answers(opened.export(file))} written")
-    return OK
+def _export(file: str) -> None:
+    """Write all answers to one file of JSON lines."""
+    with closing(_open()) as cache:
+        print(f"{_count(cache.export(file))} written")
 
 
-@command(
-    "add the answers of an exported file; answers that are already stored stay",
-    f"FILE comes from `cache export`. It is checked before anything is added.\n\n"
-    f"  {PROGRAM} cache import answers.jsonl\n",
-)
+@run_cache.command("import", epilog=_IMPORT_EPILOG)
 @click.argument("file", metavar="FILE")
-def load(file: str) -> int:
-    """Run `cache import`."""
-    with closing(_cache()) as opened:
-        done = opened.load(file)
-    print(f"{_answers(done.added)} added, {done.kept} here already")
-    return OK
+def _import(file: str) -> None:
+    """Add the answers of an exported file; answers that are already stored stay."""
+    with closing(_open()) as cache:
+        done = cache.load(file)
+    print(f"{_count(done.added)} added, {done.kept} here already")
 
 
-@command(
-    "remove answers; the package removes none by itself",
-    f"  {PROGRAM} cache prune --older-than 90d --dry-run\n",
-)
-@click.option(
-    "--older-than",
-    metavar="AGE",
-    callback=age,
-    help="remove answers older than this, such as 30d; units are s, m, h, d, w",
-)
-@click.option(
-    "--model", metavar="MODEL", help="remove answers of this model, named as in the call or by its provider"
-)
+@run_cache.command("prune", epilog=f"  {PROGRAM} cache prune --older-than 90d --dry-run\n")
+@click.option("--older-than", metavar="AGE", type=parse_age, help=_OLDER_THAN)
+@click.option("--model", metavar="MODEL", help=_MODEL)
 @click.option("--dry-run", is_flag=True, help="remove nothing, print the number of answers")
-def prune(older_than: float | None, model: str | None, *, dry_run: bool) -> int:
-    """Run `cache prune`."""
-    with closing(_cache()) as opened:
-        count = opened.prune(older_than=older_than, model=model, dry_run=dry_run)
-    print(f"{_answers(count)} {'to be removed' if dry_run else 'removed'}")
-    return OK
+def _prune(older_than: float | None, model: str | None, *, dry_run: bool) -> None:
+    """Remove answers; the package removes none by itself."""
+    with closing(_open()) as cache:
+        count = cache.prune(older_than=older_than, model=model, dry_run=dry_run)
+    print(f"{_count(count)} {'to be removed' if dry_run else 'removed'}")
 
 
-for _name, _action in {
-    "path": path,
-    "stats": stats,
-    "verify": verify,
-    "export": export,
-    "import": load,
-    "prune": prune,
-}.items():
-    cache.add_command(_action, _name)
+def _count(answers: int) -> str:
+    return f"{answers} answer{'' if answers == 1 else 's'}"
 
 
-def _answers(count: int) -> str:
-    return f"{count} answer{'' if count == 1 else 's'}"
-
-
-def _cache() -> ResponseCache:
+def _open() -> ResponseCache:
     """The cache that `call` would use."""
     from .._cache.response_cache import ResponseCache
 

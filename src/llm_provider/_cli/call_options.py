@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from .._errors import RequestError
-from .parsing import json_object, options
+from .parsing import parse_json_object
 
 _NOT_HERE = {
     "api_key": "an API key does not belong on a command line; put it into the environment",
@@ -20,17 +20,11 @@ _NOT_HERE = {
 }
 """Parameters that `--param` does not take, and what to do."""
 
-
-def _parameters(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """The names and values of parameters that are given as NAME=JSON.
-
-    Raises:
-        click.BadParameter: `call` has no such parameter, or a value is not JSON.
-    """
-    return [_parameter(value) for value in values]
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
-def _parameter(value: str) -> tuple[str, Any]:
+def _parse_parameter(value: str) -> tuple[str, object]:
+    """The name and the value of a parameter that is given as NAME=JSON."""
     name, equals, text = value.partition("=")
     name = name.strip().replace("-", "_")
     if not equals:
@@ -52,69 +46,54 @@ def _parameter(value: str) -> tuple[str, Any]:
         ) from None
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--system", metavar="TEXT", help="the system prompt"),
-    click.option(
-        "--max-tokens", metavar="N", type=int, help="the longest answer, in tokens, reasoning included"
-    ),
-    click.option("--temperature", metavar="T", type=float, help="randomness of the answer; 0 is the least"),
-    click.option(
-        "--reasoning-effort", metavar="LEVEL", help="none, minimal, low, medium, high, xhigh or max"
-    ),
-    click.option(
-        "--schema",
-        metavar="FILE|JSON",
-        help="a JSON schema, or its file: the answer is JSON that matches it",
-    ),
-    click.option("--seed", metavar="N", type=int, help="a number that makes answers more repeatable"),
-    click.option("--stop", metavar="TEXT", multiple=True, help="end the answer before this text; repeatable"),
-    click.option("--timeout", metavar="SECONDS", type=float, help="for one attempt (default 600)"),
-    click.option("--base-url", metavar="URL", help="the server to ask instead of the provider's own"),
-    click.option(
-        "--extra-body",
-        metavar="JSON",
-        callback=json_object,
-        help="an object of fields for this provider only",
-    ),
-    click.option(
-        "--param",
-        "param",
-        metavar="NAME=JSON",
-        callback=_parameters,
-        multiple=True,
-        help="any other parameter of `call`, such as top_p=0.9; repeatable",
-    ),
-)
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--system": {"metavar": "TEXT", "help": "the system prompt"},
+    "--max-tokens": {
+        "metavar": "N", "type": int, "help": "the longest answer, in tokens, reasoning included",
+    },
+    "--temperature": {"metavar": "T", "type": float, "help": "randomness of the answer; 0 is the least"},
+    "--reasoning-effort": {"metavar": "LEVEL", "help": "none, minimal, low, medium, high, xhigh or max"},
+    "--schema": {
+        "metavar": "FILE|JSON", "help": "a JSON schema, or its file: the answer is JSON that matches it",
+    },
+    "--seed": {"metavar": "N", "type": int, "help": "a number that makes answers more repeatable"},
+    "--stop": {"metavar": "TEXT", "multiple": True, "help": "end the answer before this text; repeatable"},
+    "--timeout": {"metavar": "SECONDS", "type": float, "help": "for one attempt (default 600)"},
+    "--base-url": {"metavar": "URL", "help": "the server to ask instead of the provider's own"},
+    "--extra-body": {
+        "metavar": "JSON", "type": parse_json_object, "help": "an object of fields for this provider only",
+    },
+    "--param": {
+        "metavar": "NAME=JSON", "type": _parse_parameter, "multiple": True,
+        "help": "any other parameter of `call`, such as top_p=0.9; repeatable",
+    },
+}  # fmt: skip
 
-call_options = options(_OPTIONS)
-"""Adds the options of a call to a command."""
+
+def call_options(function: FunctionT) -> FunctionT:
+    """Add the options of a call to a command."""
+    for name, settings in reversed(_OPTIONS.items()):
+        function = click.option(name, **settings)(function)
+    return function
 
 
 def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a call by the options of a command line. Those that were not given are left out.
-
-    Raises:
-        RequestError: a parameter was given twice, or the schema cannot be read.
-    """
-    found: dict[str, Any] = {}
+    """The parameters of a call by the options of a command line, without those that were not given."""
+    parameters: dict[str, Any] = {}
     for name, value in given.items():
         if name not in ("param", "schema") and value is not None and value != ():
-            found[name] = list(value) if name == "stop" else value
+            parameters[name] = list(value) if name == "stop" else value
     for name, value in given.get("param") or ():
-        if name in found:
+        if name in parameters:
             raise RequestError(f"{name} is given twice: leave out one of its options")
-        found[name] = value
+        parameters[name] = value
     if given.get("schema") is not None:
-        found["response_format"] = schema(given["schema"])
-    return found
+        parameters["response_format"] = read_schema(given["schema"])
+    return parameters
 
 
-def schema(text: str) -> dict[str, Any]:
-    """The JSON schema that an option gives as JSON or by the name of its file.
-
-    Raises:
-        RequestError: it is not a JSON schema, or the file cannot be read.
-    """
+def read_schema(text: str) -> dict[str, Any]:
+    """The JSON schema that an option gives as JSON or by the name of its file."""
     where = "--schema"
     if not text.lstrip().startswith("{"):
         where = f"--schema {text}"
@@ -126,19 +105,19 @@ def schema(text: str) -> dict[str, Any]:
             reason = getattr(error, "strerror", None) or error
             raise RequestError(f"{where}: the file cannot be read: {reason}") from None
     try:
-        found = json.loads(text)
+        schema = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{where} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RequestError(f"{where} must be a JSON object, not {type(found).__name__}")
-    if found.get("type") in ("json_object", "json_schema"):
+    if not isinstance(schema, dict):
+        raise RequestError(f"{where} must be a JSON object, not {type(schema).__name__}")
+    if schema.get("type") in ("json_object", "json_schema"):
         # Forms of `response_format`, which the call checks.
-        return found
+        return schema
     from .._schemas.json_schema import looks_like_schema, problem_of
 
-    problem = problem_of(found)
-    if problem is None and not looks_like_schema(found):
+    problem = problem_of(schema)
+    if problem is None and not looks_like_schema(schema):
         problem = 'write one such as {"type": "object", "properties": {"city": {"type": "string"}}}'
     if problem is not None:
         raise RequestError(f"{where} is not a valid JSON schema: {problem}")
-    return found
+    return schema

@@ -1,4 +1,4 @@
-"""The command `llm-provider completion`: prints the script by which a shell completes command lines."""
+"""The command `llm-provider completion`: prints the script that completes commands in a shell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from .commands import COMPLETION_VARIABLE, program
-from .output import OK, PROGRAM
-from .parsing import command
+from .output import PROGRAM
+from .parsing import Command
 
 _EPILOG = f"""\
 Commands, options and the names of models are completed by Tab. Put one of these lines into the file that your
@@ -19,13 +19,12 @@ shell reads when it starts:
 """
 
 
-@command("print the script that completes commands in a shell", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> int:
-    """Run the command."""
+def run_completion(shell: str) -> None:
+    """Print the script that completes commands in a shell."""
     kind = get_completion_class(shell)
     assert kind is not None
     # `source` of bash would run bash to learn its version.
     script = kind(program, {}, PROGRAM, COMPLETION_VARIABLE)
     print(script.source_template % script.source_vars())
-    return OK

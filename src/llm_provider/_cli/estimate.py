@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import RequestError
-from .output import OK, PROGRAM
-from .parsing import command, complete_model, json_object
+from .output import PROGRAM
+from .parsing import Command, complete_model, parse_json_object
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
@@ -29,57 +29,31 @@ or an object with "messages" or "prompt". Without a file, lines are read from st
 
 Nothing is sent, and no API key is needed.
 """
+_EXTRA_BODY = "an object of fields for this provider only"
 
 
-@command("estimate the requests, tokens, cost and time of a file of prompts", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.option("--system", metavar="TEXT", help="the system prompt of every prompt")
 @click.option("--max-tokens", metavar="N", type=int, help="the longest answer to each prompt, in tokens")
 @click.option("--n", "n", metavar="N", type=int, help="samples of each prompt")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
-@click.option(
-    "--extra-body", metavar="JSON", callback=json_object, help="an object of fields for this provider only"
-)
+@click.option("--extra-body", metavar="JSON", type=parse_json_object, help=_EXTRA_BODY)
 @click.option("--no-cache", is_flag=True, help="count every prompt, stored or not")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
-def estimate(
-    model: str,
-    file: Path | None,
-    *,
-    system: str | None,
-    max_tokens: int | None,
-    n: int | None,
-    max_concurrent: int | None,
-    extra_body: dict[str, Any] | None,
-    no_cache: bool,
-    as_json: bool,
-) -> int:
-    """Run the command."""
-    from .._client import model_functions
+def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:
+    """Estimate the requests, tokens, cost and time of a file of prompts."""
+    from .._client.model_functions import estimate
 
     with ExitStack() as stack:
-        found = model_functions.estimate(
-            model,
-            _prompts(file, stack),
-            system=system,
-            max_tokens=max_tokens,
-            n=n,
-            max_concurrent=max_concurrent,
-            extra_body=extra_body,
-            cache="off" if no_cache else None,
-        )
-    print(json.dumps(_as_object(found)) if as_json else found)
-    return OK
+        prompts = _read_prompts(file, stack)
+        result = estimate(model, prompts, cache="off" if no_cache else None, **parameters)
+    print(json.dumps(_as_object(result)) if as_json else result)
 
 
-def _prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
-    """The prompts of a file, or of standard input.
-
-    Raises:
-        RequestError: the file is not UTF-8, or a line is not the JSON of a prompt.
-        OSError: the file cannot be read.
-    """
+def _read_prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
+    """The prompts of a file, or of standard input."""
     name = "standard input" if path is None else path.name
     lines = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))
     for number, line in enumerate(lines, start=1):
@@ -88,10 +62,10 @@ def _prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
         except UnicodeDecodeError:
             raise RequestError(f"{name} line {number} is not UTF-8 text") from None
         if text.strip():
-            yield _of_json(text, f"{name} line {number}") if name.endswith(".jsonl") else text
+            yield _prompt_of_json(text, f"{name} line {number}") if name.endswith(".jsonl") else text
 
 
-def _of_json(text: str, where: str) -> Prompt:
+def _prompt_of_json(text: str, where: str) -> Prompt:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -105,9 +79,9 @@ def _of_json(text: str, where: str) -> Prompt:
     return value
 
 
-def _as_object(found: Estimate) -> dict[str, Any]:
-    facts = asdict(found)
-    facts["invalid"] = [{"input": index, "error": str(error)} for index, error in found.invalid]
-    facts["cost"] = found.cost
-    ranges = {name: value._asdict() for name, value in facts.items() if hasattr(value, "_asdict")}
-    return {**facts, **ranges, "costs": {name: cost._asdict() for name, cost in found.costs.items()}}
+def _as_object(estimate: Estimate) -> dict[str, object]:
+    fields = asdict(estimate)
+    fields["invalid"] = [{"input": index, "error": str(error)} for index, error in estimate.invalid]
+    fields["cost"] = estimate.cost
+    ranges = {name: value._asdict() for name, value in fields.items() if hasattr(value, "_asdict")}
+    return {**fields, **ranges, "costs": {name: cost._asdict() for name, cost in estimate.costs.items()}}

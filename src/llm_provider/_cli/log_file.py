@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
 from .._runtime.databases import open_database
+
+if TYPE_CHECKING:
+    from .._types.messages import Message
 
 VARIABLE = "LLM_PROVIDER_LOGS"
 _OFF = frozenset({"off", "none", "no", "false", "0"})
@@ -24,19 +26,9 @@ _VERSION = 1
 
 _TABLES = """\
 CREATE TABLE asks (
-    id INTEGER PRIMARY KEY,
-    conversation TEXT NOT NULL,
-    time REAL NOT NULL,
-    model TEXT NOT NULL,
-    served TEXT NOT NULL,
-    provider TEXT NOT NULL,
-    system TEXT,
-    prompt TEXT NOT NULL,
-    answer TEXT NOT NULL,
-    messages TEXT NOT NULL,
-    usage TEXT NOT NULL,
-    cost REAL,
-    cached INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, time REAL NOT NULL, model TEXT NOT NULL,
+    served TEXT NOT NULL, provider TEXT NOT NULL, system TEXT, prompt TEXT NOT NULL, answer TEXT NOT NULL,
+    messages TEXT NOT NULL, usage TEXT NOT NULL, cost REAL, cached INTEGER NOT NULL,
     finish_reason TEXT NOT NULL
 );
 CREATE INDEX of_conversation ON asks (conversation);
@@ -74,7 +66,7 @@ class LoggedAsk:
     system: str | None
     prompt: str
     answer: str
-    messages: list[Any]
+    messages: list[Message]
     usage: dict[str, int]
     cost: float | None
     cached: bool
@@ -87,14 +79,28 @@ _JSON_COLUMNS = ("messages", "usage")
 
 def log_path() -> Path | None:
     """The file that `LLM_PROVIDER_LOGS` names, else one in the user's data directory; None if it is off."""
-    chosen = os.environ.get(VARIABLE, "").strip()
-    if chosen.lower() in _OFF:
+    name = os.environ.get(VARIABLE, "").strip()
+    if name.lower() in _OFF:
         return None
-    if chosen:
-        return Path(chosen).expanduser()
+    if name:
+        return Path(name).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_data_dir("llm_provider", appauthor=False)) / "logs.db"
+
+
+def read_last_conversation() -> list[LoggedAsk]:
+    """The questions of the conversation that `ask` continues, oldest first; at least one."""
+    path = log_path()
+    if path is None:
+        raise RequestError(f"there is no conversation to continue: {VARIABLE} turns the log off")
+    try:
+        asks = LogFile(path).last_conversation()
+    except sqlite3.Error as error:
+        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    if not asks:
+        raise RequestError("there is no conversation to continue: the log is empty; ask without --continue")
+    return asks
 
 
 class LogFile:
@@ -110,28 +116,20 @@ class LogFile:
         self._by_words = by_words
 
     def add(self, ask: LoggedAsk) -> None:
-        """Append a question with its answer.
-
-        Raises:
-            OSError, sqlite3.Error: the file cannot be written.
-        """
+        """Append a question with its answer."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             # SQLite would give the file the permissions that the user's other files have.
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-        values = [getattr(ask, name) for name in _COLUMNS]
-        written = [
-            json.dumps(value) if name in _JSON_COLUMNS else value
-            for name, value in zip(_COLUMNS, values, strict=True)
-        ]
-        with self._opened() as database:
-            names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
-            row = database.execute(f"INSERT INTO asks ({names}) VALUES ({marks})", written).lastrowid  # noqa: S608  # names of columns
+        values = {name: getattr(ask, name) for name in _COLUMNS}
+        values |= {name: json.dumps(values[name]) for name in _JSON_COLUMNS}
+        names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
+        insert = f"INSERT INTO asks ({names}) VALUES ({marks})"  # noqa: S608  # names of columns
+        with self._open() as database:
+            row = database.execute(insert, tuple(values.values())).lastrowid
             if self._by_words:
-                database.execute(
-                    "INSERT INTO words (rowid, prompt, answer) VALUES (?, ?, ?)",
-                    (row, ask.prompt, ask.answer),
-                )
+                words = (row, ask.prompt, ask.answer)
+                database.execute("INSERT INTO words (rowid, prompt, answer) VALUES (?, ?, ?)", words)
 
     def last_conversation(self) -> list[LoggedAsk]:
         """The questions of the conversation that was last continued, oldest first; empty if there is none."""
@@ -148,36 +146,28 @@ class LogFile:
 
         Words match by their beginning. If nothing has such words, the query is searched as a part of a text.
         """
-        found: list[LoggedAsk] = []
+        asks: list[LoggedAsk] = []
         words = " ".join('"{}"*'.format(word.replace('"', '""')) for word in query.split())
         if self._by_words and words:
             matching = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY id DESC LIMIT ?"
-            found = self._select(matching, words, most)
-        if not found:
+            asks = self._select(matching, words, most)
+        if not asks:
             escaped = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             like = f"%{escaped}%"
             matching = r"WHERE prompt LIKE ? ESCAPE '\' OR answer LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT ?"
-            found = self._select(matching, like, like, most)
-        return found[::-1]
+            asks = self._select(matching, like, like, most)
+        return asks[::-1]
 
-    def _select(self, rest: str, *values: Any) -> list[LoggedAsk]:
+    def _select(self, rest: str, *values: object) -> list[LoggedAsk]:
         if not self.path.exists():
             return []
-        with self._opened() as database:
-            rows: Sequence[Sequence[Any]] = database.execute(
-                f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}",  # noqa: S608  # the texts of this module
-                values,
-            ).fetchall()
-        return [_logged(row) for row in rows]
+        select = f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}"  # noqa: S608  # the texts of this module
+        with self._open() as database:
+            return [_read_row(row) for row in database.execute(select, values).fetchall()]
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The database in a transaction.
-
-        Raises:
-            RequestError: a newer version of this program wrote the file.
-            sqlite3.Error: the file is no database, or is locked for long.
-        """
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The database in a transaction. A file of a newer version is refused."""
         with closing(open_database(self.path, timeout=10.0)) as database, database:
             database.execute("BEGIN IMMEDIATE")
             (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -203,12 +193,7 @@ class LogFile:
             database.execute("INSERT INTO words (words) VALUES ('rebuild')")
 
 
-def _logged(row: Sequence[Any]) -> LoggedAsk:
-    facts = dict(zip(_COLUMNS, row, strict=True))
-    facts |= {name: json.loads(facts[name]) for name in _JSON_COLUMNS}
-    return LoggedAsk(**{**facts, "cached": bool(facts["cached"])})
-
-
-def moment(ask: LoggedAsk) -> str:
-    """The local time of a question."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(ask.time))
+def _read_row(row: Sequence[Any]) -> LoggedAsk:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    values |= {name: json.loads(values[name]) for name in _JSON_COLUMNS}
+    return LoggedAsk(**{**values, "cached": bool(values["cached"])})

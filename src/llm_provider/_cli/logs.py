@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import time
 from dataclasses import asdict
 
 import click
 
 from .._errors import RequestError
 from .._words import format_usd
-from .log_file import VARIABLE, LogFile, LoggedAsk, log_path, moment
-from .output import OK, PROGRAM, printable
-from .parsing import command
+from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
+from .output import PROGRAM, printable
+from .parsing import Command
 
 _EPILOG = f"""\
   {PROGRAM} logs                   # the latest ten
@@ -27,43 +28,36 @@ to delete the log.
 """
 
 _BREAKS = "\n\t"
+_NUMBER = "how many (default 10)"
 
 
-@command("print and search the answers of `ask`, the latest at the end", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("query", metavar="[QUERY]", nargs=-1)
-@click.option(
-    "-n",
-    "--number",
-    "most",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=10,
-    help="how many (default 10)",
-)
+@click.option("-n", "--number", "most", metavar="N", type=click.IntRange(min=1), default=10, help=_NUMBER)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object per line")
 @click.option("--path", "only_path", is_flag=True, help="print the file of the log")
-def logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: bool) -> int:
-    """Run the command."""
+def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: bool) -> None:
+    """Print and search the answers of `ask`, the latest at the end."""
     path = log_path()
     if path is None:
         raise RequestError(f"the log is turned off by {VARIABLE}")
     if only_path:
         print(path)
-        return OK
+        return
     words = " ".join(query)
     try:
-        found = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
+        asks = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
     except sqlite3.Error as error:
         raise RequestError(f"the log {path} cannot be read: {error}") from None
-    if not found and not as_json:
+    if not asks and not as_json:
         print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
-    for ask in found:
-        print(json.dumps(asdict(ask)) if as_json else _shown(ask))
-    return OK
+    for ask in asks:
+        print(json.dumps(asdict(ask)) if as_json else _format(ask))
 
 
-def _shown(ask: LoggedAsk) -> str:
+def _format(ask: LoggedAsk) -> str:
     cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else format_usd(ask.cost)
-    head = f"{moment(ask)}  {ask.model}  {cost}  conversation {ask.conversation}"
-    quoted = "\n".join(f"> {printable(line, also=_BREAKS)}" for line in ask.prompt.splitlines())
-    return f"{head}\n{quoted}\n{printable(ask.answer, also=_BREAKS)}\n"
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(ask.time))
+    head = f"{moment}  {ask.model}  {cost}  conversation {ask.conversation}"
+    prompt = "\n".join(f"> {printable(line, also=_BREAKS)}" for line in ask.prompt.splitlines())
+    return f"{head}\n{prompt}\n{printable(ask.answer, also=_BREAKS)}\n"

@@ -18,7 +18,7 @@ from .output import (
     INTERRUPTED,
     WRONG_USAGE,
     abandon_output,
-    flushed_output,
+    flush_output,
     say,
     say_interrupted,
     show_warning,
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = show_warning
     try:
         # Output is flushed here, where an error can still be reported in one line.
-        with warnings_in_one_line(), flushed_output():
+        with warnings_in_one_line(), flush_output():
             return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
         if argv is None:
@@ -58,32 +58,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         abandon_output()
         return CLOSED_PIPE
-    except OutputError as error:
-        return _failed(error, INCOMPLETE_ANSWER)
-    except RequestError as error:
-        return _failed(error, WRONG_USAGE)
-    except LLMError as error:
-        return _failed(error, FAILED)
-    except OSError as error:
-        abandon_output()
-        return _failed(error, FAILED)
-
-
-def _failed(error: Exception, code: int) -> int:
-    say("error", str(error))
-    return code
+    except (LLMError, OSError) as error:
+        if isinstance(error, OSError):
+            abandon_output()
+        say("error", str(error))
+        codes = {OutputError: INCOMPLETE_ANSWER, RequestError: WRONG_USAGE}
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
 
 
 def _run(argv: list[str]) -> int:
     import click
 
     from .commands import run
-    from .parsing import message_of
+    from .parsing import explain
 
     try:
         return run(argv)
     except click.UsageError as error:
-        say("error", message_of(error))
+        say("error", explain(error))
         raise SystemExit(WRONG_USAGE) from None
     except click.exceptions.Exit as ending:
         raise SystemExit(ending.exit_code) from None

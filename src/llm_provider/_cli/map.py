@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,12 @@ from .output import (
     say,
     when_interrupted,
 )
-from .parsing import KEYS, command, complete_model
+from .parsing import KEYS, Command, complete_model
 
 if TYPE_CHECKING:
+    from .._types.results import Cost
     from .map_output import OutputFile, StandardOutput, Tally
-    from .map_rows import PromptMaker, Row, RowFile
+    from .map_rows import Format, PromptMaker, Row, RowFile
 
 _EPILOG = f"""\
 IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a text with a prompt in each line
@@ -59,16 +60,24 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {EXIT_CODES}"""
 
 _DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "deadline", "cache", "progress")
-_NOT_ASKED = frozenset(
-    {*_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user"}
-)
+_NO_CHANGE = {
+    *_DELIVERY_OPTIONS,
+    "timeout",
+    "max_retries",
+    "outage_patience",
+    "in_batch",
+    "strict_model",
+    "user",
+}
 """Parameters that do not change an answer, so a later run may have others."""
 
-_SHOWN = 10
-"""Rows that are not valid and that are shown."""
+_MOST_REPORTED = 10
+"""Rows that are not valid and are reported."""
+
+_SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 
 
-@command("ask a model about every row of a file", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("source", metavar="IN", type=click.Path(allow_dash=True))
 @click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
@@ -83,14 +92,12 @@ _SHOWN = 10
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
-@click.option(
-    "--skip-invalid", is_flag=True, help="leave out rows that cannot be read, and show the first ten"
-)
+@click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)
 @click.option("--overwrite", is_flag=True, help="replace OUT and ask every row")
 @click.option("--dry-run", is_flag=True, help="send nothing and print an estimate of tokens, cost and time")
 @click.option("--progress/--no-progress", default=None, help="a progress bar (default: on a terminal)")
 @click.pass_context
-def map_file(
+def run_map(
     context: click.Context,
     /,
     model: str,
@@ -100,65 +107,50 @@ def map_file(
     template: str | None,
     column: str | None,
     id_column: str | None,
-    form: Any,
+    form: Format | None,
     limit: int | None,
     skip_invalid: bool,
     overwrite: bool,
     dry_run: bool,
     **options: Any,
 ) -> int:
-    """Run the command."""
+    """Ask a model about every row of a file."""
+    from .._requests.request import Request
+    from .._requests.routing import resolve
     from .map_output import OutputFile, StandardOutput
     from .map_rows import PromptMaker, RowFile
 
     if target is None and not dry_run:
         context.fail("the argument OUT is missing")
-    delivery = {name: options.pop(name) for name in _DELIVERY_OPTIONS}
+    delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
     parameters = parameters_of(options)
-    twice = [name for name in _DELIVERY_OPTIONS if delivery[name] is not None and name in parameters]
-    if twice:
+    if twice := [name for name in delivery if name in parameters]:
         raise RequestError(f"{twice[0]} is given twice: leave out one of its options")
-    # Before standard input is read.
-    _check(model, parameters)
-    with ExitStack() as stack:
-        output: OutputFile | StandardOutput = StandardOutput()
-        if target is not None and target != "-":
-            output = OutputFile(Path(target).expanduser())
-        if source != "-" and isinstance(output, OutputFile) and Path(source).resolve() == output.path:
-            raise RequestError("IN and OUT are the same file")
-        maker = PromptMaker(template, column)
-        with when_interrupted("nothing was sent; the same command begins again"):
-            file = stack.enter_context(closing(RowFile(source, form)))
-            work = _Work(file, maker, model, parameters, id_column, limit=limit, skip_invalid=skip_invalid)
-            kept = output if isinstance(output, OutputFile) else None
-            work.check(None if overwrite else kept, kept.form.name if kept else None)
-        _report_invalid(work)
-        if kept is not None:
-            work.name_columns(kept)
-        given = parameters | {name: value for name, value in delivery.items() if value is not None}
-        if dry_run:
-            return _estimate(work, given)
-        if isinstance(output, OutputFile):
-            stack.enter_context(closing(output))
-        return _run(work, output, given, overwrite=overwrite)
-
-
-def _check(model: str, parameters: dict[str, Any]) -> None:
-    """Check the model and the parameters, which all rows have in common.
-
-    Raises:
-        RequestError: one of them is not valid.
-    """
-    from .._requests.request import Request
-    from .._requests.routing import resolve
-
+    # What all rows have in common is checked before standard input is read.
     resolve(model, parameters.get("base_url"))
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
+    with ExitStack() as stack:
+        output = None if target in (None, "-") else OutputFile(Path(target).expanduser())
+        if source != "-" and output is not None and Path(source).resolve() == output.path:
+            raise RequestError("IN and OUT are the same file")
+        maker = PromptMaker(template, column)
+        asked = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
+        with when_interrupted("nothing was sent; the same command begins again"):
+            file = stack.enter_context(closing(RowFile(source, form)))
+            work = _Work(file, maker, model, asked, id_column, output, overwrite=overwrite)
+            work.check(limit, skip_invalid=skip_invalid)
+        _report_invalid(work)
+        if dry_run:
+            return _estimate(work, parameters | delivery)
+        if output is not None:
+            work.name_columns(output)
+            stack.enter_context(closing(output))
+        return _run(work, output or StandardOutput(), parameters | delivery)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A row, its prompt, and the names by which a later run knows it."""
+class _Question:
+    """A row, its prompt, and the names that tell it to a later run."""
 
     row: Row
     prompt: Any
@@ -166,136 +158,111 @@ class _Asked:
     token: bytes
 
 
+@dataclass(slots=True, eq=False)
 class _Work:
-    """The rows that are not answered yet, as the inputs of a batch.
+    """The rows that are not answered yet, as the inputs of a batch."""
 
-    Args:
-        file: The input.
-        maker: Makes the prompts.
-        model: The model.
-        parameters: The parameters of every call.
-        id_column: The column of the rows' ids, or None.
-        limit: The number of rows that are taken, from the first on; None takes all.
-        skip_invalid: Whether rows that are not valid are left out, in the place of an error.
-    """
-
-    def __init__(
-        self,
-        file: RowFile,
-        maker: PromptMaker,
-        model: str,
-        parameters: dict[str, Any],
-        id_column: str | None,
-        *,
-        limit: int | None = None,
-        skip_invalid: bool = False,
-    ) -> None:
-        self.model = model
-        self.id_column = id_column
-        self.rows = self.before = 0
-        self.problems: list[str] = []
-        self.columns: dict[str, None] = {}
-        self.invalid: set[int] = set()
-        self._limit = limit
-        self._skip_invalid = skip_invalid
-        self._name_of: Callable[[Any], Any] = lambda name: name
-        self._file = file
-        self._maker = maker
-        self._parameters = {name: parameters[name] for name in parameters if name not in _NOT_ASKED}
-        self._answered: set[bytes] = set()
-        self._pending: dict[int, _Asked] = {}
-
-    @property
-    def by_id(self) -> bool:
-        """Whether rows are named by their ids, and not by their positions."""
-        return self.id_column is not None
+    file: RowFile
+    maker: PromptMaker
+    model: str
+    parameters: dict[str, Any]
+    """Those that change the answers."""
+    id_column: str | None
+    """The column of the rows' ids; None names them by their positions."""
+    output: OutputFile | None
+    """The file that may answer rows; None for standard output."""
+    overwrite: bool = field(kw_only=True)
+    rows: int = 0
+    answered_before: int = 0
+    """Rows that are not asked again. If few others fail, the provider is not the suspect."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with the first rows that are not valid."""
+    invalid: set[int] = field(default_factory=set)
+    _columns: dict[str, None] = field(default_factory=dict)
+    _answered: set[bytes] = field(default_factory=set)
+    _pending: dict[int, _Question] = field(default_factory=dict)
 
     @property
     def positions(self) -> int:
         """The number of rows with those that are left out."""
         return self.rows + len(self.invalid)
 
-    def _valid(self) -> Iterator[_Asked]:
+    def _valid(self) -> Iterator[_Question]:
         """The valid rows of the whole file."""
-        for row in self._file.rows():
+        for row in self.file.rows():
             if row.index not in self.invalid:
                 with contextlib.suppress(RequestError):
                     yield self._ask(row)
 
-    def _ask(self, row: Row) -> _Asked:
+    def _ask(self, row: Row) -> _Question:
         from .map_output import line_token, request_name
 
         if row.problem is not None:
             raise row.problem
-        prompt = self._maker(row)
-        request = request_name(self.model, prompt, self._parameters)
+        prompt = self.maker(row)
+        request = request_name(self.model, prompt, self.parameters)
         name = row.index if self.id_column is None else _id(row, self.id_column)
-        return _Asked(row, prompt, request, line_token(self._name_of(name), request))
+        # As a line of the output has it.
+        name = name if self.output is None else self.output.form.name(name)
+        return _Question(row, prompt, request, line_token(name, request))
 
-    def check(self, output: OutputFile | None, name_of: Callable[[Any], Any] | None = None) -> None:
-        """Check every row, and find those that the output answers.
+    def check(self, limit: int | None, *, skip_invalid: bool) -> None:
+        """Check every row up to the limit, and find those that the output answers.
 
-        Args:
-            output: The file to continue; None begins anew.
-            name_of: Makes the names of rows into those of the output's lines.
-
-        Raises:
-            RequestError: a row has no valid prompt or id, or the output answers other requests.
+        Rows that are not valid are left out, or else an error.
         """
-        self._name_of = name_of or self._name_of
-        self._answered = set() if output is None else output.answered(by_id=self.by_id)
+        continues = self.output is not None and not self.overwrite
+        if self.output is not None and continues:
+            self._answered = self.output.read_answered(by_id=self.id_column is not None)
         ids: set[int] = set()
-        for row in self._file.rows():
-            if self.rows == self._limit:
+        for row in self.file.rows():
+            if self.rows == limit:
                 break
             try:
-                asked = self._check(row, ids)
+                question = self._check(row, ids)
             except RequestError as error:
-                if not self._skip_invalid:
+                if not skip_invalid:
                     raise
                 self.invalid.add(row.index)
-                if len(self.problems) < _SHOWN:
+                if len(self.problems) < _MOST_REPORTED:
                     self.problems.append(str(error))
                 continue
             if isinstance(row.value, dict):
-                self.columns |= dict.fromkeys(row.fields)
+                self._columns |= dict.fromkeys(row.fields)
             self.rows += 1
-            self.before += asked.token in self._answered
-        if output is not None and self.before < len(self._answered):
-            self._refuse_other(output)
+            self.answered_before += question.token in self._answered
+        if self.output is not None and self.answered_before < len(self._answered):
+            self._refuse_other(self.output)
         if not self.rows:
-            raise RequestError(f"{self._file.name} has no {'valid ' if self.invalid else ''}rows")
+            raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")
 
-    def _check(self, row: Row, ids: set[int]) -> _Asked:
+    def _check(self, row: Row, ids: set[int]) -> _Question:
         from .._requests.request import Request
 
-        asked = self._ask(row)
+        question = self._ask(row)
         try:
-            Request.build(self.model, asked.prompt, {})
+            Request.build(self.model, question.prompt, {})
         except RequestError as error:
             raise RequestError(f"{row.where}: {error.message}") from None
         if self.id_column is not None:
             # Hashes take less memory than ids, and the tokens of equal ids differ.
             name = hash(json.dumps(_id(row, self.id_column)))
             if name in ids:
-                raise RequestError(
-                    f"{row.where} has the same {self.id_column!r} as a row before it: "
-                    f"{row.fields[self.id_column]!r}"
-                )
+                same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
+                raise RequestError(f"{row.where} has {same}: {value!r}")
             ids.add(name)
-        return asked
+        return question
 
     def _refuse_other(self, output: OutputFile) -> None:
         """Refuse an output with answers to other requests. It may answer rows behind the limit."""
-        known = {asked.token for asked in self._valid()}
-        number = output.first_other(known, by_id=self.by_id)
-        if number is None:
-            return
-        raise RequestError(
-            f"{output.name} line {number} answers another request: the input, the model, the prompt or an "
-            "option has changed. Choose another OUT, or give --overwrite, which asks every row again and "
-            "pays only for answers that are not in the cache"
-        )
+        known = {question.token for question in self._valid()}
+        number = output.first_other(known, by_id=self.id_column is not None)
+        if number is not None:
+            raise RequestError(
+                f"{output.name} line {number} answers another request: the input, the model, the prompt or "
+                "an option has changed. Choose another OUT, or give --overwrite, which asks every row again "
+                "and pays only for answers that are not in the cache"
+            )
 
     def name_columns(self, output: OutputFile) -> None:
         """Tell the columns to an output that is a table."""
@@ -303,30 +270,25 @@ class _Work:
 
         if isinstance(output.form, Table):
             output.form.name_columns(
-                self.columns,
-                _properties(self._parameters.get("response_format")),
-                by_id=self.by_id,
-                samples=self._parameters.get("n", 1) != 1,
-                tools="tools" in self._parameters,
+                self._columns,
+                _properties(self.parameters.get("response_format")),
+                by_id=self.id_column is not None,
+                samples=self.parameters.get("n", 1) != 1,
+                tools="tools" in self.parameters,
             )
 
     def __len__(self) -> int:
-        return self.rows - self.before
-
-    @property
-    def answered_before(self) -> int:
-        """Rows that are not asked again. If few others fail, the provider is not the suspect."""
-        return self.before
+        return self.rows - self.answered_before
 
     def __iter__(self) -> Iterator[Any]:
         number = 0
-        for asked in islice(self._valid(), self.rows):
-            if asked.token not in self._answered:
-                self._pending[number] = asked
+        for question in islice(self._valid(), self.rows):
+            if question.token not in self._answered:
+                self._pending[number] = question
                 number += 1
-                yield asked.prompt
+                yield question.prompt
 
-    def take(self, number: int) -> _Asked:
+    def take(self, number: int) -> _Question:
         """The row of a result."""
         return self._pending.pop(number)
 
@@ -338,84 +300,64 @@ def _properties(form: Any) -> list[str]:
     return list(form["properties"]) if isinstance(form, dict) else []
 
 
-def _id(row: Row, column: str) -> Any:
-    """The id of a row.
-
-    Raises:
-        RequestError: it has none.
-    """
+def _id(row: Row, column: str) -> object:
+    """The id of a row."""
     value = row.fields.get(column)
     if value is None or isinstance(value, (dict, list)):
-        found = "no value" if value is None else f"a {type(value).__name__}"
+        content = "no value" if value is None else f"a {type(value).__name__}"
         columns = ", ".join(row.fields)
-        raise RequestError(f"{row.where} has {found} for {column!r}, the column of --id; it has: {columns}")
+        raise RequestError(f"{row.where} has {content} for {column!r}, the column of --id; it has: {columns}")
     return value
 
 
 def _report_invalid(work: _Work) -> None:
     for problem in work.problems:
         say("skipped", problem)
-    if work.invalid:
-        shown = f"; the first {_SHOWN} are shown" if len(work.invalid) > _SHOWN else ""
-        say("warning", f"{len(work.invalid):,} of {work.positions:,} rows are not valid and left out{shown}")
+    count = len(work.invalid)
+    if count:
+        more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
+        say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
 
 
 def _estimate(work: _Work, parameters: dict[str, Any]) -> int:
     from .._client.model_functions import estimate
 
     print(estimate(work.model, work, **parameters))
-    if work.before:
-        print(f"  - {work.before:,} of {work.rows:,} rows are answered in OUT and left out")
+    if work.answered_before:
+        print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
     return OK
 
 
-@dataclass(slots=True)
-class _Run:
-    """The counts of one run."""
-
-    done: int = 0
-    cached: int = 0
-    failed: int = 0
-
-
-def _run(
-    work: _Work, output: OutputFile | StandardOutput, parameters: dict[str, Any], *, overwrite: bool
-) -> int:
-    from .._types.results import Cost
+def _run(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str, Any]) -> int:
+    """Send the rows, print what they cost, and return the exit code."""
     from .map_output import OutputFile, Tally
 
-    run, tally, cost = _Run(), Tally(), Cost(0.0)
+    sent = Tally()
     try:
-        cost = _send(work, output, parameters, run, tally, overwrite=overwrite)
-        if isinstance(output, OutputFile) and output.is_kept:
-            tally = output.arrange(max(work.positions, output.positions))
+        cost = _send(work, output, parameters, sent)
+        tally = sent
+        if isinstance(output, OutputFile):
+            tally = output.arrange(max(work.positions, output.positions)) if output.is_kept else Tally()
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_kept(work, output, run, parameters))
+        interrupt.add_note(_left_by_interrupt(work, output, sent, parameters))
         raise
     except OSError as error:
-        raise full_disk(error, output.name, _kept(work, output, run, parameters)) or error from None
+        left = _left_by_interrupt(work, output, sent, parameters)
+        raise full_disk(error, output.name, left) or error from None
     if isinstance(output, OutputFile):
         answered = tally.rows - tally.errors.total()
-        parts = [f"{work.before:,} before this run"] if work.before else []
-        parts += [f"{run.cached:,} from the cache"] if run.cached else []
+        parts = [f"{work.answered_before:,} before this run"] if work.answered_before else []
+        parts += [f"{sent.cached:,} from the cache"] if sent.cached else []
         parts.append(str(cost))
         if str(tally.price) != str(cost):
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
         total = max(work.rows, tally.rows)
         print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
-    return _verdict(work, tally)
+    return _report_failures(work, tally)
 
 
-def _send(
-    work: _Work,
-    output: OutputFile | StandardOutput,
-    parameters: dict[str, Any],
-    run: _Run,
-    tally: Tally,
-    *,
-    overwrite: bool,
-) -> Any:
-    """Ask the rows, write their lines, and return the cost."""
+def _send(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str, Any], sent: Tally) -> Cost:
+    """Ask the rows, write and count their lines, and return the cost."""
     from .._client.functions import iter_many
     from .._types.results import Cost
     from .map_output import OutputFile, line_of
@@ -423,50 +365,43 @@ def _send(
     # It checks the parameters, before the file is touched.
     results: Any = iter_many(work.model, work, **parameters)
     if isinstance(output, OutputFile):
-        output.open(overwrite=overwrite)
-    known, unknown = 0.0, 0
+        output.open(overwrite=work.overwrite)
+    cost = Cost()
     with closing(results), logs_in_one_line():
         for number, result in results:
-            asked = work.take(number)
-            line = line_of(asked.row, asked.request, result, work.model, work.id_column)
+            question = work.take(number)
+            line = line_of(question.row, question.request, result, work.model, work.id_column)
             output.write(line)
-            tally.add(line)
-            run.done += 1
-            run.cached += bool(result.cached)
-            run.failed += line["error"] is not None
-            if result.cost is None:
-                unknown += 1
-            else:
-                known += result.cost
-    return Cost(known, unknown=unknown)
+            sent.add(line)
+            cost += result.cost
+    return cost
 
 
-def _kept(work: _Work, output: OutputFile | StandardOutput, run: _Run, parameters: dict[str, Any]) -> str:
+def _left_by_interrupt(
+    work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: dict[str, Any]
+) -> str:
     """What an interrupted run leaves, and what the next one does."""
     from .._calls.batch import left_by_interrupt
 
     again = "command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":
         again = "command prints them again from the cache and asks the rest"
-    answered = work.before + run.done - run.failed
+    answered = work.answered_before + sent.rows - sent.errors.total()
     return left_by_interrupt(answered, work.rows, f"rows are answered in {output.name}", again)
 
 
-def _verdict(work: _Work, tally: Tally) -> int:
+def _report_failures(work: _Work, tally: Tally) -> int:
     """Report the rows that failed or are not whole, and return the exit code."""
     if tally.errors:
-        say(
-            "error",
-            f"{tally.errors.total():,} of {work.rows:,} rows failed ({_counted(tally.errors)}); the first is "
-            f"{tally.first_error}; the same command asks them again",
-        )
+        failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
+        say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
         return FAILED
     if tally.incomplete:
         count = tally.incomplete.total()
-        say("warning", f"{count:,} of {work.rows:,} answers are not whole ({_counted(tally.incomplete)})")
+        say("warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})")
         return INCOMPLETE_ANSWER
     return OK
 
 
-def _counted(counts: Counter[str]) -> str:
+def _join_counts(counts: Counter[str]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())

@@ -15,7 +15,7 @@ _BEGINNING = b'{"index":'
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
-_FACTS = (
+_LAST_COLUMNS = (
     "finish_reason", "model", *_TOKENS, "cost", "price", "cached", "error", "error_message", "request",
 )  # fmt: skip
 
@@ -38,47 +38,36 @@ class JsonLines:
             if not text.endswith(b"\n") and text[: len(_BEGINNING)] == _BEGINNING[: len(text)]:
                 # The disk or the machine failed while this line was written.
                 return
-            yield text, _content(text)
+            yield text, _decode_json(text)
 
-    def name(self, value: Any) -> Any:
+    def name(self, value: object) -> object:
         """The id or the position of a row, as a line that was read has it."""
         return value
 
 
 class Table:
-    """Comma-separated values under a header, as RFC 4180 describes them.
-
-    Attributes:
-        columns: The columns that are written.
-        found: The columns of the file that was read.
-    """
+    """Comma-separated values under a header, as RFC 4180 describes them."""
 
     def __init__(self) -> None:
         self.columns: Sequence[str] = ()
-        self.found: Sequence[str] = ()
+        """The columns that are written."""
+        self.columns_read: Sequence[str] = ()
+        """The columns of the file that was read."""
 
     @property
     def head(self) -> bytes:
         """The header."""
-        return _record(self.columns)
+        return _encode_record(self.columns)
 
     def name_columns(
         self, inputs: Iterable[str], parsed: Iterable[str], *, by_id: bool, samples: bool, tools: bool
     ) -> None:
-        """Choose the columns.
-
-        Args:
-            inputs: The fields of the rows; none if the rows are texts or messages.
-            parsed: The fields of the answers; none if they are not known.
-            by_id: Whether rows have ids.
-            samples: Whether an answer may have several texts.
-            tools: Whether an answer may call tools.
-        """
+        """Choose the columns: one for each field of the rows and of the answers, where these are known."""
         fields = [f"input.{name}" for name in inputs] or ["input"]
         answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
         more = [*["texts"] * samples, *["tool_calls"] * tools]
-        names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_FACTS]
-        self.columns = list(map(_cell, names))
+        names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_LAST_COLUMNS]
+        self.columns = list(map(_encode_cell, names))
 
     def encode(self, line: dict[str, Any]) -> bytes:
         """A line as UTF-8, with its line break. A text that a spreadsheet would execute begins with '."""
@@ -89,57 +78,57 @@ class Table:
         flat |= line.get("usage") or {}
         if isinstance(line.get("error"), dict):
             flat |= {"error": line["error"]["type"], "error_message": line["error"]["message"]}
-        cells = {_cell(name): _cell(value) for name, value in flat.items()}
-        return _record([cells.get(name, "") for name in self.columns])
+        cells = {_encode_cell(name): _encode_cell(value) for name, value in flat.items()}
+        return _encode_record([cells.get(name, "") for name in self.columns])
 
     def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
         """The header with no content, and each whole line with its content, but no piece at the end."""
         csv.field_size_limit(2**31 - 1)
         record, quotes = b"", 0
-        self.found = ()
+        self.columns_read = ()
         for text in file:
             record += text
             quotes += text.count(b'"')
             if quotes % 2 or not record.endswith(b"\r\n"):
                 # The cell goes on in the next line.
                 continue
-            cells = _cells(record)
-            if self.found:
-                yield record, _line(self.found, cells)
+            cells = _decode_record(record)
+            if self.columns_read:
+                yield record, _decode_line(self.columns_read, cells)
             else:
                 known = cells[:1] == ["index"] and {"error", "request", "cost"} <= set(cells)
-                self.found = cells if known else ()
+                self.columns_read = cells if known else ()
                 yield record, {} if known else None
             record, quotes = b"", 0
-        if record and not self.found and record[:6] != b"index,"[: len(record)]:
+        if record and not self.columns_read and record[:6] != b"index,"[: len(record)]:
             yield record, None
 
-    def name(self, value: Any) -> str:
+    def name(self, value: object) -> str:
         """The id or the position of a row, as a line that was read has it."""
-        return _cell(value)
+        return _encode_cell(value)
 
 
-def _cell(value: Any) -> str:
+def _encode_cell(value: object) -> str:
     """A value as the text of a cell. Numbers stay numbers."""
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) else value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _record(cells: Iterable[str]) -> bytes:
+def _encode_record(cells: Iterable[str]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerow(cells)
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _cells(record: bytes) -> list[str]:
+def _decode_record(record: bytes) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(record.decode(), newline=""), strict=True), [])
     except (csv.Error, UnicodeDecodeError):
         return []
 
 
-def _line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | None:
+def _decode_line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | None:
     """The content of a line of a table, with the types that this command wrote."""
     if len(cells) != len(columns):
         return None
@@ -158,7 +147,7 @@ def _line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | None:
     return line
 
 
-def _content(text: bytes) -> dict[str, Any] | None:
+def _decode_json(text: bytes) -> dict[str, Any] | None:
     """The content of a line of JSON; None if it is no line of this command."""
     try:
         line = orjson.loads(text)

@@ -27,28 +27,20 @@ from .map_forms import JsonLines, Table
 from .map_rows import COMPRESSED, Row
 
 
-def request_name(model: str, prompt: Any, parameters: dict[str, Any]) -> str:
-    """A short hash of what is asked, by which a later run knows that a line answers the same request."""
-    asked = json.dumps([model, prompt, parameters], sort_keys=True, default=str)
-    return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def request_name(model: str, prompt: object, parameters: dict[str, Any]) -> str:
+    """A short hash of a request, which tells a later run that a line answers the same request."""
+    request = json.dumps([model, prompt, parameters], sort_keys=True, default=str)
+    return hashlib.blake2b(request.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def line_token(name: Any, request: str) -> bytes:
+def line_token(name: object, request: str) -> bytes:
     """The row and the request of a line, in a few bytes: an input may have millions of rows."""
     text = f"{json.dumps(name)} {request}"
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
 
 
 def line_of(row: Row, request: str, result: Result, model: str, id_column: str | None) -> dict[str, Any]:
-    """The line of a result.
-
-    Args:
-        row: The row that was asked about.
-        request: Its `request_name`.
-        result: The response or the error.
-        model: The model that was asked.
-        id_column: The column of the rows' ids, or None.
-    """
+    """The line of the result for a row, whose `request` is its `request_name`."""
     line: dict[str, Any] = {"index": row.index}
     if id_column is not None:
         line["id"] = row.fields[id_column]
@@ -74,17 +66,15 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
         "cached": result.cached,
-        "error": None if error is None else _facts(error),
+        "error": None if error is None else _error_object(error),
         "request": request,
     }
 
 
-def _facts(error: LLMError) -> dict[str, Any]:
-    facts = {
-        name: getattr(error, name)
-        for name in ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
-    }
-    return {"type": type(error).__name__, "message": str(error), **facts}
+def _error_object(error: LLMError) -> dict[str, Any]:
+    names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
+    fields = {name: getattr(error, name) for name in names}
+    return {"type": type(error).__name__, "message": str(error), **fields}
 
 
 class StandardOutput:
@@ -99,14 +89,7 @@ class StandardOutput:
 
 
 class OutputFile:
-    """A file of lines.
-
-    Args:
-        path: The file.
-
-    Raises:
-        RequestError: it is a folder, its folder does not exist, or its name is that of a compressed file.
-    """
+    """A file of lines: JSON, or a table if its name ends in .csv."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -128,15 +111,10 @@ class OutputFile:
         """Whether lines can be read again. A device or a pipe keeps nothing."""
         return self.path.is_file()
 
-    def answered(self, *, by_id: bool) -> set[bytes]:
-        """The tokens of the rows that the file answers. A line of a failed row is none.
+    def read_answered(self, *, by_id: bool) -> set[bytes]:
+        """The tokens of the rows that the file answers. A failed row has none.
 
-        Args:
-            by_id: Whether rows are named by their ids, and not by their positions.
-
-        Raises:
-            RequestError: a line is not one of these lines.
-            OSError: the file cannot be read.
+        Rows are named by their ids, or else by their positions.
         """
         self._whole = self.positions = 0
         return {token for _, token in self._tokens(by_id=by_id)} if self.is_kept else set()
@@ -168,18 +146,11 @@ class OutputFile:
                 offset = self._whole
 
     def open(self, *, overwrite: bool) -> None:
-        """Begin to write: after the whole lines of the file, or in an empty file.
-
-        Raises:
-            RequestError: another process writes the file.
-            OSError: the file cannot be written.
-        """
+        """Begin to write: after the whole lines of the file, or in an empty file. No other process may."""
         if isinstance(self.form, Table) and self._whole and not overwrite:
             self._widen(self.form)
-        descriptor = os.open(
-            self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
-        )
-        self._descriptor = descriptor
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._descriptor = descriptor = os.open(self.path, flags, 0o666)
         if self.is_kept:
             with contextlib.suppress(ImportError):
                 import fcntl
@@ -195,11 +166,11 @@ class OutputFile:
 
     def _widen(self, table: Table) -> None:
         """Give the file the columns that are new. Those that it has stay."""
-        missing = [name for name in table.columns if name not in table.found]
+        missing = [name for name in table.columns if name not in table.columns_read]
         if not missing:
-            table.columns = table.found
+            table.columns = table.columns_read
             return
-        table.columns = [*table.columns, *(name for name in table.found if name not in table.columns)]
+        table.columns = [*table.columns, *(name for name in table.columns_read if name not in table.columns)]
         with replace_file(self.path) as new:
             new.write(table.head)
             for _, _, line in self._lines():
@@ -207,11 +178,7 @@ class OutputFile:
             self._whole = new.tell()
 
     def write(self, line: dict[str, Any]) -> None:
-        """Append a line.
-
-        Raises:
-            OSError: the disk is full, or the file cannot be written.
-        """
+        """Append a line."""
         self._append(self.form.encode(line))
 
     def _append(self, text: bytes) -> None:
@@ -234,14 +201,7 @@ class OutputFile:
             os.close(descriptor)
 
     def arrange(self, rows: int) -> Tally:
-        """Put the lines into the order of the input, one for each row, and count them.
-
-        Args:
-            rows: The number of rows.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Put the lines into the order of the input, one for each of so many rows, and count them."""
         tally = Tally()
         if not self.is_kept:
             return tally
@@ -255,42 +215,36 @@ class OutputFile:
             if index < rows:
                 offsets[index], lengths[index] = offset, self._whole - offset
         if not ordered:
-            self._rewrite(offsets, lengths)
+            with replace_file(self.path) as new, self.path.open("rb") as old:
+                new.write(self.form.head)
+                for offset, length in zip(offsets, lengths, strict=True):
+                    if offset >= 0:
+                        old.seek(offset)
+                        new.write(old.read(length))
         for _, _, line in self._lines():
             tally.add(line)
         return tally
 
-    def _rewrite(self, offsets: array[int], lengths: array[int]) -> None:
-        with replace_file(self.path) as new, self.path.open("rb") as old:
-            new.write(self.form.head)
-            for offset, length in zip(offsets, lengths, strict=True):
-                if offset >= 0:
-                    old.seek(offset)
-                    new.write(old.read(length))
-
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the lines of an output.
-
-    Attributes:
-        rows: All lines.
-        errors: The failed rows, by the class of their errors.
-        incomplete: The answers that are not whole, by their finish reasons.
-        first_error: The first failed row and its message.
-        price: USD that the answers cost when they were bought, and that the failed rows cost.
-    """
+    """Counts the lines of an output."""
 
     rows: int = 0
     errors: Counter[str] = field(default_factory=Counter)
+    """The failed rows, by the class of their errors."""
     incomplete: Counter[str] = field(default_factory=Counter)
+    """The answers that are not whole, by their finish reasons."""
     first_error: str = ""
+    """The first failed row and its message."""
+    cached: int = 0
     _bought: Cost = field(default_factory=Cost)
     _requests: set[int] = field(default_factory=set)
     _stored: dict[int, float | None] = field(default_factory=dict)
 
     @property
     def price(self) -> Cost:
+        """USD that the answers cost when they were bought, and that the failed rows cost."""
         # Rows that ask the same have one answer, which was bought once.
         stored = (price for request, price in self._stored.items() if request not in self._requests)
         return self._bought + Cost.of(stored)
@@ -301,6 +255,7 @@ class Tally:
         error, reason = line["error"], line.get("finish_reason")
         request, price = hash(line["request"]), line.get("price")
         if line.get("cached"):
+            self.cached += 1
             self._stored[request] = price
         else:
             # Lines of older versions have no price.

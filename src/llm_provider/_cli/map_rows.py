@@ -14,9 +14,10 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, cast
 
@@ -39,33 +40,24 @@ DEFAULT_COLUMNS = ("prompt", "text", "messages")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the input.
-
-    Attributes:
-        index: Its position among the rows, from 0.
-        where: Its place for messages.
-        value: The row as the output repeats it.
-        fields: Its values by column.
-        problem: Why it cannot be read; None if it can.
-    """
+    """A row of the input."""
 
     index: int
+    """Its position among the rows, from 0."""
     where: str
+    """The file, the row and the line, for messages."""
     value: Any
+    """The row as the output repeats it."""
     fields: Mapping[str, Any]
+    """Its values by column."""
     problem: RequestError | None = None
+    """Why it cannot be read; None if it can."""
 
 
 class RowFile:
-    """A file of rows that can be read several times.
+    """A file of rows, or "-" for standard input, that can be read several times.
 
-    Args:
-        path: The file, or "-" for standard input.
-        form: Its format; None decides by the suffix.
-
-    Raises:
-        RequestError: the format is not known.
-        OSError: the file cannot be read.
+    Without a format, the suffix decides.
     """
 
     def __init__(self, path: str, form: Format | None = None) -> None:
@@ -77,48 +69,35 @@ class RowFile:
             known = "jsonl, csv, tsv or txt"
             raise RequestError(f"the format of {self.name} is not known by its name: give --format {known}")
         self.form: Format = form or _SUFFIXES[suffix]
-        with ExitStack() as opened:
-            packed = opened.enter_context(open_source(path))
-            self._source, self._damages = _decompressed(packed, compressed)
-            opened.callback(self._source.close)
-            self._opened = opened.pop_all()
+        with ExitStack() as stack:
+            packed = stack.enter_context(_open_source(path))
+            self._source, self._damages = _decompress(packed, compressed)
+            stack.callback(self._source.close)
+            self._files = stack.pop_all()
 
     def rows(self) -> Iterator[Row]:
-        """The rows from the beginning. One that cannot be read has a problem.
-
-        Raises:
-            RequestError: the file cannot be read as a whole.
-        """
+        """The rows from the beginning. One that cannot be read has a problem."""
         try:
             self._source.seek(0)
-            yield from self._rows()
+            for index, (line, value) in enumerate(_READERS[self.form](self._source, self.name)):
+                where = f"{self.name} row {index + 1} (line {line})"
+                if isinstance(value, RequestError):
+                    yield Row(index, where, None, {}, value)
+                elif isinstance(value, Mapping):
+                    yield Row(index, where, value, value)
+                else:
+                    names = ("text", "prompt") if isinstance(value, str) else ("messages",)
+                    yield Row(index, where, value, dict.fromkeys(names, value))
         except self._damages as error:
             raise RequestError(f"{self.name} is damaged or cut off: {error}") from None
 
-    def _rows(self) -> Iterator[Row]:
-        for index, (line, value) in enumerate(_READERS[self.form](self._source, self.name)):
-            if isinstance(value, RequestError):
-                yield Row(index, f"{self.name} row {index + 1} (line {line})", None, {}, value)
-                continue
-            if isinstance(value, Mapping):
-                fields = value
-            elif isinstance(value, str):
-                fields = {"text": value, "prompt": value}
-            else:
-                fields = {"messages": value}
-            yield Row(index, f"{self.name} row {index + 1} (line {line})", value, fields)
-
     def close(self) -> None:
         """Close the file."""
-        self._opened.close()
+        self._files.close()
 
 
-def open_source(path: str) -> IO[bytes]:
-    """A file that can be read from its beginning again.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+def _open_source(path: str) -> IO[bytes]:
+    """A file that can be read from its beginning again."""
     with ExitStack() as stack:
         if path != "-" and Path(path).is_file():
             return Path(path).open("rb")
@@ -128,20 +107,23 @@ def open_source(path: str) -> IO[bytes]:
         return copy
 
 
-def _decompressed(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[Exception], ...]]:
+def _decompress(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[Exception], ...]]:
     """What a compressed file contains, and the errors of one that is damaged."""
     if suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb")), (
-            gzip.BadGzipFile, EOFError, zlib.error,
-        )  # fmt: skip
+        unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb"))
+        return unpacked, (gzip.BadGzipFile, EOFError, zlib.error)
     if suffix == ".zst":
         zstd = imported("backports.zstd", install_command("zstd"))
         return zstd.ZstdFile(source), (zstd.ZstdError, EOFError)
     return source, ()
 
 
-def _lines(source: IO[bytes], name: str) -> Iterator[tuple[int, str | RequestError]]:
-    """The lines that are not blank, with their numbers."""
+Lines: TypeAlias = Iterator[tuple[int, Any]]
+"""The number of each line, and its value or the `RequestError` that says why it has none."""
+
+
+def _read_text(source: IO[bytes], name: str) -> Lines:
+    """The lines that are not blank."""
     for number, line in enumerate(source, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -152,62 +134,56 @@ def _lines(source: IO[bytes], name: str) -> Iterator[tuple[int, str | RequestErr
             yield number, text
 
 
-def _json_lines(source: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
-    for number, text in _lines(source, name):
-        if isinstance(text, RequestError):
-            yield number, text
-            continue
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            yield number, RequestError(f"{name} line {number} is not JSON: {error}")
-            continue
-        if not isinstance(value, (dict, str, list)):
-            value = RequestError(
-                f"{name} line {number} must be an object, a text or a list of messages, "
-                f"not {type(value).__name__}"
-            )
+def _read_json(source: IO[bytes], name: str) -> Lines:
+    for number, value in _read_text(source, name):
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)  # noqa: PLW2901  # the value of the line
+            except (ValueError, RecursionError) as error:
+                yield number, RequestError(f"{name} line {number} is not JSON: {error}")
+                continue
+            if not isinstance(value, (dict, str, list)):
+                value = RequestError(  # noqa: PLW2901
+                    f"{name} line {number} must be an object, a text or a list of messages, "
+                    f"not {type(value).__name__}"
+                )
         yield number, value
 
 
-def _table(
-    source: IO[bytes], name: str, delimiter: str = ","
-) -> Iterator[tuple[int, dict[str, str] | RequestError]]:
+def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
     csv.field_size_limit(2**31 - 1)
     # What is not UTF-8 spoils its own row only.
     text = io.TextIOWrapper(source, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
-        try:
-            header = next(reader, None)
-        except csv.Error as error:
-            raise RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}") from None
+        header = _read_record(reader, name)
+        if isinstance(header, RequestError):
+            raise header
         if header is None:
             raise RequestError(f"{name} is empty: the first line names the columns")
         if not _is_text(header):
             raise RequestError(f"{name} line 1 is not UTF-8 text")
-        twice = [column for place, column in enumerate(header) if column in header[:place]]
+        twice = [column for index, column in enumerate(header) if column in header[:index]]
         if twice:
             raise RequestError(f"{name} has the column {twice[0]!r} twice")
-        while True:
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                yield (
-                    reader.line_num,
-                    RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}"),
-                )
-                continue
-            if cells is None:
-                return
+        while (cells := _read_record(reader, name)) is not None:
             if cells:
-                yield reader.line_num, _fields(header, cells, f"{name} line {reader.line_num}")
+                where = f"{name} line {reader.line_num}"
+                yield reader.line_num, _name_cells(header, cells, where) if isinstance(cells, list) else cells
     finally:
         # The file stays open for the next reader.
         text.detach()
 
 
-def _fields(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
+def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
+    """The cells of the next line; None at the end of the file."""
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        return RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}")
+
+
+def _name_cells(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
     if len(cells) != len(header):
         return RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
     if not _is_text(cells):
@@ -223,22 +199,15 @@ def _is_text(cells: list[str]) -> bool:
     return True
 
 
-def _tab_table(source: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, str] | RequestError]]:
-    return _table(source, name, "\t")
-
-
-_READERS = {"jsonl": _json_lines, "csv": _table, "tsv": _tab_table, "txt": _lines}
+_READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {
+    "jsonl": _read_json, "csv": _read_table, "tsv": partial(_read_table, delimiter="\t"), "txt": _read_text,
+}  # fmt: skip
 
 
 class PromptMaker:
-    """Makes the prompt of each row.
+    """Makes the prompt of each row: by a template with `{fields}`, or else from a column.
 
-    Args:
-        template: Text with `{fields}` that name columns; None for a column.
-        column: The column that holds the prompt; None for the first of `DEFAULT_COLUMNS` that a row has.
-
-    Raises:
-        RequestError: the template is not valid, or both are given.
+    Without a column, the first of `DEFAULT_COLUMNS` that a row has is taken.
     """
 
     def __init__(self, template: str | None = None, column: str | None = None) -> None:
@@ -249,14 +218,10 @@ class PromptMaker:
         if template is not None:
             self._template, self._fields = parse_template(template, "the template", "{text}")
 
-    def __call__(self, row: Row) -> Any:
-        """The prompt: a text, or a list of messages.
-
-        Raises:
-            RequestError: the row has no prompt. The message names the row.
-        """
+    def __call__(self, row: Row) -> str | list[Any]:
+        """The prompt: a text, or a list of messages. An error names the row."""
         if self._template is not None:
-            return self._filled(self._template, row)
+            return self._fill(self._template, row)
         column = self._column
         if column is None:
             column = next((name for name in DEFAULT_COLUMNS if name in row.fields), None)
@@ -265,26 +230,25 @@ class PromptMaker:
                 f"no column {column!r}" if column else f"none of the columns {', '.join(DEFAULT_COLUMNS)}"
             )
             remedy = "" if column else ": name one with --column, or give a --template"
-            raise RequestError(f"{row.where} has {wanted}{remedy}; it has: {_names(row.fields)}")
-        return _prompt(row, column, row.fields[column])
+            raise RequestError(f"{row.where} has {wanted}{remedy}; it has: {_join(row.fields)}")
+        return _prompt_of_cell(row, column, row.fields[column])
 
-    def _filled(self, template: str, row: Row) -> str:
+    def _fill(self, template: str, row: Row) -> str:
         for name in self._fields:
             if name not in row.fields:
                 raise RequestError(
                     f"{row.where} has no field {name!r}, which the template needs; it has: "
-                    f"{_names(row.fields)} ({BRACES})"
+                    f"{_join(row.fields)} ({BRACES})"
                 )
             if row.fields[name] is None:
                 raise RequestError(f"{row.where} has no value for {name!r}, which the template needs")
         try:
-            text = template.format_map(row.fields)
+            return template.format_map(row.fields)
         except (ValueError, TypeError, AttributeError, LookupError) as error:
             raise RequestError(f"{row.where} cannot fill the template: {error!r}") from None
-        return text
 
 
-def _prompt(row: Row, column: str, value: Any) -> Any:
+def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:
     if column == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
         # The cell of a CSV file.
         try:
@@ -297,5 +261,5 @@ def _prompt(row: Row, column: str, value: Any) -> Any:
     return value
 
 
-def _names(fields: Iterable[str]) -> str:
+def _join(fields: Iterable[str]) -> str:
     return ", ".join(fields) or "nothing"

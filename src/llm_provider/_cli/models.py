@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .._errors import RequestError
-from .output import OK, PROGRAM, print_table
-from .parsing import command
+from .output import PROGRAM, print_table
+from .parsing import Command
 
 if TYPE_CHECKING:
     from .._tokens.models import Model
@@ -27,29 +27,28 @@ A model that is missing can be called too; only its price is not known.
 _COLUMNS = ("name", "kind", "context", "output", "input USD", "cached USD", "output USD", "modalities")
 
 
-@command("list the models that can be called, with their limits and prices", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("pattern", metavar="[PATTERN]", required=False)
 @click.option("--provider", metavar="P", help="only the models of this provider")
 @click.option("--live", is_flag=True, help="ask the provider which models your key reaches; needs --provider")
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is unknown")
-def models(pattern: str | None, provider: str | None, *, live: bool, as_json: bool) -> int:
-    """Run the command."""
-    from .._client import model_functions
+def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json: bool) -> None:
+    """List the models that can be called, with their limits and prices."""
+    from .._client.model_functions import models
 
     if live and provider is None:
         raise RequestError("--live asks one provider: name it, as in --provider openai")
-    found = model_functions.models(provider, live=live)
-    if pattern is not None:
-        found = [model for model in found if _matches(model.name, pattern)]
-        if not found:
-            place = f" of {provider}" if provider else ""
-            raise RequestError(f"no model{place} has a name like {pattern!r}")
+    rows = [
+        model for model in models(provider, live=live) if pattern is None or _matches(model.name, pattern)
+    ]
+    if pattern is not None and not rows:
+        owner = f" of {provider}" if provider else ""
+        raise RequestError(f"no model{owner} has a name like {pattern!r}")
     if as_json:
-        print(json.dumps([dataclasses.asdict(model) for model in found]))
-        return OK
-    print_table(_COLUMNS, [_line(model) for model in found], left_aligned=("name", "kind", "modalities"))
+        print(json.dumps([dataclasses.asdict(model) for model in rows]))
+        return
+    print_table(_COLUMNS, map(_line, rows), left_aligned=("name", "kind", "modalities"))
     print("\ncontext and output are tokens; prices are USD per million tokens; - is unknown.")
-    return OK
 
 
 def _matches(name: str, pattern: str) -> bool:

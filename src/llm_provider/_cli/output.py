@@ -21,8 +21,7 @@ WRONG_USAGE = 2
 INCOMPLETE_ANSWER = 3
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""The last two are the codes that a shell reports for a program ended by SIGINT (2) or SIGPIPE (13): 128 plus
-the signal's number."""
+"""A shell reports the last two for a program that SIGINT (2) or SIGPIPE (13) ended: 128 plus the number."""
 
 EXIT_CODES = """\
 exit codes:
@@ -48,13 +47,8 @@ def say(kind: str, text: str) -> None:
 
 
 def printable(text: str, *, also: str = "") -> str:
-    """A text with spaces in the place of characters that a terminal would execute.
-
-    Args:
-        text: The text.
-        also: Characters that stay although they are not printable.
-    """
-    return "".join(one if one.isprintable() or one in also else " " for one in text)
+    """A text with spaces in the place of characters that a terminal would execute, except `also`."""
+    return "".join(character if character.isprintable() or character in also else " " for character in text)
 
 
 def at_terminal() -> bool:
@@ -62,7 +56,7 @@ def at_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """A value as indented JSON, whose characters are escaped where standard output lacks them."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
     return json.dumps(value, indent=2, ensure_ascii=encoding != "utf8")
@@ -70,12 +64,9 @@ def json_text(value: Any) -> str:
 
 @contextlib.contextmanager
 def when_interrupted(*texts: str) -> Iterator[None]:
-    """Says what a Ctrl-C in the block means: what is kept, and what the same command does next time.
+    """Note what a Ctrl-C in the block means: what is kept, and what the same command does next time.
 
-    It says nothing where the library has noted it already, as for a batch.
-
-    Args:
-        *texts: Parts of one line. Without any, nothing is printed.
+    A note of the library, as for a batch, takes its place. Without texts, nothing is printed.
     """
     try:
         yield
@@ -97,20 +88,16 @@ def say_interrupted(interrupt: KeyboardInterrupt) -> None:
 
 @contextlib.contextmanager
 def logs_in_one_line() -> Iterator[None]:
-    """Prints the library's log lines from WARNING on to standard error, unless the library has a handler."""
+    """Print the library's log lines from WARNING on to standard error, unless the library has a handler."""
     import logging
-
-    logger = logging.getLogger("llm_provider")
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say(record.levelname.lower(), record.getMessage())
 
-    if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
-        yield
-        return
-    handler = Lines(logging.WARNING)
-    logger.addHandler(handler)
+    logger, handler = logging.getLogger("llm_provider"), Lines(logging.WARNING)
+    if all(isinstance(other, logging.NullHandler) for other in logger.handlers):
+        logger.addHandler(handler)
     try:
         yield
     finally:
@@ -131,22 +118,22 @@ def show_warning(
 
 @contextlib.contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Shows Python warnings by `show_warning`."""
+    """Show Python warnings by `show_warning`."""
     with warnings.catch_warnings():
         warnings.showwarning = show_warning
         yield
 
 
 @contextlib.contextmanager
-def flushed_output() -> Iterator[None]:
-    """Flushes standard output at the end, and escapes what its encoding lacks or a terminal would execute."""
+def flush_output() -> Iterator[None]:
+    """Flush standard output at the end, and escape what its encoding lacks or a terminal would execute."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     output, errors = sys.stdout, sys.stderr
     if output is not None and output.isatty():
-        sys.stdout = cast("TextIO", _Shown(output))
+        sys.stdout = cast("TextIO", _EscapingStream(output))
     if errors is not None:
-        sys.stderr = cast("TextIO", _Shown(errors))
+        sys.stderr = cast("TextIO", _EscapingStream(errors))
     try:
         yield
     finally:
@@ -154,8 +141,8 @@ def flushed_output() -> Iterator[None]:
         print(end="", flush=True)
 
 
-class _Shown:
-    """A stream that shows the control characters of models and servers in the place of executing them."""
+class _EscapingStream:
+    """A stream that prints the control characters of models and servers as text, which executes nothing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -183,10 +170,13 @@ def abandon_output() -> None:
         os.close(nowhere)
 
 
-def print_table(header: Sequence[str], lines: list[list[str]], *, left_aligned: Collection[str]) -> None:
+def print_table(
+    header: Sequence[str], lines: Iterable[Sequence[str]], *, left_aligned: Collection[str]
+) -> None:
     """Print rows in columns as wide as their widest cell. Columns are right-aligned unless they are named."""
-    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    for line in [list(header), *lines]:
+    table = [header, *lines]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
         aligned = (
             cell.ljust(width) if name in left_aligned else cell.rjust(width)
             for name, cell, width in zip(header, line, widths, strict=True)

@@ -1,4 +1,4 @@
-"""The classes of click as this program uses them, and the options that several commands have.
+"""The classes of click as this program uses them, and the values of options that several commands read.
 
 Errors take one line, epilogs are printed as they are, and a command is imported when it runs. No option takes
 an API key, because other users of the machine can read command lines, and shells write them to a file.
@@ -6,13 +6,14 @@ an API key, because other users of the machine can read command lines, and shell
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -34,217 +35,165 @@ def _refuse_key(context: click.Context, _: click.Parameter, value: object) -> No
         )
 
 
-def _with_key_refused(params: list[click.Parameter] | None) -> list[click.Parameter]:
-    """The parameters of a command, and the hidden option that explains where a key belongs."""
-    option = click.Option(
-        ["--api-key"],
-        hidden=True,
-        is_eager=True,
-        is_flag=False,
-        flag_value="",
-        expose_value=False,
-        callback=_refuse_key,
-    )
-    return [*(params or ()), option]
-
-
-class Command(click.Command):
-    """A command whose epilog is printed as it is, and whose errors repeat no argument."""
+class _KeylessCommand(click.Command):
+    """A command whose epilog is printed as it is, and whose hidden option explains where a key belongs."""
 
     def __init__(self, name: str | None, **settings: Any) -> None:
-        settings["params"] = _with_key_refused(settings.get("params"))
         super().__init__(name, **settings)
+        self.params.append(
+            click.Option(
+                ["--api-key"], hidden=True, is_eager=True, is_flag=False, flag_value="", expose_value=False,
+                callback=_refuse_key,
+            )
+        )  # fmt: skip
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog without filling its lines."""
+        if self.epilog:
+            formatter.write_paragraph()
+            formatter.write(self.epilog.rstrip() + "\n")
+
+
+class Command(_KeylessCommand):
+    """A command whose errors repeat no argument. The docstring of its function is its help."""
+
+    def __init__(self, name: str | None, *, help: str = "", **settings: Any) -> None:  # noqa: A002  # click's
+        # A sentence without its end, in the list of a group.
+        super().__init__(name, help=help, short_help=f"{help[:1].lower()}{help[1:-1]}", **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """See click. A surplus argument may be a key, so the error does not name it."""
+        """Refuse a surplus argument without naming it, because it may be a key."""
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest = super().parse_args(ctx, args)
         if rest and not takes_more and not ctx.resilient_parsing:
             ctx.fail("too many arguments; does the prompt need quotes around it?")
         return rest
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click."""
-        _write_epilog(self.epilog, formatter)
 
-
-class LazyCommand(NamedTuple):
-    """A command that is imported when it runs."""
-
-    module: str
-    """The module in this folder."""
-    attribute: str
-    text: str
-    """Its line in the list of commands."""
-
-
-class Group(click.Group):
-    """A command with subcommands. Those of `lazy` are imported when they run, so that help starts at once.
+class Group(_KeylessCommand, click.Group):
+    """A command with subcommands.
 
     Args:
         name: The name of the command.
         kind: The word for a subcommand in messages.
-        lazy: Subcommands by name.
-        **settings: See click.
+        lazy: Subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
+            when it runs, so that help starts at once.
+        **settings: Those of `click.Group`.
     """
+
+    command_class = Command
 
     def __init__(
         self,
         name: str | None,
         *,
         kind: str = "ACTION",
-        lazy: Mapping[str, LazyCommand] | None = None,
+        lazy: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
-        settings["params"] = _with_key_refused(settings.get("params"))
         super().__init__(name, subcommand_metavar=f"{kind} [ARGS]...", no_args_is_help=False, **settings)
         self.kind = kind
-        self.lazy = dict(lazy or {})
+        self.lazy = lazy or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """See click."""
+        """The names in the order of the help, without importing a command."""
         return [*self.lazy, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """See click."""
-        found = self.lazy.get(cmd_name)
-        if found is None:
+        """Import a lazy command."""
+        if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
-        module = import_module(f".{found.module}", __package__)
-        command: click.Command = getattr(module, found.attribute)
+        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), f"run_{cmd_name}")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See click. An unknown name is an error that suggests a near one."""
+        """Refuse an unknown name, and suggest a near one."""
         if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
-            near = _nearest(args[0], self.list_commands(ctx))
-            hint = f"did you mean {near}?" if near else self._names(ctx)
+            hint = _suggest(args[0], self.list_commands(ctx)) or self._list_names(ctx)
             ctx.fail(f"there is no {self.kind} of this name; {hint}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """See click."""
+    def invoke(self, ctx: click.Context) -> object:
+        """Refuse a command line without a subcommand."""
         if not ctx._protected_args and not self.invoke_without_command:  # noqa: SLF001  # as click's own groups
-            ctx.fail(f"the {self.kind} is missing; {self._names(ctx)}")
+            ctx.fail(f"the {self.kind} is missing; {self._list_names(ctx)}")
         return super().invoke(ctx)
 
-    def _names(self, ctx: click.Context) -> str:
+    def _list_names(self, ctx: click.Context) -> str:
         return f"{self.kind} is one of {', '.join(self.list_commands(ctx))}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click. The texts of lazy commands are known without importing them."""
-        if not self.lazy:
+        """List lazy commands without importing them."""
+        if self.lazy:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(self.lazy.items()))
+        else:
             super().format_commands(ctx, formatter)
-            return
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.text) for name, command in self.lazy.items()])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click."""
-        _write_epilog(self.epilog, formatter)
 
 
-def _write_epilog(epilog: str | None, formatter: click.HelpFormatter) -> None:
-    if epilog:
-        formatter.write_paragraph()
-        formatter.write(epilog.rstrip() + "\n")
-
-
-def command(text: str, epilog: str = "", **settings: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a function.
-
-    Args:
-        text: Its description: a sentence without its end.
-        epilog: Printed at the end of its help as it is.
-        **settings: See `click.command`.
-    """
-    sentence = f"{text[0].upper()}{text[1:]}."
-    return click.command(cls=Command, help=sentence, short_help=text, epilog=epilog, **settings)
-
-
-def message_of(error: click.UsageError) -> str:
+def explain(error: click.UsageError) -> str:
     """The text of a mistake on the command line, with the name of the help that explains the command."""
     text = error.format_message()
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.partition("=")[0]
-        known = [] if error.ctx is None else _options(error.ctx.command)
-        near = _nearest(name, known)
-        hint = f"did you mean {near}?" if near else "an argument that begins with a dash goes after --"
+        hint = _suggest(name, error.possibilities or ())
+        hint = hint or "an argument that begins with a dash goes after --"
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
-        text = f"the {error.param.param_type_name} {error.param.make_metavar(_context(error))} is missing"
+        context = error.ctx or click.Context(click.Command(PROGRAM))
+        text = f"the {error.param.param_type_name} {error.param.make_metavar(context)} is missing"
     path = PROGRAM if error.ctx is None else error.ctx.command_path
     text = text[:1].lower() + text[1:] if text[1:2].islower() else text
     return f"{text.rstrip('.')}; see {path} --help"
 
 
-def _nearest(name: str, known: Sequence[str]) -> str | None:
+def _suggest(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    near = difflib.get_close_matches(name, [each for each in known if each != "--api-key"], n=1)
+    return f"did you mean {near[0]}?" if near else None
 
 
-def _context(error: click.UsageError) -> click.Context:
-    return error.ctx or click.Context(click.Command(PROGRAM))
-
-
-def _options(command: click.Command) -> list[str]:
-    shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    return ["--help", *(name for one in shown for name in (*one.opts, *one.secondary_opts))]
-
-
-def json_object(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, Any] | None:
+def parse_json_object(text: str) -> dict[str, Any]:
     """The JSON object of an option.
 
-    Raises:
-        click.BadParameter: it is something else.
+    >>> parse_json_object('{"a": 1}')
+    {'a': 1}
     """
-    if value is None:
-        return None
     try:
-        found = json.loads(value)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise click.BadParameter("expected a JSON object")
-    return found
+    return value
 
 
-def age(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    """The seconds of an option that is a time span, such as 30d.
+def parse_age(text: str) -> float:
+    """The seconds of a time span.
 
-    Raises:
-        click.BadParameter: it is something else.
+    >>> parse_age("2w") / 86_400
+    14.0
     """
-    seconds = None if value is None else _seconds(value)
-    if value is not None and seconds is None:
-        raise click.BadParameter("expected a number and one of s, m, h, d, w, such as 30d")
-    return seconds
-
-
-def _seconds(text: str) -> float | None:
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit() and unit in _UNITS):
-        return None
+        raise click.BadParameter("expected a number and one of s, m, h, d, w, such as 30d")
     return int(number) * _UNITS[unit]
 
 
-def since(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    """The Unix seconds of an option that is a day, a time or an age. A time without a zone is UTC.
+def parse_since(text: str) -> float:
+    """The Unix seconds of a day, a time or an age. A time without a zone is UTC.
 
-    Raises:
-        click.BadParameter: it is something else.
+    >>> parse_since("1970-01-02")
+    86400.0
     """
-    if value is None:
-        return None
-    seconds = _seconds(value)
-    if seconds is not None:
-        return time.time() - seconds
+    with contextlib.suppress(click.BadParameter):
+        return time.time() - parse_age(text)
     try:
         # Python reads further forms, such as 2026W01.
-        moment = datetime.fromisoformat(value) if _DAY.match(value) else None
+        moment = datetime.fromisoformat(text) if _DAY.match(text) else None
     except ValueError:
         moment = None
     if moment is None:
@@ -261,14 +210,3 @@ def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
     names = (model.name for model in list_models(PriceTable.load()))
     return [name for name in names if name.startswith(incomplete)]
-
-
-def options(declared: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """One decorator for several options, in the order of their help."""
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(declared):
-            function = option(function)
-        return function
-
-    return decorate

@@ -5,17 +5,17 @@ from __future__ import annotations
 import click
 
 from .._requests.routing import COMPATIBLE_HOSTS
-from .parsing import command
+from .parsing import Command
 
 
-@command(
-    "run a local server that speaks the providers' wire formats",
+@click.command(
+    cls=Command,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def simulator(arguments: tuple[str, ...]) -> int:
-    """Run the command."""
+def run_simulator(arguments: tuple[str, ...]) -> int:
+    """Run a local server that speaks the providers' wire formats."""
     from ..simulator._server.command import main as simulate
 
     return simulate(arguments, COMPATIBLE_HOSTS)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 import orjson
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import total
-from .output import OK, PROGRAM, print_table, printable, say
-from .parsing import command, since
+from .output import PROGRAM, print_table, printable, say
+from .parsing import Command, parse_since
 
 if TYPE_CHECKING:
     from .._money.ledger_rows import LedgerRow
@@ -37,11 +38,13 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 sums of known costs, and "unknown" counts the requests of unknown cost. Of answers, each is one request, or a
 hit if it was stored, and "failed" counts the rows without one. Answers have no time.
 """
+_SINCE = "only from a day (2026-11-20) or an age (7d) on"
+_JSON = "print one JSON object with rows and total; costs are USD"
 _NO_TIME = 0.0
 """The time of answers, which their files do not have."""
 
 
-@command("print what calls cost, from ledgers and files of answers", _EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("files", metavar="[FILES]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--by",
@@ -49,71 +52,60 @@ _NO_TIME = 0.0
     multiple=True,
     help="sum by day, model, tag, provider, served or delivery; repeatable",
 )
-@click.option(
-    "--since", "begin", metavar="WHEN", callback=since, help="only from a day (2026-11-20) or an age (7d) on"
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="print one JSON object with rows and total; costs are USD"
-)
-def usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> int:
-    """Run the command."""
+@click.option("--since", "begin", metavar="WHEN", type=parse_since, help=_SINCE)
+@click.option("--json", "as_json", is_flag=True, help=_JSON)
+def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> None:
+    """Print what calls cost, from ledgers and files of answers."""
     from .._money.ledger import Ledger
 
-    names = _names(by)
-    by_day, everything = _totals(_chosen(files), begin, by_day="day" in names)
-    kept = [name for name in names if name != "day"]
+    names = _parse_names(by)
+    by_day, everything = _add_up(_list_files(files), begin, by_day="day" in names)
+    others = [name for name in names if name != "day"]
     rows = [
         (day, row)
         for day in sorted(by_day)
-        for row in (Ledger(by_day[day]).rows(*kept) if kept else [Ledger(by_day[day]).total])
+        for row in (Ledger(by_day[day]).rows(*others) if others else [Ledger(by_day[day]).total])
     ]
-    summed = Ledger(everything).total
+    total_row = Ledger(everything).total
     if as_json:
-        print(
-            json.dumps({"rows": [_object(names, day, row) for day, row in rows], "total": _figures(summed)})
-        )
-        return OK
+        objects = [_names_of(names, day, row) | _figures(row) for day, row in rows]
+        print(json.dumps({"rows": objects, "total": _figures(total_row)}))
+        return
     header = [*names, "requests", "hits", "failed", "input", "output", "cost $", "saved $", "unknown"]
-    lines = [[*_words(names, day, row), *_cells(row)] for day, row in rows]
-    lines.append(["total", *[""] * (len(names) - 1), *_cells(summed)])
+    lines = [
+        [*(printable(name) or "-" for name in _names_of(names, day, row).values()), *_cells(row)]
+        for day, row in rows
+    ]
+    lines.append(["total", *[""] * (len(names) - 1), *_cells(total_row)])
     print_table(header, lines, left_aligned=_NAMES)
-    return OK
 
 
-def _names(by: tuple[str, ...]) -> list[str]:
-    """The names to sum by. One option may name several, with commas.
-
-    Raises:
-        RequestError: a name does not exist.
-    """
-    names = list(dict.fromkeys(name.strip() for one in by for name in one.split(",") if name.strip()))
+def _parse_names(by: tuple[str, ...]) -> list[str]:
+    """The names to sum by. One option may name several, with commas."""
+    names = list(dict.fromkeys(name.strip() for option in by for name in option.split(",") if name.strip()))
     for name in names:
         if name not in _NAMES:
             raise RequestError(f"--by takes {', '.join(_NAMES)}, not {name!r}")
     return names or ["provider", "model"]
 
 
-def _chosen(files: tuple[Path, ...]) -> list[Path]:
-    """The files, each once.
-
-    Raises:
-        RequestError: there is none.
-    """
+def _list_files(files: tuple[Path, ...]) -> list[Path]:
+    """The files, each once; the environment's ledger if there are none."""
     if not files:
-        named = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
-        if not named:
+        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+        if not ledger:
             raise RequestError(
                 "there is no ledger: name its file, or set LLM_PROVIDER_LEDGER, which calls then write"
             )
-        files = (Path(named),)
+        files = (Path(ledger),)
     return list({path.expanduser().resolve(): path for path in files}.values())
 
 
-def _totals(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[dict[str, Totals], Totals]:
+def _add_up(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[dict[str, Totals], Totals]:
     """The sums of each day, or all of them under an empty name; and the sum of everything."""
     from .._money.totals import Totals
 
-    found: dict[str, Totals] = {}
+    days: defaultdict[str, Totals] = defaultdict(Totals)
     everything = Totals()
     for path in files:
         for posting in _postings(path):
@@ -122,32 +114,25 @@ def _totals(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[di
             if begin is not None and posting.time < begin:
                 continue
             day = datetime.fromtimestamp(posting.time, UTC).strftime("%Y-%m-%d") if by_day else ""
-            if day not in found:
-                found[day] = Totals()
-            found[day].post(posting)
+            days[day].post(posting)
             everything.post(posting)
-    return found, everything
+    return days, everything
 
 
 def _postings(path: Path) -> Iterator[Posting]:
-    """What the lines of a file cost. Invalid lines are left out, with a warning.
-
-    Raises:
-        OSError: the file cannot be read.
-        RequestError: it has other lines only.
-    """
+    """What the lines of a file cost. Invalid lines are left out, with a warning; one valid line is needed."""
     bad: list[int] = []
-    found, piece = False, b""
+    any_valid, piece = False, b""
     with path.expanduser().open("rb") as file:
-        for number, (text, posting) in enumerate(_read(path, file), start=1):
+        for number, (text, posting) in enumerate(_read_lines(path, file), start=1):
             piece = text.strip()
             if posting is not None:
-                found = True
+                any_valid = True
                 yield posting
             elif piece and text.endswith(b"\n"):
                 # A last line without a newline is still being written, or was when the machine failed.
                 bad.append(number)
-    if not found and (bad or piece):
+    if not any_valid and (bad or piece):
         raise RequestError(
             f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
         )
@@ -155,7 +140,7 @@ def _postings(path: Path) -> Iterator[Posting]:
         say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
 
 
-def _read(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
+def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
     """Each line of a file with what it cost; None if it cannot be read."""
     from .._money.ledger_file import posting_of
     from .map_forms import Table
@@ -163,18 +148,18 @@ def _read(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]
     if path.suffix.lower() == ".csv":
         for text, line in Table().read(file):
             # The header is no line.
-            yield (text, posting_of(_fields(line))) if line != {} else (b"", None)
+            yield (text, posting_of(_entry_of(line))) if line != {} else (b"", None)
         return
     for text in file:
         try:
             line = orjson.loads(text)
         except ValueError:
             line = None
-        yield text, posting_of(line) or posting_of(_fields(line))
+        yield text, posting_of(line) or posting_of(_entry_of(line))
 
 
-def _fields(line: Any) -> dict[str, Any] | None:
-    """What an answer cost, as a ledger says it; None if the line is no answer."""
+def _entry_of(line: object) -> dict[str, object] | None:
+    """What an answer cost, as a line of a ledger; None if the line is no answer."""
     if not isinstance(line, dict) or not {"model", "usage", "cost", "cached"} <= line.keys():
         return None
     outcome = "failed" if line.get("error") else "hit" if line["cached"] else "answered"
@@ -193,22 +178,18 @@ def _fields(line: Any) -> dict[str, Any] | None:
     }
 
 
-def _words(names: list[str], day: str, row: LedgerRow) -> list[str]:
-    return [printable(day if name == "day" else getattr(row, name)) or "-" for name in names]
-
-
 def _cells(row: LedgerRow) -> list[str]:
     counts = (row.requests, row.hits, row.failed, row.usage.input_tokens, row.usage.output_tokens)
     cost = total((row.spent, row.wasted))
     return [*(f"{count:,}" for count in counts), f"{cost:,.6f}", f"{row.saved:,.6f}", f"{row.unknown:,}"]
 
 
-def _object(names: list[str], day: str, row: LedgerRow) -> dict[str, Any]:
-    return {name: day if name == "day" else getattr(row, name) for name in names} | _figures(row)
+def _names_of(names: list[str], day: str, row: LedgerRow) -> dict[str, str]:
+    return {name: day if name == "day" else getattr(row, name) for name in names}
 
 
-def _figures(row: LedgerRow) -> dict[str, Any]:
+def _figures(row: LedgerRow) -> dict[str, object]:
     """The sums of a row as JSON: counts, tokens, and USD as numbers."""
-    found = {name: value for name, value in row.as_dict().items() if name not in _NAMES}
-    found["cost"] = total((row.spent, row.wasted))
-    return {name: float(value) if isinstance(value, Decimal) else value for name, value in found.items()}
+    figures = {name: value for name, value in row.as_dict().items() if name not in _NAMES}
+    figures["cost"] = total((row.spent, row.wasted))
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in figures.items()}
