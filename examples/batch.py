@@ -21,8 +21,8 @@ def main() -> None:
     ):
         os.environ.update(simulator.environment())
         with Client(cache_dir=cache) as client:
-            print(client.call_many(MODEL, QUESTIONS, max_tokens=50, delivery="batch", dry_run=True))
-            batch = client.call_many(MODEL, QUESTIONS, max_tokens=50, delivery="batch", wait=False)
+            print(client.estimate(MODEL, QUESTIONS, max_tokens=50, delivery="batch"))
+            batch = client.submit_many(MODEL, QUESTIONS, max_tokens=50)
             print(f"\nsubmitted: {batch}")
         # Another process would do the same: the journal lies beside the cache.
         with Client(cache_dir=cache) as client:

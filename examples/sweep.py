@@ -27,7 +27,7 @@ def sweep(client: Client, models: list[str]) -> None:
     """Print an estimate for each model, then ask all of them and print one line for each."""
     questions = [f"What is {left} * {right}? Answer with the number alone." for left, right in SUMS]
     expected = [str(left * right) for left, right in SUMS]
-    for model, estimate in client.call_many(models, questions, max_tokens=500, dry_run=True).items():
+    for model, estimate in client.estimate(models, questions, max_tokens=500).items():
         print(f"{model:30} likely cost ${estimate.cost.likely:.4f}" if estimate.cost else model)
     found = client.call_many(models, questions, metadata=expected, max_tokens=500, budget=1.00)
     print(f"\n{'model':30} {'correct':>8} {'failed':>7} {'cost':>10} {'tokens out':>11} {'median s':>9}")

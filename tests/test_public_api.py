@@ -21,8 +21,10 @@ FUNCTIONS = [
     "acall_many",
     "acount_tokens",
     "aembed",
+    "aestimate",
     "aiter_many",
     "astream",
+    "asubmit_many",
     "batches",
     "call",
     "call_many",
@@ -33,6 +35,7 @@ FUNCTIONS = [
     "models",
     "price",
     "stream",
+    "submit_many",
 ]
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
 MODULE_FUNCTIONS = ["track", "usage"]

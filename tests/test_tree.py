@@ -13,7 +13,6 @@ TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
-    "_client/batch_overloads.py": "types alone, which tests/typing/api.py checks",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }
 """Module → the reason why it has no test file of its own."""

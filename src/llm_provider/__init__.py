@@ -30,15 +30,17 @@ if TYPE_CHECKING:
         aembed,
         aiter_many,
         astream,
+        asubmit_many,
         batches,
         call,
         call_many,
         embed,
         iter_many,
         stream,
+        submit_many,
         usage,
     )
-    from ._client.model_functions import acount_tokens, count_tokens, estimate, models, price
+    from ._client.model_functions import acount_tokens, aestimate, count_tokens, estimate, models, price
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -203,8 +205,10 @@ __all__ = [
     "acall_many",
     "acount_tokens",
     "aembed",
+    "aestimate",
     "aiter_many",
     "astream",
+    "asubmit_many",
     "batches",
     "call",
     "call_many",
@@ -215,6 +219,7 @@ __all__ = [
     "models",
     "price",
     "stream",
+    "submit_many",
     "track",
     "usage",
 ]

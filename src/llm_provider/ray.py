@@ -105,7 +105,7 @@ def embed_dataset(
     """
     job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
     with job.client() as client:
-        client.embed(model, ["a text that is never sent"], dry_run=True, **parameters)
+        client.estimate(model, ["a text that is never sent"], kind="embedding", **parameters)
     return job.mapped(Embedder, (model, text), parameters, Embedder.columns)
 
 

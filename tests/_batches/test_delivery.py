@@ -154,7 +154,7 @@ def test_money_is_counted_at_batch_prices_and_apart(client: Client, simulator: S
 
 def test_a_live_call_may_wait_for_a_batch_or_be_refused(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=40_000.0)
-    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    client.submit_many("gpt-5.5", ["1+1?", "2+2?"])
     with pytest.raises(PendingBatchError) as caught:
         client.call("gpt-5.5", "1+1?", in_batch="refuse")
     assert caught.value.batch == client.batches()[0].id

@@ -45,8 +45,6 @@ def test_auto_sends_live_what_must_be_back_soon(client: Client, simulator: Simul
         ("gpt-5.5", {"delivery": "post"}, "delivery must be"),
         ("gpt-5.5", {"delivery": "batch", "resend": "twice"}, "resend must be"),
         ("gpt-5.5", {"delivery": "batch", "cache": "off"}, "needs the cache"),
-        ("gpt-5.5", {"wait": False}, "wait=False needs"),
-        ("gpt-5.5", {"delivery": "auto", "wait": False}, "wait=False needs"),
         ("deepseek/deepseek-v4-pro", {"delivery": "batch"}, "has no batch API"),
         ("groq/openai/gpt-oss-120b", {"delivery": "batch", "endpoint": "responses"}, "responses"),
         ("litellm/openai/gpt-5.5", {"delivery": "batch"}, "has no batch API"),
@@ -66,9 +64,17 @@ def test_an_input_that_is_not_valid_fails_in_its_place(client: Client) -> None:
     assert isinstance(bad, RequestError)
 
 
-def test_a_dry_run_shows_both_prices(client: Client, simulator: Simulator) -> None:
-    found = client.call_many("gpt-5.5", ["a"], delivery="auto", dry_run=True)
+@pytest.mark.parametrize("delivery", ["auto", "live"])
+def test_a_submission_is_a_batch(client: Client, simulator: Simulator, delivery: Any) -> None:
+    with pytest.raises(RequestError, match=rf"submit_many\(\) submits a batch, and '{delivery}'"):
+        client.submit_many("gpt-5.5", ["a"], delivery=delivery)
+    assert simulator.ledger().requests == 0
+    assert client.submit_many("gpt-5.5", ["1+1?"], delivery="batch").results().texts == ["2"]
+
+
+def test_an_estimate_shows_both_prices(client: Client, simulator: Simulator) -> None:
+    found = client.estimate("gpt-5.5", ["a"], delivery="auto")
     assert {"standard", "batch"} <= set(found.costs)
     assert simulator.ledger().requests == 0
-    texts = client.embed("text-embedding-3-small", ["a"], delivery="batch", dry_run=True)
+    texts = client.estimate("text-embedding-3-small", ["a"], delivery="batch")
     assert "batch" in texts.costs

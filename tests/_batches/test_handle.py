@@ -16,7 +16,7 @@ from support import wait_until
 def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=40_000.0)
     client.call("gpt-5.5", "stored before")
-    batch = client.call_many("gpt-5.5", ["1+1?", "stored before", "2+2?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?", "stored before", "2+2?"])
     assert (batch.status, batch.done, batch.counts.total) == ("in_progress", False, 2)
     with Client(cache_dir=client.cache.directory) as another:
         (found,) = another.batches()
@@ -39,7 +39,7 @@ def test_metadata_reaches_the_process_that_collects(
 ) -> None:
     simulator.configure(batch_seconds=10_000.0)
     ids = [{"id": 1, "payload": '"'}, object()]
-    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False, metadata=ids)
+    client.submit_many("gpt-5.5", ["1+1?", "2+2?"], metadata=ids)
     with Client(cache_dir=client.cache.directory, ledger=tmp_path / "ledger.jsonl") as another:
         results = another.batches()[0].results()
     assert (results.texts, results[0].metadata) == (["2", "4"], ids[0])
@@ -50,8 +50,8 @@ def test_metadata_reaches_the_process_that_collects(
 
 def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    first = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch", wait=False)
-    second = client.call_many("claude-haiku-5-5", ["2+2?", "3+3?"], delivery="batch", wait=False)
+    first = client.submit_many("claude-haiku-5-5", ["1+1?", "2+2?"])
+    second = client.submit_many("claude-haiku-5-5", ["2+2?", "3+3?"])
     assert first.batch_ids[0] in second.batch_ids
     assert [one.text for one in second.results()] == ["4", "6"]
     assert simulator.ledger().answered == 3
@@ -60,7 +60,7 @@ def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:
 def test_a_cancelled_batch_says_so(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
     for model in ("gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"):
-        batch = client.call_many(model, ["Hi"], delivery="batch", wait=False, on_error="raise")
+        batch = client.submit_many(model, ["Hi"], on_error="raise")
         batch.cancel()
         with pytest.raises(BatchError, match="cancelled"):
             batch.results()
@@ -69,7 +69,7 @@ def test_a_cancelled_batch_says_so(client: Client, simulator: Simulator) -> None
 
 @pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
 def test_only_a_batch_under_way_is_cancelled(client: Client, simulator: Simulator, model: str) -> None:
-    ended = client.call_many(model, ["1+1?"], delivery="batch", wait=False)
+    ended = client.submit_many(model, ["1+1?"])
     assert wait_until(lambda: ended.status == "ended")
     assert (ended.cancel(), ended.last_status) == (False, "ended")
     assert ended.results().texts == ["2"]
@@ -78,14 +78,14 @@ def test_only_a_batch_under_way_is_cancelled(client: Client, simulator: Simulato
     assert not ended.cancel()
     # The journal does not know yet that this one has ended.
     simulator.configure(batch_seconds=0.0)
-    unknown = client.call_many(model, ["2+2?"], delivery="batch", wait=False)
+    unknown = client.submit_many(model, ["2+2?"])
     assert (unknown.cancel(), unknown.last_status) == (False, "ended")
     assert [one.path for one in simulator.requests() if one.path.endswith("cancel")] == []
 
 
 def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) -> None:
     client.call("gpt-5.5", "Hi")
-    batch = client.call_many("gpt-5.5", ["Hi"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["Hi"])
     assert (batch.status, batch.batch_ids, batch.model) == ("completed", (), None)
     assert [one.text for one in batch.results()] == ["echo: Hi"]
     assert client.batches() == []
@@ -93,7 +93,7 @@ def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) 
 
 def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
     async def run() -> list[Response]:
-        batch = await client.acall_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+        batch = await client.asubmit_many("gpt-5.5", ["1+1?"])
         found: list[Response] = await batch.aresults()
         await batch.acancel()
         return found
@@ -103,7 +103,7 @@ def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
 
 def test_a_forgotten_batch_is_submitted_again(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=10_000.0)
-    batch = client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch", wait=False)
+    batch = client.submit_many("claude-haiku-5-5", ["1+1?"])
     with pytest.raises(RequestError, match="0 batches of unknown outcome"):
         batch.claim("msgbatch_1")
     batch.forget()
@@ -122,7 +122,7 @@ def test_embeddings_are_found_again(client: Client, simulator: Simulator) -> Non
 
 def test_a_wait_that_was_broken_off_begins_again(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=40_000.0, batch_errored=0.5)
-    batch = client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?", "2+2?"])
     for _ in range(2):
         with pytest.raises(TimeoutError):
             batch.wait(0.01)

@@ -70,9 +70,7 @@ def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> N
     assert isinstance(found, Results)
     assert [one.metadata for one in found] == ids
     rows = [{"question": "1+1?"}, {"question": "3+3?"}]
-    batch = client.call_many(
-        "gpt-5.5", "{question}", rows=rows, metadata=ids[:2], delivery="batch", wait=False
-    )
+    batch = client.submit_many("gpt-5.5", "{question}", rows=rows, metadata=ids[:2])
     assert [one.metadata for one in batch.results()] == ids[:2]
     simulator.configure(batch_errored=1.0)
     failed = client.call_many("gpt-5.5", ["a", "b", "a"], delivery="batch", metadata=ids, max_retries=0)
@@ -87,11 +85,9 @@ def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(
     with pytest.raises(RequestError, match="deepseek has no batch API"):
         client.call_many(["gpt-5.5", "deepseek/deepseek-v4-pro"], ["a"], delivery="batch")
     with pytest.raises(RequestError, match="takes one model"):
-        anything.call_many(["gpt-5.5", "claude-haiku-5-5"], ["a"], delivery="batch", wait=False)
+        anything.submit_many(["gpt-5.5", "claude-haiku-5-5"], ["a"])
     with pytest.raises(RequestError, match="max_tool_rounds"):
         client.call_many("gpt-5.5", ["a"], delivery="batch", tools=[add], max_tool_rounds=2)
     with pytest.raises(RequestError, match="in_batch"):
         client.call("gpt-5.5", "a", in_batch="wait", tools=[add], max_tool_rounds=2)
-    with pytest.raises(RequestError, match="wait must be True or False"):
-        anything.call_many("gpt-5.5", ["a"], delivery="batch", wait=0)
     assert simulator.requests() == []

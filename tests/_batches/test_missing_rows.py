@@ -88,7 +88,7 @@ def many_in_a_loop(client: Client, model: str, **parameters: Any) -> list[str]:
 
 
 def handle(client: Client, model: str, **parameters: Any) -> list[str]:
-    return texts_of(client.call_many(model, INPUTS, delivery="batch", wait=False, **parameters).results())
+    return texts_of(client.submit_many(model, INPUTS, **parameters).results())
 
 
 def one_by_one(client: Client, model: str, **parameters: Any) -> list[str]:
@@ -233,7 +233,7 @@ def test_results_that_are_gone_may_have_been_billed(
         def ask() -> Any:
             if kind:
                 return client.embed(model, INPUTS, delivery="batch", deadline=0.05)
-            return client.call_many(model, INPUTS, delivery="batch", wait=False, **parameters)
+            return client.submit_many(model, INPUTS, **parameters)
 
         with contextlib.suppress(APITimeoutError):
             ask()
@@ -284,7 +284,7 @@ def test_failures_without_a_reason_are_sent_again(
 
 def test_results_whose_place_is_taken_back_are_waited_for(client: Client, simulator: Simulator) -> None:
     """The SDK of Anthropic asks for the place once more, and may get another answer than we did."""
-    batch = client.call_many(CHAT["anthropic"], INPUTS, delivery="batch", wait=False)
+    batch = client.submit_many(CHAT["anthropic"], INPUTS)
     assert wait_until(lambda: batch.status == "ended")
     shown = {
         "id": batch.batch_ids[0], "type": "message_batch", "processing_status": "ended", "results_url": None,
@@ -306,7 +306,7 @@ def test_a_process_that_is_killed_while_it_waits_for_results_loses_none(
         import os, threading
         from llm_provider import Client
         with Client() as client:
-            batch = client.call_many({CHAT[provider]!r}, {INPUTS!r}, delivery="batch", wait=False)
+            batch = client.submit_many({CHAT[provider]!r}, {INPUTS!r})
             threading.Thread(target=batch.results, daemon=True).start()
             while batch.last_status != "ended":
                 pass

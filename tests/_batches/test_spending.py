@@ -11,9 +11,7 @@ from llm_provider.simulator import Simulator
 def test_a_budget_counts_what_a_batch_cost(client: Client, simulator: Simulator) -> None:
     budget = Budget(1.00)
     simulator.configure(batch_seconds=20_000.0)
-    batch = client.call_many(
-        "gpt-5.5", ["1+1?", "2+2?"], max_tokens=100, budget=budget, delivery="batch", wait=False
-    )
+    batch = client.submit_many("gpt-5.5", ["1+1?", "2+2?"], max_tokens=100, budget=budget)
     assert budget.reserved > 0
     results = batch.results()
     assert budget.reserved == 0
@@ -41,7 +39,7 @@ def test_an_unknown_price_is_refused(client: Client, simulator: Simulator) -> No
 
 def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    client.submit_many("gpt-5.5", ["1+1?", "2+2?"])
     with Client(cache_dir=client.cache.directory, budget=1.00) as another:
         results = another.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch")
         assert another.budget is not None

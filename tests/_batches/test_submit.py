@@ -76,7 +76,7 @@ def test_a_journal_that_was_cut_pays_nothing_twice(
 ) -> None:
     """The events are cut off, or rows too, or everything."""
     simulator.configure(batch_seconds=20_000.0)
-    client.call_many(model, INPUTS, delivery="batch", wait=False)
+    client.submit_many(model, INPUTS)
     (record,) = Journal(client.cache.directory / "batches").records()
     whole = record.path.read_bytes()
     length = int(keep * (whole.index(b'{"sealed"'))) if keep < 1 else whole.index(b'{"event"')
@@ -90,7 +90,7 @@ def test_a_journal_that_was_cut_pays_nothing_twice(
 def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simulator: Simulator) -> None:
     """Anthropic keeps no label, the number of rows is lost, and there are no results yet to recognise it."""
     simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
-    client.call_many("claude-haiku-5-5", INPUTS, delivery="batch", wait=False)
+    client.submit_many("claude-haiku-5-5", INPUTS)
     (record,) = Journal(client.cache.directory / "batches").records()
     whole = record.path.read_bytes()
     record.path.write_bytes(whole[: int(0.3 * whole.index(b'{"sealed"'))])
@@ -105,7 +105,7 @@ def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simul
 
 def test_a_journal_that_is_lost_is_written_anew(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    client.call_many("gpt-5.5", INPUTS, delivery="batch", wait=False)
+    client.submit_many("gpt-5.5", INPUTS)
     shutil.rmtree(client.cache.directory / "batches")
     with Client(cache_dir=client.cache.directory) as another:
         assert len(another.call_many("gpt-5.5", INPUTS, delivery="batch")) == 2
@@ -116,7 +116,7 @@ def test_a_moved_cache_directory_takes_its_batches_along(
     client: Client, simulator: Simulator, tmp_path: Path
 ) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    client.call_many("claude-haiku-5-5", INPUTS, delivery="batch", wait=False)
+    client.submit_many("claude-haiku-5-5", INPUTS)
     client.close()
     moved = Path(shutil.move(client.cache.directory, tmp_path / "moved"))
     with Client(cache_dir=moved) as another:
@@ -170,7 +170,7 @@ def test_two_cache_directories_enter_one_batch_once(
     with contextlib.ExitStack() as stack:
         for one in clients:
             stack.enter_context(one)
-        clients[0].call_many(model, INPUTS, max_tokens=9, delivery="batch", wait=False)
+        clients[0].submit_many(model, INPUTS, max_tokens=9)
         order = clients if submitter_first else clients[::-1]
         found = [one.call_many(model, INPUTS, max_tokens=9, delivery="batch") for one in order]
         assert [[one.text for one in results] for results in found] == [["2", "4"]] * 3  # type: ignore[union-attr]  # none failed
@@ -186,7 +186,7 @@ def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> N
     simulator.configure(prices="prices.csv")
     for _ in range(2):
         with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "ledger.jsonl") as client:
-            batch = client.call_many("gpt-5.5", INPUTS, delivery="batch", wait=False)
+            batch = client.submit_many("gpt-5.5", INPUTS)
             assert [one.text for one in batch.results()] == ["2", "4"]
             client.cache.prune(model="gpt-5.5")
         shutil.rmtree(tmp_path / "cache" / "batches")

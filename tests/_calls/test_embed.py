@@ -384,7 +384,7 @@ class TestMoney:
         client.embed(GEMINI, words[:20], dimensions=2)
         sent = billing.ledger()
         texts = [*words, words[0], words[-1]]
-        estimate = client.embed(GEMINI, texts, dimensions=2, dry_run=True)
+        estimate = client.estimate(GEMINI, texts, dimensions=2)
         assert (estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests) == (232, 20, 2, 3)
         assert billing.ledger().requests == sent.requests
         found = client.embed(GEMINI, texts, dimensions=2)
@@ -393,7 +393,7 @@ class TestMoney:
         assert estimate.cost is not None
         assert estimate.cost.low <= found.cost <= estimate.cost.high
         assert estimate.output_tokens.high == 0
-        assert client.embed(GEMINI, texts, dimensions=2, dry_run=True).requests == 0
+        assert client.estimate(GEMINI, texts, dimensions=2).requests == 0
 
 
 class TestCache:
@@ -544,7 +544,7 @@ class TestRefusedBeforeSending:
         fronts: tuple[Callable[[], object], ...] = (
             lambda: client.embed(inputs=inputs, **given),
             lambda: asyncio.run(client.aembed(inputs=inputs, **given)),
-            lambda: client.embed(inputs=inputs, dry_run=True, **given),
+            lambda: client.estimate(inputs=inputs, kind="embedding", **given),
         )
         for front in fronts:
             with pytest.raises(kind, match=message):

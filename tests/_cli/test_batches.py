@@ -18,7 +18,7 @@ def test_batches_are_listed_awaited_and_store_answers(
 ) -> None:
     assert run("batches").err == "no batches\n"
     simulator.configure(batch_seconds=86_000.0, batch_clock=100_000.0)
-    batch = client.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?", "2+2?"])
     listed = run("batches", "list")
     assert batch.id in listed.out
     assert "in_progress" in listed.out
@@ -33,7 +33,7 @@ def test_batches_are_listed_awaited_and_store_answers(
 
 def test_batches_are_cancelled_and_forgotten(client: Client, simulator: Simulator, run: RunCommand) -> None:
     simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
-    batch = client.call_many("claude-haiku-5-5", ["a"], delivery="batch", wait=False)
+    batch = client.submit_many("claude-haiku-5-5", ["a"])
     assert "asked its provider" in run("batches", "cancel", batch.id).out
     failed = run("batches", "wait", batch.id)
     assert (failed.code, failed.out) == (3, f"{batch.id}: 0 of 1 rows answered\n")
@@ -45,7 +45,7 @@ def test_batches_are_cancelled_and_forgotten(client: Client, simulator: Simulato
 def test_a_batch_that_has_ended_is_not_cancelled(
     client: Client, simulator: Simulator, run: RunCommand
 ) -> None:
-    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?"])
     assert wait_until(lambda: batch.status == "ended")
     said = run("batches", "cancel", batch.id)
     assert "nothing is left to cancel, it has ended; `batches collect` stores" in said.out
@@ -60,8 +60,8 @@ def test_an_id_may_be_shortened(
     client: Client, simulator: Simulator, run: RunCommand, own_cache: Path, action: str
 ) -> None:
     """To the beginning of the name of the job, of its batch, or of the provider's batch."""
-    client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch", wait=False).results()
-    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    client.submit_many("claude-haiku-5-5", ["1+1?"]).results()
+    batch = client.submit_many("gpt-5.5", ["1+1?"])
     others = [one for one in client.batches() if one.id != batch.id]
     for name in (batch.id, *batch.record_ids, *batch.batch_ids):
         length = next(
@@ -83,7 +83,7 @@ def test_an_id_may_be_shortened(
 def test_an_unclear_beginning_names_the_batches(
     client: Client, simulator: Simulator, run: RunCommand
 ) -> None:
-    made = [client.call_many("gpt-5.5", [f"{n}+1?"], delivery="batch", wait=False) for n in range(2)]
+    made = [client.submit_many("gpt-5.5", [f"{n}+1?"]) for n in range(2)]
     found = run("batches", "cancel", "batch_")
     assert found.code == 2
     assert all(batch.id in found.err for batch in made)
@@ -94,7 +94,7 @@ def test_the_status_asks_and_the_list_keeps_what_it_said(
     client: Client, simulator: Simulator, run: RunCommand, own_cache: Path
 ) -> None:
     simulator.configure(batch_seconds=86_000.0, batch_clock=20_000.0)
-    batch = client.call_many("gpt-5.5", ["1+1?", "2+2?", "3+3?", "4+4?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?", "2+2?", "3+3?", "4+4?"])
     shown: dict[str, object] = {}
 
     def some_rows_are_done() -> bool:
@@ -119,7 +119,7 @@ def test_late_results_are_waited_for(
 ) -> None:
     simulator.configure(provider="openai", batch_results_late=3)
     for model in ("gpt-5.5", "claude-haiku-5-5"):
-        batch = client.call_many(model, ["1+1?"], delivery="batch", wait=False)
+        batch = client.submit_many(model, ["1+1?"])
         assert wait_until(lambda batch=batch: batch.status == "ended")  # type: ignore[misc]  # bound at once
     found = run("batches", action)
     assert (found.code, found.out.count("1 of 1 rows answered")) == (0, 2)
@@ -131,7 +131,7 @@ def test_a_batch_without_results_is_still_open(
 ) -> None:
     simulator.configure(batch_results_late=10**6)
     with Client(cache_dir=own_cache, outage_patience=0.2) as client:
-        client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+        client.submit_many("gpt-5.5", ["1+1?"])
         (batch,) = client.batches()
         assert _store_answers(batch) == 3
         assert "still open" in capsys.readouterr().err

@@ -185,7 +185,7 @@ def test_the_commands_of_the_page_on_batches(
 ) -> None:
     """An ID of the page stands for the beginning of that of a batch that is under way."""
     simulator.configure(batch_seconds=86_000.0, batch_clock=100_000.0)
-    batch = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", wait=False)
+    batch = client.submit_many("gpt-5.5", ["1+1?"])
     page = PAGE.with_name("batches.md")
     listed = [line for line in _named_commands(page) if "#" in line and "claim" not in line]
     assert len(listed) >= 6

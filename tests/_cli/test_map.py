@@ -201,7 +201,9 @@ def test_wrong_files_and_models_are_named(
     assert simulator.requests() == []
 
 
-def test_a_dry_run_is_an_estimate(run: RunCommand, simulator: Simulator, source: Path, target: Path) -> None:
+def test_a_dry_run_prints_an_estimate(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
     ended = run("map", MODEL, str(source), *TEMPLATE, "--dry-run", "--max-tokens", "50")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"{MODEL}: 12 inputs\n")

@@ -1,56 +1,86 @@
-"""The arguments of batches, before anything is prepared."""
+"""The arguments of batches, parsed once."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._client.batch_arguments import by_model, check_choices, for_each, one_model, taken
-from llm_provider._requests.inputs import BatchInputs
+from llm_provider._client.batch_arguments import (
+    by_model,
+    check_models,
+    parse_batch,
+    parse_submission,
+    refuse_several,
+)
 
 
 def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
     given: Any = {"on_eror": "raise"}
     with pytest.raises(TypeError, match=r"call_many\(\) got .* did you mean 'on_error'"):
-        taken("call_many", ["a"], given)
+        parse_batch("call_many", "a", ["a"], given)
     with pytest.raises(TypeError, match=r"iter_many\(\) got an unexpected parameter 'on_error'"):
-        taken("iter_many", ["a"], {"on_error": "raise"})  # type: ignore[typeddict-unknown-key]  # on purpose
-
-
-def test_metadata_of_a_call_stays_a_parameter() -> None:
-    parameters: Any = {"metadata": {"run": "7"}}
-    assert taken("call_many", ["a"], parameters).metadata is None
-    assert parameters == {"metadata": {"run": "7"}}
-    parameters = {"metadata": [1]}
-    found = taken("call_many", ["a"], parameters)
-    assert found.metadata is not None
-    assert found.metadata("a") == 1
-    assert parameters == {}
-
-
-def test_each_model_gets_all_inputs() -> None:
-    each = for_each(["a", "b"], BatchInputs(iter(["x", "y"])))
-    assert [(model, list(part.prompts)) for model, part in each] == [("a", ["x", "y"]), ("b", ["x", "y"])]  # type: ignore[arg-type]  # no asynchronous iterable
-    found: Any = by_model(["a", "b"], [1, 2, 3, 4])  # type: ignore[arg-type]  # any sequence
-    assert found == {"a": [1, 2], "b": [3, 4]}
+        parse_batch("iter_many", "a", ["a"], {"on_error": "raise"})  # type: ignore[typeddict-unknown-key]  # on purpose
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("ignore", True, False), "on_error must be 'return' or 'raise', not 'ignore'"),
-        (("return", 1, False), "wait must be True or False, not 1"),
-        (("return", True, "x"), "dry_run must be True or False, not 'x'"),
-    ],
+    ("name", "remedy"), [("wait", r"write submit_many\("), ("dry_run", r"write estimate\(")]
 )
-def test_choices_are_checked(given: Any, said: str) -> None:
-    with pytest.raises(RequestError, match=said):
-        check_choices(*given)
+def test_a_former_parameter_names_its_function(name: str, remedy: str) -> None:
+    given: Any = {name: True}
+    for function in ("call_many", "acall_many", "iter_many"):
+        with pytest.raises(
+            TypeError, match=rf"{function}\(\) got an unexpected parameter '{name}': {remedy}"
+        ):
+            parse_batch(function, "a", ["a"], given)
+
+
+def test_metadata_of_a_call_stays_a_parameter() -> None:
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": {"run": "7"}})
+    assert parsed.inputs[0].metadata is None
+    assert parsed.parameters == {"metadata": {"run": "7"}}
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]})
+    described = parsed.inputs[0].metadata
+    assert described is not None
+    assert described("a") == 1
+    assert parsed.parameters == {}
+
+
+def test_the_options_are_frozen_and_the_arguments_are_untouched() -> None:
+    given: Any = {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
+    parsed = parse_batch("call_many", "m", ["a", "b"], given)
+    assert given == {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
+    assert (parsed.delivery.mode, parsed.delivery.resend, parsed.progress) == ("batch", "batch", False)
+    assert (parsed.total, parsed.parameters.keys()) == (2, {"seed", "budget"})
+    assert parsed.concurrency is not None
+    assert parsed.concurrency.most == 3
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        parsed.progress = True  # type: ignore[misc]  # on purpose
+
+
+def test_each_model_gets_all_inputs() -> None:
+    parsed = parse_batch("call_many", ["a", "b"], iter(["x", "y"]), {})
+    each = [(model, list(part.prompts)) for model, part in parsed.each]  # type: ignore[arg-type]  # no asynchronous iterable
+    assert each == [("a", ["x", "y"]), ("b", ["x", "y"])]
+    assert parsed.total == 4
+    found: Any = by_model(["a", "b"], [1, 2, 3, 4])  # type: ignore[arg-type]  # any sequence
+    assert found == {"a": [1, 2], "b": [3, 4]}
+    with pytest.raises(RequestError, match="'a' twice"):
+        check_models(["a", "a"])
+
+
+def test_choices_are_checked() -> None:
+    ignored: Any = "ignore"
+    with pytest.raises(RequestError, match="on_error must be 'return' or 'raise', not 'ignore'"):
+        parse_batch("call_many", "m", ["a"], {}, on_error=ignored)
+    with pytest.raises(RequestError, match=r"submit_many\(\) submits a batch, and 'auto' may send live"):
+        parse_submission("submit_many", "m", ["a"], {"delivery": "auto"})
+    assert parse_submission("submit_many", "m", ["a"], {"delivery": None}).delivery.mode == "batch"
 
 
 def test_one_model_is_enough_where_results_have_no_name_of_it() -> None:
-    one_model("iter_many", "gpt-6.1-sol")
+    refuse_several("iter_many", "gpt-6.1-sol")
     with pytest.raises(RequestError, match=r"iter_many\(\) takes one model, not a tuple"):
-        one_model("iter_many", ("a", "b"))
+        refuse_several("iter_many", ("a", "b"))

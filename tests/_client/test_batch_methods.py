@@ -139,9 +139,9 @@ def test_several_models_share_a_budget_and_raise_together(client: Client, simula
 @pytest.mark.parametrize("front", ["sync", "async"])
 def test_an_estimate_for_several_models_has_one_of_each(client: Client, front: str) -> None:
     if front == "sync":
-        found = client.call_many(MODELS, ["a", "b"], max_tokens=50, dry_run=True)
+        found = client.estimate(MODELS, ["a", "b"], max_tokens=50)
     else:
-        found = asyncio.run(client.acall_many(MODELS, ["a", "b"], max_tokens=50, dry_run=True))
+        found = asyncio.run(client.aestimate(MODELS, ["a", "b"], max_tokens=50))
     assert {model: expected.inputs for model, expected in found.items()} == dict.fromkeys(MODELS, 2)
 
 
@@ -223,18 +223,18 @@ def test_inputs_that_are_no_prompts_are_refused_before_anything_is_sent(
         else:
             asyncio.run(client.acall_many(MODEL, inputs, rows=rows))
     with pytest.raises((TypeError, RequestError)):
-        client.call_many(MODEL, inputs, rows=rows, dry_run=True)
+        client.estimate(MODEL, inputs, rows=rows)
     assert simulator.ledger().requests == 0
 
 
 @pytest.mark.parametrize("front", ["sync", "async"])
-def test_a_dry_run_is_an_estimate(client: Client, simulator: Simulator, front: str) -> None:
+def test_an_estimate_counts_what_would_be_sent(client: Client, simulator: Simulator, front: str) -> None:
     client.call(MODEL, "stored")
     inputs = ["stored", "new", "new"]
     if front == "sync":
-        found = client.call_many(MODEL, inputs, dry_run=True)
+        found = client.estimate(MODEL, inputs)
     else:
-        found = asyncio.run(client.acall_many(MODEL, inputs, dry_run=True))
+        found = asyncio.run(client.aestimate(MODEL, inputs))
     assert (found.inputs, found.cached, found.duplicates, found.requests) == (3, 1, 1, 1)
     assert found == client.estimate(MODEL, inputs)
     assert simulator.ledger().requests == 1
@@ -282,5 +282,5 @@ def test_a_batch_on_the_loops_own_thread_raises(client: Client) -> None:
         client.call_many(MODEL, ["a"])
 
     client.call(MODEL, "starts the loop")
-    with pytest.raises(RuntimeError, match="iter_many"):
+    with pytest.raises(RuntimeError, match="call_many"):
         event_loop.submit(inside()).result(30)

@@ -21,8 +21,8 @@ def test_both_methods_share_the_stored_texts(simulator: Simulator, own_cache: Pa
     assert again.vectors[0] == first.vectors[1]
 
 
-def test_defaults_of_the_client_apply_to_a_dry_run_too(own_cache: Path) -> None:
+def test_defaults_of_the_client_apply_to_an_estimate_too(own_cache: Path) -> None:
     with Client(cache_dir=own_cache, base_url="not a url") as client:
-        for dry_run in (False, True):
+        for function in (client.embed, client.estimate):
             with pytest.raises(RequestError, match="base_url"):
-                client.embed(MODEL, ["a"], dry_run=dry_run)
+                function(MODEL, ["a"])  # type: ignore[operator]  # either takes both

@@ -21,10 +21,10 @@ from llm_provider import (
     RequestError,
     UnknownModelError,
     Usage,
-    acall_many,
-    call_many,
+    aestimate,
     estimate,
 )
+from llm_provider._client.batch_arguments import parse_batch
 from llm_provider._estimates.estimate import _READ_CLOSELY
 from llm_provider.simulator import Simulator
 from support import RunScript
@@ -255,28 +255,30 @@ def test_a_limit_that_was_found_counts(client: Client, simulator: Simulator) -> 
 
 
 @pytest.mark.parametrize("functions", [True, False])
-def test_a_dry_run_is_an_estimate(client: Client, simulator: Simulator, functions: bool) -> None:
+def test_the_options_of_a_batch_do_not_change_it(
+    client: Client, simulator: Simulator, functions: bool
+) -> None:
     if functions:
-        found = call_many(MODEL, questions(3), dry_run=True, max_concurrent=2, progress=True)
+        found = estimate(MODEL, questions(3), max_concurrent=2, progress=True)
         same = estimate(MODEL, questions(3), max_concurrent=2)
     else:
-        found = client.call_many(MODEL, questions(3), dry_run=True, max_concurrent=2, progress=True)
+        found = client.estimate(MODEL, questions(3), max_concurrent=2, progress=True)
         same = client.estimate(MODEL, questions(3), max_concurrent=2)
     assert isinstance(found, Estimate)
     assert found == same
     assert simulator.requests() == []
 
 
-def test_a_dry_run_is_awaited_with_any_kind_of_inputs(client: Client, simulator: Simulator) -> None:
+def test_an_estimate_is_awaited_with_any_kind_of_inputs(client: Client, simulator: Simulator) -> None:
     async def asked() -> AsyncIterator[str]:
         for question in questions(3):
             yield question
 
     async def run() -> list[Estimate]:
         return [
-            await acall_many(MODEL, asked(), dry_run=True),
-            await acall_many(MODEL, questions(3), dry_run=True),
-            await client.acall_many(MODEL, asked(), dry_run=True),
+            await aestimate(MODEL, asked()),
+            await aestimate(MODEL, questions(3)),
+            await client.aestimate(MODEL, asked()),
         ]
 
     first, second, third = asyncio.run(run())
@@ -284,9 +286,9 @@ def test_a_dry_run_is_awaited_with_any_kind_of_inputs(client: Client, simulator:
     assert simulator.requests() == []
 
 
-def test_a_wrong_on_error_is_refused_in_a_dry_run_too(client: Client) -> None:
+def test_a_wrong_on_error_is_refused_in_an_estimate_too(client: Client) -> None:
     with pytest.raises(RequestError, match="on_error"):
-        client.call_many(MODEL, [], on_error="skip", dry_run=True)  # type: ignore[call-overload]  # on purpose
+        client.estimate(MODEL, [], on_error="skip")  # type: ignore[call-overload]  # on purpose
 
 
 def test_it_reads_as_a_table(client: Client) -> None:
@@ -315,11 +317,11 @@ def test_nothing_is_sent_loaded_or_needed(run_script: RunScript) -> None:
             raise AssertionError("a connection was opened")
 
         socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-        from llm_provider import call_many, estimate
+        from llm_provider import estimate
 
         for model in ("gpt-6.1-sol", "gpt-5.5", "claude-sonnet-5-5", "gemini-3.8-flash", "litellm/groq/x"):
             assert estimate(model, ["Name a bird.", "Name a fish."]).requests == 2
-            assert call_many(model, ["Name a bird."], dry_run=True).requests == 1
+            assert estimate(model, ["Name a bird."]).requests == 1
         loaded = {"openai", "anthropic", "google.genai", "litellm", "aiohttp", "httpx", "asyncio"}
         assert not loaded & set(sys.modules), loaded & set(sys.modules)
         """
@@ -360,7 +362,7 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(shown: list[Estimate], simu
     with Client(show_estimate_above=0) as client:
         results = client.iter_many(MODEL, questions(1))
         assert [index for index, _ in results] == [0]
-        client._show_estimate(MODEL, questions(100_000, 1), {})
+        client._show_estimates(parse_batch("call_many", MODEL, questions(100_000, 1), {}))
     assert [found.inputs for found in shown] == [100_000]
     assert shown[0].requests == 100_000
     assert "of 100,000 inputs" in str(shown[0])

@@ -20,9 +20,9 @@ def test_they_have_a_row_for_each_model_and_a_total(client: Client, front: str) 
     client.call(MODELS[0], "Name a bird.", max_tokens=50)
     inputs: list[Any] = ["Name a bird.", "Name a fish.", "Name a fish."]
     if front == "sync":
-        found = client.call_many(MODELS, inputs, max_tokens=50, dry_run=True)
+        found = client.estimate(MODELS, inputs, max_tokens=50)
     else:
-        found = asyncio.run(client.acall_many(MODELS, inputs, max_tokens=50, dry_run=True))
+        found = asyncio.run(client.aestimate(MODELS, inputs, max_tokens=50))
     assert (type(found), list(found)) == (Estimates, MODELS)
     total = found.total
     for figure in FIGURES:
@@ -43,7 +43,7 @@ def test_they_have_a_row_for_each_model_and_a_total(client: Client, front: str) 
 
 
 def test_a_total_with_an_unknown_cost_is_unknown(client: Client) -> None:
-    found = client.call_many([MODELS[0], "local/own"], ["a"], dry_run=True, base_url="http://127.0.0.1:9/v1")
+    found = client.estimate([MODELS[0], "local/own"], ["a"], base_url="http://127.0.0.1:9/v1")
     assert found[MODELS[0]].cost is None or found["local/own"].cost is None
     assert found.total.cost is None
     assert "unknown" in str(found).splitlines()[3]

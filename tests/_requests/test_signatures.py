@@ -13,14 +13,15 @@ import pytest
 
 import llm_provider
 from llm_provider import BatchParameters, Client, EmbedParameters, Parameters, Response
-from llm_provider._requests.parameters import Defaults
+from llm_provider._requests.parameters import Defaults, EstimateParameters
 from llm_provider._requests.signatures import document
 from support import RunScript
 
 TAKEN: dict[str, Any] = {
     **dict.fromkeys(["call", "acall", "stream", "astream", "count_tokens", "acount_tokens"], Parameters),
-    **dict.fromkeys(["call_many", "acall_many", "iter_many", "aiter_many", "estimate"], BatchParameters),
+    **dict.fromkeys(["call_many", "acall_many", "iter_many", "aiter_many", "submit_many"], BatchParameters),
     **dict.fromkeys(["embed", "aembed"], EmbedParameters),
+    **dict.fromkeys(["estimate", "aestimate"], EstimateParameters),
 }
 
 
@@ -69,7 +70,7 @@ def test_without_source_names_and_types_remain(run_script: RunScript) -> None:
 def test_types_of_a_function_can_be_read() -> None:
     hints = typing.get_type_hints(llm_provider.call)
     assert (hints["model"], hints["return"]) == (str, Response)
-    assert typing.get_type_hints(llm_provider.estimate)["return"] is llm_provider.Estimate
+    assert typing.get_type_hints(llm_provider.submit_many)["return"] is llm_provider.Batch
     assert typing.get_type_hints(Client.__init__)["defaults"] == typing.Unpack[Defaults]
 
 

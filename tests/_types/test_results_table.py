@@ -264,7 +264,7 @@ def test_the_index_of_the_inputs_survives(
         asyncio.run(iterate()),
         Results(dict(sorted(client.iter_many(model, template, rows=frame), key=itemgetter(0))).values()),
         client.call_many(model, template, rows=frame, delivery="batch", max_tokens=9),
-        client.call_many(model, template, rows=frame, delivery="batch", max_tokens=8, wait=False).results(),
+        client.submit_many(model, template, rows=frame, max_tokens=8).results(),
     ]
     for results in ways:
         pandas.testing.assert_index_equal(results.to_pandas().index, frame.index, exact="equiv")

@@ -111,7 +111,7 @@ def test_values_have_pictures_and_views_and_raised_errors_have_tracebacks(
     for value in (
         "results", "results[0]", "results[1]", "client.usage", "client.estimate('gpt-6.1-sol', ['7+9?'])",
         "client.embed('text-embedding-3-small', ['a'])",
-        "client.call_many('gpt-6.1-sol', ['7+9?'], delivery='batch', wait=False)",
+        "client.submit_many('gpt-6.1-sol', ['7+9?'])",
     ):  # fmt: skip
         (shown,) = run(value)
         assert shown.data["text/html"].startswith(("<div>", "<table>")), value

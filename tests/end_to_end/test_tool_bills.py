@@ -199,9 +199,7 @@ def test_a_row_of_a_batch_too(tool: str, status: str, simulator: Simulator, tmp_
     file = tmp_path / "calls.jsonl"
     reply = {**response_of(used, "Hello")[0], "status": status}
     with Client(cache_dir=tmp_path / "cache", ledger=file) as client:
-        batch = client.call_many(
-            RESPONSES, ["2+2?"], endpoint="responses", delivery="batch", wait=False, max_retries=0
-        )
+        batch = client.submit_many(RESPONSES, ["2+2?"], endpoint="responses", max_retries=0)
         written = [one.read_bytes() for one in (tmp_path / "cache" / "batches").rglob("*") if one.is_file()]
         (row,) = set(re.findall(rb'"row":"([^"]+)"', b"".join(written)))
         line = {"custom_id": row.decode(), "response": {"status_code": 200, "body": reply}, "error": None}

@@ -60,8 +60,10 @@ from llm_provider import (
     Usage,
     acall,
     acall_many,
+    aestimate,
     aiter_many,
     astream,
+    asubmit_many,
     batches,
     call,
     call_many,
@@ -71,6 +73,7 @@ from llm_provider import (
     models,
     price,
     stream,
+    submit_many,
     track,
     usage,
 )
@@ -157,7 +160,7 @@ def many() -> None:
 
 def delivered() -> None:
     assert_type(call_many("gpt-6.1-sol", ["a"], delivery="batch"), Results[Response | LLMError])
-    batch = call_many("gpt-6.1-sol", ["a"], delivery="batch", resend="live", wait=False)
+    batch = submit_many("gpt-6.1-sol", ["a"], resend="live")
     assert_type(batch, Batch)
     assert_type(batch.counts, BatchCounts)
     assert_type(batches(), list[Batch])
@@ -197,8 +200,9 @@ def results(on_error: Literal["return", "raise"]) -> None:
     assert_type(found[0].metadata, Any)
     sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
     assert_type(sweep, dict[str, Results[Response | LLMError]])
-    assert_type(call_many(("gpt-6.1-sol",), ["a"], on_error="raise"), dict[str, Results[Response]])
-    assert_type(Client().call_many(["gpt-6.1-sol"], ["a"], dry_run=True), Estimates)
+    raising = call_many(("gpt-6.1-sol",), ["a"], on_error="raise")
+    assert_type(raising["gpt-6.1-sol"].raise_for_errors(), Results[Response])
+    assert_type(Client().estimate(["gpt-6.1-sol"], ["a"]), Estimates)
     either = call_many("gpt-6.1-sol", ["a"], on_error=on_error)
     assert_type(either, Results[Response | LLMError] | Results[Response])
 
@@ -216,6 +220,9 @@ async def awaited() -> None:
     assert_type(await acall("gpt-6.1-sol", "Hi"), Response)
     assert_type(await acall_many("gpt-6.1-sol", ["a"]), Results[Response | LLMError])
     assert_type(await acall_many("gpt-6.1-sol", ["a"], on_error="raise"), Results[Response])
+    assert_type(await aestimate("gpt-6.1-sol", ["a"]), Estimate)
+    assert_type(await aestimate(["gpt-6.1-sol"], ["a"]), Estimates)
+    assert_type(await asubmit_many("gpt-6.1-sol", ["a"]), Batch)
     assert_type(aiter_many("gpt-6.1-sol", ["a"]), AsyncIterator[tuple[int, Response | LLMError]])
     async with astream("gpt-6.1-sol", "Hi") as deltas:
         assert_type(deltas, AsyncStream)
@@ -290,8 +297,8 @@ def parameters() -> None:
 def estimates() -> None:
     expected = estimate("gpt-6.1-sol", ["a", "b"], max_tokens=5, max_concurrent=4)
     assert_type(expected, Estimate)
-    assert_type(call_many("gpt-6.1-sol", ["a"], dry_run=True), Estimate)
-    assert_type(Client().call_many("gpt-6.1-sol", ["a"], dry_run=True), Estimate)
+    assert_type(estimate("text-embedding-3-small", ["a"], dimensions=256, kind="embedding"), Estimate)
+    assert_type(Client().estimate("gpt-6.1-sol", ["a"]), Estimate)
     assert_type(expected.cost, Range | None)
     assert_type(expected.input_tokens.likely, float)
     assert_type(expected.invalid, tuple[tuple[int, LLMError], ...])
@@ -407,12 +414,12 @@ def batches_typed_by_their_format(own: Client) -> None:
     raising = own.call_many("gpt-6.1-sol", ["a"], on_error="raise", response_format=list[City])
     assert_type(raising, Results[Response[list[City]]])
     assert_type(raising.ok[0].parsed, list[City])
-    assert_type(call_many("gpt-6.1-sol", ["a"], response_format=City, dry_run=True), Estimate)
-    assert_type(call_many("gpt-6.1-sol", ["a"], response_format=City, wait=False), Batch)
+    assert_type(estimate("gpt-6.1-sol", ["a"], response_format=City), Estimate)
+    assert_type(submit_many("gpt-6.1-sol", ["a"], response_format=City), Batch)
     assert_type(call_many("gpt-6.1-sol", ["a"], response_format=None), Results[Response | LLMError])
     shared: BatchParameters = {"response_format": City, "metadata": [{"id": 1}]}
     assert_type(call_many("gpt-6.1-sol", ["a"], **shared), Results[Response | LLMError])
-    labels = own.call_many("gpt-6.1-sol", ["a"], response_format=City, metadata=[{"id": 1}], wait=True)
+    labels = own.call_many("gpt-6.1-sol", ["a"], response_format=City, metadata=[{"id": 1}])
     assert_type(labels, Results[Response[City] | LLMError])
     sweep = call_many(["gpt-6.1-sol"], ["a"], response_format=City)
     assert_type(sweep, dict[str, Results[Response[City] | LLMError]])
@@ -443,6 +450,7 @@ def mistakes() -> None:
     call("gpt-6.1-sol", "Hi", metadata=[1])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     call("gpt-6.1-sol", 3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     call("gpt-6.1-sol", "Hi", cache="never")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    call_many("gpt-6.1-sol", ["a"], wait=False)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     call_many("gpt-6.1-sol", ["a"], on_error="skip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     Usage(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     call("gpt-6.1-sol", "Hi").text = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]

@@ -13,13 +13,13 @@ from .._calls.call import Call
 from .._calls.progress import awatched, watched
 from .._errors import LLMError, RequestError
 from .._providers.batches import DAY, module_of
-from .._requests.checks import DeliveryMode, Resend, one_of
+from .._requests.checks import DeliveryMode, Resend
 from .._requests.request import check
 from .._requests.routing import priced_as, resolve
 from .._runtime import event_loop
 from .handle import Batch
 from .iterate import BatchWork, aiterate, iterate, looked_up
-from .journal import new_id
+from .journal import Record, new_id
 from .progress import BatchProgress
 
 if TYPE_CHECKING:
@@ -33,23 +33,13 @@ if TYPE_CHECKING:
 
     Labels: TypeAlias = Sequence[RowLabel] | None
 
-_mode, _resend = one_of(DeliveryMode), one_of(Resend)
-
-
-def check_words(delivery: Any, resend: Any) -> None:
-    """Check the parameters of the delivery.
-
-    Raises:
-        RequestError: one of them is none of its words.
-    """
-    if delivery is not None:
-        _mode("delivery", delivery)
-    if resend is not None:
-        _resend("resend", resend)
-
 
 def chosen(
-    engine: Engine, prices: Callable[[], PriceTable], model: str, asked: Any, parameters: Mapping[str, Any]
+    engine: Engine,
+    prices: Callable[[], PriceTable],
+    model: str,
+    asked: DeliveryMode,
+    parameters: Mapping[str, Any],
 ) -> bool:
     """Whether a call is delivered as a batch.
 
@@ -111,48 +101,30 @@ class BatchFront:
     Args:
         engine: The engine of the client.
         resend: Where rows that failed are sent once more.
-        total: Number of inputs where it is known.
         tell: Called with each result, if the client has such a function.
-        models: The names of the models.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        resend: Any,
-        total: int | None,
-        tell: Callable[[Any], object] | None,
-        models: Sequence[str],
-    ) -> None:
+    def __init__(self, engine: Engine, resend: Resend, tell: Callable[[Any], object] | None) -> None:
         self._engine = engine
-        self._resend: Resend = resend or "batch"
-        self._total = total
+        self._resend: Resend = resend
         self._tell = tell
-        self._models = models
 
     def iterate(
-        self, jobs: Iterable[tuple[Lookup, Iterable[Prompt]]], show: bool | None
+        self, jobs: Iterable[tuple[Lookup, Iterable[Prompt]]], show: bool | None, *bar: Any
     ) -> Iterator[tuple[int, Any]]:
-        """See `llm_provider.iter_many`. There is one job for each model."""
+        """See `llm_provider.iter_many`. `jobs` has one for each model, `bar` the total and the models."""
         batches = [(BatchWork(self._engine, lookup, self._resend), inputs) for lookup, inputs in jobs]
-        return watched(iterate(*batches), show, self._tell, self._bar([work for work, _ in batches], show))
+        return watched(iterate(*batches), show, self._tell, _bar([work for work, _ in batches], show, *bar))
 
     def aiterate(
-        self, jobs: Iterable[tuple[Lookup, Iterable[Prompt] | AsyncIterable[Prompt]]], show: bool | None
+        self,
+        jobs: Iterable[tuple[Lookup, Iterable[Prompt] | AsyncIterable[Prompt]]],
+        show: bool | None,
+        *bar: Any,
     ) -> AsyncIterator[tuple[int, Any]]:
-        """See `llm_provider.aiter_many`. There is one job for each model."""
+        """See `llm_provider.aiter_many`. `jobs` has one for each model, `bar` the total and the models."""
         batches = [(BatchWork(self._engine, lookup, self._resend), inputs) for lookup, inputs in jobs]
-        return awatched(aiterate(*batches), show, self._tell, self._bar([work for work, _ in batches], show))
-
-    def _bar(self, works: Sequence[BatchWork], show: bool | None) -> Callable[[], BatchProgress]:
-        total = None if self._total is None else self._total * len(works)
-        return functools.partial(
-            BatchProgress,
-            total,
-            show,
-            lambda: [record for work in works for record in work.known],
-            self._models,
-        )
+        return awatched(aiterate(*batches), show, self._tell, _bar([work for work, _ in batches], show, *bar))
 
     def handle(self, lookup: Lookup, inputs: Iterable[Prompt], on_error: str, labels: Labels) -> Batch:
         """Submit, and return without waiting."""
@@ -249,3 +221,12 @@ class BatchFront:
             results=results,
             ordered=lambda found: in_order(dict(labelled(found.items(), labels)), on_error),
         )
+
+
+def _bar(
+    works: Sequence[BatchWork], show: bool | None, total: int | None, models: Sequence[str]
+) -> Callable[[], BatchProgress]:
+    def known() -> list[Record]:
+        return [record for work in works for record in work.known]
+
+    return functools.partial(BatchProgress, total, show, known, models)

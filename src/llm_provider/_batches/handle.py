@@ -36,7 +36,7 @@ class BatchCounts:
 class Batch:
     """A call that was delivered as one or several batches of a provider.
 
-    `call_many(..., delivery="batch", wait=False)` returns one, and `Client.batches()` finds those of earlier
+    `submit_many` returns one, and `Client.batches()` finds those of earlier
     processes. The batch goes on without it.
 
     Attributes:

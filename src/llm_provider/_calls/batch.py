@@ -468,9 +468,7 @@ def left_by_interrupt(answered: int, total: int | None, where: str, again: str) 
 
 
 @contextlib.contextmanager
-def noting_interrupt(
-    results: Mapping[int, Result], prompts: object, models: int, *, cache: object
-) -> Iterator[None]:
+def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: object) -> Iterator[None]:
     """Adds a note to an interrupt of the block: how many calls are answered, and what the next run does."""
     try:
         yield
@@ -478,7 +476,6 @@ def noting_interrupt(
         # It has a note already where a provider's batch goes on.
         if not getattr(interrupt, "__notes__", None):
             answered = sum(isinstance(result, Response) for result in results.values())
-            total = len(prompts) * models if isinstance(prompts, Sized) else None
             again = "call asks the rest and takes the answers from the cache"
             if cache in ("off", False):
                 again = "call asks all of them, as cache='off' stores nothing"

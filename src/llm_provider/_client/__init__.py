@@ -1,5 +1,5 @@
 """What users call: `Client`, and the functions of the module, which are its methods on a default client.
 
-Order: answers, embed_methods, count_methods, batch_arguments, batch_overloads,
+Order: answers, batch_arguments, embed_methods, count_methods, estimate_methods,
 batch_methods, pickling, files, client, functions, model_functions.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence, Sized
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .._calls.call import Operation
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .._requests.parameters import Parameters
     from .._types.messages import Prompt
     from .._types.response import Response
+    from .batch_arguments import DeliveryOptions
 
 T = TypeVar("T")
 
@@ -146,44 +147,23 @@ class Answers(Hinting, ABC):
 
         return run_beside_batches(self._engine, call)
 
-    def _delivery(
-        self, models: Sequence[str], inputs: object, parameters: Any, *, embeds: bool = False
+    def _batch_front(
+        self, models: Sequence[str], delivery: DeliveryOptions, parameters: Mapping[str, Any]
     ) -> BatchFront | None:
-        """The batch delivery of a call; None if it is live. Its parameters are removed from the others.
+        """The batch delivery of a call; None if it is live.
 
         Raises:
             RequestError: a batch cannot deliver the call.
         """
-        asked, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
-        if asked is None and resend is None:
+        if delivery.mode == "live":
             return None
-        from .._batches.front import BatchFront, check_words, chosen
+        from .._batches.front import BatchFront, chosen
 
-        check_words(asked, resend)
-        if asked is None or asked == "live":
-            return None
-        self._fill(parameters, embeds=embeds)
         self._start()
         # The budget and the deadline are shared, so all models go one way.
-        if not all(chosen(self._engine, self._prices, model, asked, parameters) for model in models):
+        if not all(chosen(self._engine, self._prices, model, delivery.mode, parameters) for model in models):
             return None
-        total = len(inputs) if isinstance(inputs, Sized) else None
-        return BatchFront(self._engine, resend, total, self._on_result and self._tell, models)
-
-    def _front(self, models: Sequence[str], inputs: object, parameters: Any) -> BatchFront:
-        """The batch delivery of a call that does not wait.
-
-        Raises:
-            RequestError: the call is live.
-        """
-        if parameters.get("delivery") != "batch":
-            raise RequestError("wait=False needs delivery='batch': a live call ends with its process")
-        if len(models) > 1:
-            raise RequestError("wait=False takes one model: call once for each of the models")
-        parameters.pop("progress", None)
-        front = self._delivery(models, inputs, parameters)
-        assert front is not None
-        return front
+        return BatchFront(self._engine, delivery.resend, self._on_result and self._tell)
 
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency

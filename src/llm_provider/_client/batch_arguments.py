@@ -1,15 +1,16 @@
-"""The arguments of the methods for many inputs: their checks, and the inputs of several models."""
+"""The arguments of the methods for many inputs: parsed once, at the entry, into frozen objects."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from .._errors import RequestError, shown
-from .._requests.checks import flag
+from .._errors import RequestError
+from .._limits.concurrency import Concurrency, concurrency
+from .._requests.checks import DeliveryMode, Resend, flag, one_of
 from .._requests.inputs import BatchInputs, batch_inputs
-from .._requests.request import CHECKS
+from .._requests.request import CHECKS, check
 from .._types.response import Result
 
 if TYPE_CHECKING:
@@ -20,83 +21,188 @@ OnError = Literal["return", "raise"]
 Models: TypeAlias = list[str] | tuple[str, ...]
 """Several models, which get the same inputs."""
 
+_check_on_error, _check_delivery, _check_resend = one_of(OnError), one_of(DeliveryMode), one_of(Resend)
+
 _OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows")
 """The parameters that a batch has and a call has not."""
-_OF_CALL_MANY = ("on_error", "dry_run", "wait")
 
 
-def check_choices(on_error: object, wait: object, dry_run: object) -> None:
-    """Check the arguments that only `call_many` and `acall_many` have.
+@dataclass(frozen=True, slots=True)
+class DeliveryOptions:
+    """The way of requests to their answers."""
+
+    mode: DeliveryMode
+    resend: Resend
+
+    @classmethod
+    def take_from(cls, parameters: Any) -> DeliveryOptions:
+        """Remove the options from the parameters of a function, which leaves those of a call.
+
+        Raises:
+            RequestError: one of them is none of its words.
+        """
+        mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
+        return cls(
+            "live" if mode is None else _check_delivery("delivery", mode),
+            "batch" if resend is None else _check_resend("resend", resend),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """The checked arguments of a function for many inputs."""
+
+    function: str
+    """The function that the user called."""
+    awaited: bool
+    """Whether that function is asynchronous."""
+    models: tuple[str, ...]
+    inputs: tuple[BatchInputs, ...]
+    """The inputs of each model."""
+    parameters: Mapping[str, Any]
+    """The parameters of each call."""
+    delivery: DeliveryOptions
+    concurrency: Concurrency | None
+    progress: bool | None
+    on_error: OnError
+
+    @property
+    def each(self) -> Iterator[tuple[str, BatchInputs]]:
+        """Each model with its inputs."""
+        return zip(self.models, self.inputs, strict=True)
+
+    @property
+    def total(self) -> int | None:
+        """The number of inputs of all models; None if it is not known."""
+        lengths = [len(part.prompts) for part in self.inputs if isinstance(part.prompts, Sized)]
+        return sum(lengths) if len(lengths) == len(self.inputs) else None
+
+
+def parse_batch(
+    function: str,
+    model: str | Models,
+    inputs: Any,
+    parameters: BatchParameters,
+    *,
+    on_error: OnError = "return",
+    awaited: bool = False,
+) -> BatchOptions:
+    """Check the arguments of a function for many inputs.
+
+    Args:
+        function: The function that the user called.
+        model: One model, or several.
+        inputs: As the user gave them.
+        parameters: The parameters of the calls and of the batch.
+        on_error: As the user gave it.
+        awaited: Whether the function is asynchronous, so that the inputs may be too.
 
     Raises:
-        RequestError: one is not valid.
+        TypeError: the function has no such parameter, or the inputs are of the wrong kind.
+        RequestError: an argument is not valid.
     """
-    if on_error not in ("return", "raise"):
-        raise RequestError(f"on_error must be 'return' or 'raise', not {shown(on_error)}")
-    flag("wait", wait)
-    flag("dry_run", dry_run)
+    _check_on_error("on_error", on_error)
+    for name in parameters:
+        if name not in CHECKS and name not in _OF_BATCHES:
+            from .._requests.foreign_names import unexpected
+
+            more = () if function.endswith("iter_many") else ("on_error",)
+            raise TypeError(unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
+    calls = dict(cast("Mapping[str, Any]", parameters))
+    delivery = DeliveryOptions.take_from(calls)
+    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
+    if progress is not None:
+        flag("progress", progress)
+    if calls.get("budget") is not None:
+        # All calls share it.
+        calls["budget"] = check("budget", calls["budget"])
+    found = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
+    several = isinstance(model, (list, tuple))
+    return BatchOptions(
+        function=function,
+        awaited=awaited,
+        models=tuple(model) if several else (cast("str", model),),
+        inputs=_copy_for_each(model, found) if several else (found,),
+        parameters=calls,
+        delivery=delivery,
+        concurrency=most,
+        progress=progress,
+        on_error=on_error,
+    )
 
 
-def one_model(function: str, model: object) -> None:
+def parse_submission(
+    function: str,
+    model: str,
+    inputs: Any,
+    parameters: BatchParameters,
+    *,
+    on_error: OnError = "return",
+    awaited: bool = False,
+) -> BatchOptions:
+    """Check the arguments of `submit_many` or `asubmit_many`, which are those of `parse_batch`.
+
+    Raises:
+        TypeError, RequestError: as `parse_batch`, and if there are several models or another delivery.
+    """
+    refuse_several(function, model)
+    mode = parameters.setdefault("delivery", "batch")
+    options = parse_batch(function, model, inputs, parameters, on_error=on_error, awaited=awaited)
+    if mode is None:
+        return replace(options, delivery=replace(options.delivery, mode="batch"))
+    if options.delivery.mode != "batch":
+        raise RequestError(
+            f"delivery: {function}() submits a batch, and {mode!r} may send live: leave delivery out, or "
+            "write call_many()"
+        )
+    return options
+
+
+def _take_metadata(calls: dict[str, Any]) -> object:
+    """Remove the values that travel with the inputs. A single mapping stays, as every request has it."""
+    return None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
+
+
+def refuse_several(function: str, model: object) -> None:
     """Refuse several models.
 
     Raises:
         RequestError: there are several.
     """
     if isinstance(model, (list, tuple, set, frozenset)):
-        dry_run = ", dry_run=True" if function == "estimate" else ""
-        raise RequestError(
-            f"model: {function}() takes one model, not a {type(model).__name__}: write "
-            f"call_many([...], inputs{dry_run}) for several"
-        )
+        remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
+        raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
 
 
-def taken(function: str, inputs: Any, parameters: BatchParameters, *, awaited: bool = False) -> BatchInputs:
-    """The checked inputs, without whose arguments the parameters are those of a call.
+def check_models(models: Sequence[str]) -> None:
+    """Check the names of several models.
 
     Raises:
-        TypeError: the function has no such parameter, or the inputs are of the wrong kind.
-        RequestError: an input is not valid.
-    """
-    for name in parameters:
-        if name not in CHECKS and name not in _OF_BATCHES:
-            from .._requests.foreign_names import unexpected
-
-            more = _OF_CALL_MANY if function.endswith("call_many") else ()
-            raise TypeError(unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
-    if parameters.get("progress") is not None:
-        flag("progress", parameters["progress"])
-    rows, metadata = parameters.pop("rows", None), parameters.get("metadata")
-    if isinstance(metadata, Mapping):
-        # It describes every request, and is sent.
-        metadata = None
-    else:
-        parameters.pop("metadata", None)
-    return batch_inputs(inputs, rows, metadata, awaited=awaited)
-
-
-def for_each(models: Sequence[str], asked: BatchInputs) -> list[tuple[str, BatchInputs]]:
-    """The same inputs for each of several models.
-
-    Raises:
-        TypeError: the inputs are an asynchronous iterable.
-        RequestError: there is no model, or one is named twice.
+        RequestError: there is none, or one is there twice.
     """
     if not models:
         raise RequestError("model is an empty list; give the name of one model at least")
     twice = [model for place, model in enumerate(models) if model in models[:place]]
     if twice:
         raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
-    if isinstance(asked.prompts, AsyncIterable):
+
+
+def _copy_for_each(models: Sequence[str], inputs: BatchInputs) -> tuple[BatchInputs, ...]:
+    """The same inputs for each of several models.
+
+    Raises:
+        TypeError: the inputs are an asynchronous iterable.
+        RequestError: the models are not valid.
+    """
+    check_models(models)
+    if isinstance(inputs.prompts, AsyncIterable):
         raise TypeError(
             "several models need inputs that can be read more than once, and inputs is an asynchronous "
             "iterable: write [prompt async for prompt in inputs]"
         )
-    prompts = list(asked.prompts)
-    metadata = None if asked.metadata is None else [asked.metadata(prompt) for prompt in prompts]
-    return [
-        (model, replace(batch_inputs(prompts, metadata=metadata), labels=asked.labels)) for model in models
-    ]
+    prompts = list(inputs.prompts)
+    metadata = None if inputs.metadata is None else [inputs.metadata(prompt) for prompt in prompts]
+    return tuple(replace(batch_inputs(prompts, metadata=metadata), labels=inputs.labels) for _ in models)
 
 
 def by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:

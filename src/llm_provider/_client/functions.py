@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .._batches.handle import Batch
     from .._calls.stream import AsyncStream, Stream
     from .._errors import LLMError
-    from .._estimates.estimate import Estimate
-    from .._estimates.estimates import Estimates
     from .._requests.parameters import (
         BatchCommon,
         BatchParameters,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
         UntypedBatch,
     )
     from .._types.results import Results
-    from .batch_overloads import DryRun, Submission, TypedRaise, TypedReturn, UntypedRaise, UntypedReturn
 
 T = TypeVar("T")
 
@@ -110,26 +107,8 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
     return await default_client().acall(model, messages, **parameters)
 
 
-@overload
-def embed(
-    model: str,
-    inputs: Iterable[str],
-    *,
-    dry_run: Literal[False] = False,
-    **parameters: Unpack[EmbedParameters],
-) -> Embeddings: ...
-
-
-@overload
-def embed(
-    model: str, inputs: Iterable[str], *, dry_run: Literal[True], **parameters: Unpack[EmbedParameters]
-) -> Estimate: ...
-
-
 @with_parameters
-def embed(
-    model: str, inputs: Iterable[str], *, dry_run: bool = False, **parameters: Unpack[EmbedParameters]
-) -> Embeddings | Estimate:
+def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
     """Turn texts into vectors.
 
     Each text has a cache entry of its own, so a list with one new text sends only that text. Long lists are
@@ -140,7 +119,6 @@ def embed(
         model: The name of an embedding model in the spelling of litellm: "text-embedding-3-small",
             "gemini/gemini-embedding-001", "mistral/mistral-embed", "local/my-model".
         inputs: The texts. No text may be empty.
-        dry_run: Send nothing, and return an `Estimate` of tokens, cost and time instead.
         **parameters: See `EmbedParameters`.
 
     Returns:
@@ -158,8 +136,6 @@ def embed(
     (2, 1536, False)
     """
     seal(parameters)
-    if dry_run:
-        return default_client().embed(model, inputs, dry_run=True, **parameters)
     return default_client().embed(model, inputs, **parameters)
 
 
@@ -219,59 +195,58 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 
 
 @overload
-def call_many(model: str, inputs: Inputs, **parameters: Unpack[UntypedReturn]) -> Results[Result]: ...
-
-
-@overload
-def call_many(model: str, inputs: Inputs, **parameters: Unpack[UntypedRaise]) -> Results[Response]: ...
+def call_many(
+    model: str,
+    inputs: Inputs,
+    *,
+    on_error: Literal["return"] = "return",
+    **parameters: Unpack[UntypedBatch],
+) -> Results[Result]: ...
 
 
 @overload
 def call_many(
-    model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedReturn]
+    model: str, inputs: Inputs, *, on_error: Literal["raise"], **parameters: Unpack[UntypedBatch]
+) -> Results[Response]: ...
+
+
+@overload
+def call_many(
+    model: str,
+    inputs: Inputs,
+    *,
+    response_format: TypeForm[T],
+    on_error: Literal["return"] = "return",
+    **parameters: Unpack[BatchCommon],
 ) -> Results[Response[T] | LLMError]: ...
 
 
 @overload
 def call_many(
-    model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
+    model: str,
+    inputs: Inputs,
+    *,
+    response_format: TypeForm[T],
+    on_error: Literal["raise"],
+    **parameters: Unpack[BatchCommon],
 ) -> Results[Response[T]]: ...
 
 
 @overload
-def call_many(model: str, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimate: ...
-
-
-@overload
 def call_many(
-    model: Models, inputs: Inputs, **parameters: Unpack[UntypedReturn]
+    model: Models, inputs: Inputs, *, on_error: OnError = "return", **parameters: Unpack[UntypedBatch]
 ) -> dict[str, Results[Result]]: ...
 
 
 @overload
 def call_many(
-    model: Models, inputs: Inputs, **parameters: Unpack[UntypedRaise]
-) -> dict[str, Results[Response]]: ...
-
-
-@overload
-def call_many(
-    model: Models, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedReturn]
+    model: Models,
+    inputs: Inputs,
+    *,
+    response_format: TypeForm[T],
+    on_error: OnError = "return",
+    **parameters: Unpack[BatchCommon],
 ) -> dict[str, Results[Response[T] | LLMError]]: ...
-
-
-@overload
-def call_many(
-    model: Models, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[TypedRaise]
-) -> dict[str, Results[Response[T]]]: ...
-
-
-@overload
-def call_many(model: Models, inputs: Inputs, **parameters: Unpack[DryRun]) -> Estimates: ...
-
-
-@overload
-def call_many(model: str, inputs: Inputs, **parameters: Unpack[Submission]) -> Batch: ...
 
 
 @with_parameters
@@ -280,10 +255,8 @@ def call_many(
     inputs: Inputs,
     *,
     on_error: OnError = "return",
-    dry_run: bool = False,
-    wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
+) -> Results[Result] | Results[Response] | dict[str, Any]:
     """Ask a model many prompts at once. The results are in the order of the inputs.
 
     Each answer is stored before it counts as done: after an interruption, a second run sends only the rest.
@@ -295,8 +268,6 @@ def call_many(
             `{fields}` that name columns, or a function of a row.
         on_error: "return" puts the error of a failed call in its place; "raise" raises a `BatchError`,
             which holds all results, after every other call has finished.
-        dry_run: Send nothing, and return an `Estimate` instead; see `estimate`.
-        wait: With `delivery="batch"`, False returns a `Batch` once everything is submitted.
         **parameters: See `BatchParameters`.
 
     Raises:
@@ -311,21 +282,27 @@ def call_many(
     """
     seal(parameters)
     client: Any = default_client()
-    found: Results[Result] | Estimate | Batch | dict[str, Any] = client.call_many(
-        model, inputs, on_error=on_error, dry_run=dry_run, wait=wait, **parameters
-    )
+    found: Results[Result] | dict[str, Any] = client.call_many(model, inputs, on_error=on_error, **parameters)
     return found
 
 
 @overload
 async def acall_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
+    model: str,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["return"] = "return",
+    **parameters: Unpack[UntypedBatch],
 ) -> Results[Result]: ...
 
 
 @overload
 async def acall_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
+    model: str,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: Literal["raise"],
+    **parameters: Unpack[UntypedBatch],
 ) -> Results[Response]: ...
 
 
@@ -335,7 +312,8 @@ async def acall_many(
     inputs: Inputs | AsyncIterable[Prompt],
     *,
     response_format: TypeForm[T],
-    **parameters: Unpack[TypedReturn],
+    on_error: Literal["return"] = "return",
+    **parameters: Unpack[BatchCommon],
 ) -> Results[Response[T] | LLMError]: ...
 
 
@@ -345,58 +323,30 @@ async def acall_many(
     inputs: Inputs | AsyncIterable[Prompt],
     *,
     response_format: TypeForm[T],
-    **parameters: Unpack[TypedRaise],
+    on_error: Literal["raise"],
+    **parameters: Unpack[BatchCommon],
 ) -> Results[Response[T]]: ...
 
 
 @overload
 async def acall_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
-) -> Estimate: ...
-
-
-@overload
-async def acall_many(
-    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedReturn]
+    model: Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    **parameters: Unpack[UntypedBatch],
 ) -> dict[str, Results[Result]]: ...
 
 
 @overload
 async def acall_many(
-    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedRaise]
-) -> dict[str, Results[Response]]: ...
-
-
-@overload
-async def acall_many(
     model: Models,
     inputs: Inputs | AsyncIterable[Prompt],
     *,
     response_format: TypeForm[T],
-    **parameters: Unpack[TypedReturn],
+    on_error: OnError = "return",
+    **parameters: Unpack[BatchCommon],
 ) -> dict[str, Results[Response[T] | LLMError]]: ...
-
-
-@overload
-async def acall_many(
-    model: Models,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    response_format: TypeForm[T],
-    **parameters: Unpack[TypedRaise],
-) -> dict[str, Results[Response[T]]]: ...
-
-
-@overload
-async def acall_many(
-    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[DryRun]
-) -> Estimates: ...
-
-
-@overload
-async def acall_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[Submission]
-) -> Batch: ...
 
 
 @with_parameters
@@ -405,17 +355,57 @@ async def acall_many(
     inputs: Inputs | AsyncIterable[Prompt],
     *,
     on_error: OnError = "return",
-    dry_run: bool = False,
-    wait: bool = True,
     **parameters: Unpack[BatchParameters],
-) -> Results[Result] | Results[Response] | Estimate | Batch | dict[str, Any]:
+) -> Results[Result] | Results[Response] | dict[str, Any]:
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    found: Results[Result] | Estimate | Batch | dict[str, Any] = await client.acall_many(
-        model, inputs, on_error=on_error, dry_run=dry_run, wait=wait, **parameters
+    found: Results[Result] | dict[str, Any] = await client.acall_many(
+        model, inputs, on_error=on_error, **parameters
     )
     return found
+
+
+@with_parameters
+def submit_many(
+    model: str, inputs: Inputs, *, on_error: OnError = "return", **parameters: Unpack[BatchParameters]
+) -> Batch:
+    """Submit many prompts to the provider's batch API, and return without waiting for the answers.
+
+    The `Batch` goes on without this process; `batches()` finds it again. docs/batches.md has the rules.
+
+    Args:
+        model: As for `call`.
+        inputs: As for `call_many`.
+        on_error: What `Batch.results` does with the error of a failed call; see `call_many`.
+        **parameters: See `BatchParameters`. `delivery` can only be "batch".
+
+    Raises:
+        RequestError: the model or a parameter is not valid, or the provider has no batch API for them.
+        ProviderError: the provider did not accept the batch.
+        UncertainBatchError: it is not known whether an earlier batch was submitted.
+
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     batch = submit_many("gpt-6.1-sol", ["1+1?", "2+3?"], base_url=simulator.url("openai"))
+    ...     batch.results().texts
+    ['2', '5']
+    """
+    seal(parameters)
+    return default_client().submit_many(model, inputs, on_error=on_error, **parameters)
+
+
+@with_parameters
+async def asubmit_many(
+    model: str,
+    inputs: Inputs | AsyncIterable[Prompt],
+    *,
+    on_error: OnError = "return",
+    **parameters: Unpack[BatchParameters],
+) -> Batch:
+    """`submit_many` for any event loop. `inputs` may also be an asynchronous iterable."""
+    seal(parameters)
+    return await default_client().asubmit_many(model, inputs, on_error=on_error, **parameters)
 
 
 @overload

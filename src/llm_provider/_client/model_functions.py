@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import AsyncIterable
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._types.messages import Prompt
 from .._types.usage import Usage
+from .batch_arguments import Models
 from .functions import default_client
 
 if TYPE_CHECKING:
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._estimates.estimate import Estimate
+    from .._estimates.estimates import Estimates
     from .._requests.inputs import Inputs
-    from .._requests.parameters import BatchParameters, Parameters
+    from .._requests.parameters import EstimateParameters, Parameters
     from .._tokens.models import Model
     from .._types.token_count import TokenCount
 
@@ -48,32 +51,71 @@ def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
     return default_client().models(provider, live=live)
 
 
-@with_parameters
-def estimate(model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]) -> Estimate:
-    """Estimate the requests, tokens, USD and time of a `call_many` with the same arguments. Nothing is sent.
+@overload
+def estimate(model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
 
-    It looks into the cache, loads no SDK and needs no key. Input tokens are counted if tiktoken and the
-    model's encoding are on this machine, else estimated. Output tokens are those of stored answers of the
-    model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the rules and their
-    errors.
+
+@overload
+def estimate(model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimates: ...
+
+
+@with_parameters
+def estimate(
+    model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+) -> Estimate | Estimates:
+    """Estimate the requests, tokens, USD and time of `call_many` or `embed` with the same arguments.
+
+    Nothing is sent. It looks into the cache, loads no SDK and needs no key. Input tokens are counted if
+    tiktoken and the model's encoding are on this machine, else estimated. Output tokens are those of stored
+    answers of the model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the
+    rules and their errors.
 
     Args:
-        model: As for `call_many`.
-        inputs: Any iterable of prompts; an iterator is used up.
-        **parameters: See `BatchParameters`.
+        model: As for `call_many` or `embed`. A list of models gives `Estimates`, with one for each.
+        inputs: As for `call_many`, or the texts of `embed`. An iterator is used up.
+        **parameters: See `EstimateParameters`.
 
     Raises:
         RequestError: the model or a parameter is not valid.
-        TypeError: `inputs` is one prompt.
+        TypeError: `inputs` is one prompt, or a parameter does not exist.
 
     >>> found = estimate("claude-haiku-5-5", ["Name a bird.", "Name a fish."], max_tokens=100)
     >>> found.requests, found.output_tokens.high == 200, found.cost.high < 0.001
     (2, True, True)
     >>> sorted(found.costs)
     ['batch', 'standard']
+    >>> estimate("text-embedding-3-small", ["a bird", "a fish"]).requests
+    1
     """
     seal(parameters)
-    return default_client().estimate(model, inputs, **parameters)
+    client: Any = default_client()
+    found: Estimate | Estimates = client.estimate(model, inputs, **parameters)
+    return found
+
+
+@overload
+async def aestimate(
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+) -> Estimate: ...
+
+
+@overload
+async def aestimate(
+    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+) -> Estimates: ...
+
+
+@with_parameters
+async def aestimate(
+    model: str | Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    **parameters: Unpack[EstimateParameters],
+) -> Estimate | Estimates:
+    """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
+    seal(parameters)
+    client: Any = default_client()
+    found: Estimate | Estimates = await client.aestimate(model, inputs, **parameters)
+    return found
 
 
 def price(

@@ -19,8 +19,8 @@ _TITLES = ("model", "requests", "input tokens", "output tokens", "cost", "at mos
 class Estimates(dict[str, Estimate]):
     """The estimate of each of several models by its name. `print` shows a row for each, and their total.
 
-    >>> from llm_provider import call_many
-    >>> found = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["Name a bird."], max_tokens=50, dry_run=True)
+    >>> from llm_provider import estimate
+    >>> found = estimate(["gpt-6.1-sol", "claude-sonnet-5-5"], ["Name a bird."], max_tokens=50)
     >>> list(found), found.total.requests
     (['gpt-6.1-sol', 'claude-sonnet-5-5'], 2)
     """

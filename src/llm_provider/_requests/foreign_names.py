@@ -131,6 +131,8 @@ _PARAMETERS = {
     "provider": "put the provider before the model: call('provider/model', ...)",
     "model_kwargs": "write its entries as parameters: temperature=..., max_tokens=...",
     "do_sample": "write temperature=0 for the most likely answer",
+    "wait": "write submit_many(model, inputs), which returns a Batch",
+    "dry_run": "write estimate(model, inputs), which sends nothing",
     "return_exceptions": "write on_error='return' or on_error='raise' in call_many()",
     "batch_size": "requests are divided for you; write max_concurrent=... for the number in flight",
     "n_jobs": "write max_concurrent=...",
@@ -148,6 +150,7 @@ _PARAMETERS = {
 """Name → what to write instead."""
 
 _OF_EMBED = {
+    "dry_run": "write estimate(model, texts), which sends nothing",
     "encoding_format": "leave it out: vectors are lists of float, and .numpy() gives an array",
     "input_type": "write extra_body={'input_type': ...}",
     "task_type": "write extra_body={'taskType': ...}",
@@ -160,7 +163,7 @@ _OF_EMBED = {
 }
 """Name → what to write instead in a call of `embed`."""
 
-_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_error", "wait", "dry_run")
+_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_error")
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Literal, TypeAlias
 
 from .._errors import RequestError
 
@@ -22,7 +23,20 @@ _NOT_COVERED = tuple(
 )
 _EMBEDS = re.compile(r"text-embedding-.*|.*\bembed.*|embed-.*")
 
+_LIKELY_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
+
+ModelKind: TypeAlias = Literal["chat", "embedding"]
+
 _NAMES_ARE_OF_THE_USER = ("local", "litellm")
+
+
+def kind_of(model: str) -> ModelKind:
+    """The kind of a model as far as its name tells. No other name than that of an embedding model does.
+
+    >>> kind_of("text-embedding-3-small"), kind_of("together_ai/BAAI/bge-large-en"), kind_of("local/mine")
+    ('embedding', 'embedding', 'chat')
+    """
+    return "embedding" if _LIKELY_EMBEDS.search(model) else "chat"
 
 
 def uncovered_kind(model: str) -> str | None:

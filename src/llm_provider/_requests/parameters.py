@@ -30,6 +30,7 @@ from .checks import (
     Unsupported,
     Verbosity,
 )
+from .model_kinds import ModelKind
 from .tools import Tool
 
 
@@ -235,6 +236,18 @@ class UntypedBatch(BatchCommon, JSONFormat, total=False):
 
 class BatchParameters(BatchCommon, ResponseFormat, total=False):
     """The parameters of `call_many` and `iter_many` besides the model and the inputs."""
+
+
+class EstimateParameters(BatchParameters, total=False):
+    """The parameters of `estimate` and `aestimate` besides the model and the inputs."""
+
+    dimensions: int | None
+    """The number of numbers in each vector, of a model that embeds."""
+    on_error: Literal["return", "raise"] | None
+    """As for `call_many`; an estimate is the same with both."""
+    kind: ModelKind | None
+    """"chat" estimates `call_many`, "embedding" estimates `embed`. Default the kind that the model's name
+    tells, and "chat" for a name that tells none."""
 
 
 class EmbedParameters(TypedDict, total=False):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import RequestError
+from .._requests.model_kinds import kind_of
 from .._requests.routing import ROUTES
 from .model_limits import limits_of
 
@@ -24,7 +25,6 @@ _BARE = frozenset({"openai", "anthropic"})
 
 _ALSO_CALLED = {"google": "gemini", "claude": "anthropic", "gpt": "openai", "grok": "xai"}
 
-_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
 _PRICED_BY_KIND = {
     "audio": ("input_audio", "cache_read_audio", "output_audio"),
     "image": ("input_image", "output_image"),
@@ -144,7 +144,7 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
     return Model(
         name=_name(provider, model),
         provider=provider,
-        kind="embedding" if _EMBEDS.search(model) else "chat",
+        kind=kind_of(model),
         context_window=limits and limits.context_window,
         max_output_tokens=limits and limits.max_output_tokens,
         input_price=_dollars(standard, "input"),

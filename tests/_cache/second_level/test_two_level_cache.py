@@ -264,9 +264,9 @@ def test_an_estimate_knows_what_the_second_level_has(
     store.gets.clear()
     assert second.estimate(MODEL, [*PROMPTS, "new"]).requests == 1
     assert len(store.gets) == 2
-    assert asyncio.run(machine(store).acall_many(MODEL, PROMPTS, dry_run=True)).requests == 0
+    assert asyncio.run(machine(store).aestimate(MODEL, PROMPTS)).requests == 0
     as_vectors(machine(SecondLevel(store, wait_for_writes=True)))
-    assert machine(store).embed(EMBEDDER, PROMPTS, dry_run=True).requests == 0
+    assert machine(store).estimate(EMBEDDER, PROMPTS).requests == 0
 
 
 def test_a_batch_of_the_provider_has_only_rows_that_no_machine_has(
