@@ -13,7 +13,6 @@ from llm_provider._money.pricing import default_prices_path
 from llm_provider._providers.bill import (
     anthropic_tools,
     chat_tools,
-    gemini_searches,
     gemini_tools,
     is_own_cost,
     reported_cost,
@@ -127,8 +126,8 @@ def test_a_search_through_responses_is_not_billed_twice_when_it_failed() -> None
 )
 def test_queries_of_gemini(grounding: Any, searches: int) -> None:
     candidate = {"groundingMetadata": grounding}
-    assert gemini_searches({"candidates": [candidate], "modelVersion": "gemini-4-argon"}) == searches
-    assert gemini_searches({"candidates": [candidate] * 2, "modelVersion": "gemini-2.5-pro"}) == min(
+    assert gemini_tools({"candidates": [candidate], "modelVersion": "gemini-4-argon"})[0] == searches
+    assert gemini_tools({"candidates": [candidate] * 2, "modelVersion": "gemini-2.5-pro"})[0] == min(
         1, searches
     )
 
@@ -251,4 +250,4 @@ def test_nonsense_used_no_tools(reply: Any) -> None:
     assert chat_tools(reply, {}) == (0, 0)
     assert anthropic_tools({"content": [5, {"type": []}], "container": "c"}, {"server_tool_use": 5}) == 0
     assert response_tools([{"type": []}, {"environment": 5}, None]) == response_tools(None) == 0
-    assert gemini_tools({"candidates": [{"groundingMetadata": {"groundingChunks": {"maps": 5}}}]}) == 0
+    assert gemini_tools({"candidates": [{"groundingMetadata": {"groundingChunks": {"maps": 5}}}]}) == (0, 0)

@@ -13,7 +13,7 @@ from typing import Generic, Self, TypeAlias
 from .._errors import LLMError
 from .._foreign_attributes import Hinting
 from .._runtime import event_loop
-from .._types.messages import Delta, Step, delta_of
+from .._types.messages import Delta, Step
 from .._types.response import Response, Result, T_co
 from .deltas import delta_of_choice
 
@@ -96,7 +96,8 @@ class Stream(_Running[T_co]):
                 raise
             if not self._take(arrived):
                 raise StopIteration
-        return delta_of(self._here.popleft())
+        step = self._here.popleft()
+        return Delta(text=step) if isinstance(step, str) else step
 
     def __enter__(self) -> Self:
         return self
@@ -141,7 +142,8 @@ class AsyncStream(_Running[T_co]):
                 raise
             if not self._take(arrived):
                 raise StopAsyncIteration
-        return delta_of(self._here.popleft())
+        step = self._here.popleft()
+        return Delta(text=step) if isinstance(step, str) else step
 
     async def aclose(self) -> None:
         """The same as `close`. Asynchronous iterators have this name for it."""

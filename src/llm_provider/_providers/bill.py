@@ -36,6 +36,10 @@ _COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
 
 _UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
 
+# The fields of a chat completion's usage, and of its message, that tell of tools.
+_TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries"})
+_TOOL_FIELDS = frozenset({"executed_tools", "provider_specific_fields"})
+
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
 _BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
 
@@ -58,7 +62,19 @@ def chat_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[int,
     >>> [chat_tools({"model": model}, {}) for model in ("gpt-4o-search-preview-2025-03-11", "gpt-4o")]
     [(1, 0), (0, 0)]
     """
-    message, details = _message(reply), usage.get("prompt_tokens_details")
+    details = usage.get("prompt_tokens_details")
+    try:
+        # As most answers are: without a sign of a tool.
+        if (
+            _TOOL_COUNTS.isdisjoint(usage)
+            and _TOOL_FIELDS.isdisjoint(reply["choices"][0]["message"])
+            and "search" not in reply["model"]
+            and not (details and any(details.values()))
+        ):
+            return 0, 0
+    except (AttributeError, KeyError, IndexError, TypeError):
+        pass
+    message = _message(reply)
     unpriced = count(usage, "num_sources_used") if "num_sources_used" in usage else 0
     if "executed_tools" in message:
         unpriced += sum(not _is_search(tool) for tool in _dicts(message["executed_tools"]))
@@ -123,8 +139,11 @@ def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     >>> anthropic_tools({"content": [{"type": "server_tool_use", "name": "bash_code_execution"}]}, {})
     1
     """
+    content = reply.get("content")
     runs = count(part(usage, "server_tool_use"), "code_execution_requests")
-    blocks = [block for block in _dicts(reply.get("content")) if block.get("type") == "server_tool_use"]
+    if not (runs or reply.get("container")) and _is_one_text(content):
+        return 0
+    blocks = [block for block in _dicts(content) if block.get("type") == "server_tool_use"]
     if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
         return 0
     runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
@@ -132,34 +151,30 @@ def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     return runs or int(isinstance(reply.get("container"), dict))
 
 
-def gemini_tools(reply: Mapping[str, Any]) -> int:
-    """The candidates that Google Maps grounded. Code, pages and stored files are billed as tokens."""
-    grounded = [part(candidate, "groundingMetadata") for candidate in _dicts(reply.get("candidates"))]
-    return sum(
-        any(chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks")))
-        or bool(grounding.get("googleMapsWidgetContextToken"))
-        for grounding in grounded
-    )
+def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
+    """The billed searches of a Gemini reply, and the candidates that Google Maps grounded.
 
-
-def gemini_searches(reply: Mapping[str, Any]) -> int:
-    """The billed searches of a Gemini reply.
+    Code, pages and stored files are billed as tokens.
 
     >>> found = {"groundingMetadata": {"webSearchQueries": ["bern weather", "bern today"]}}
-    >>> [gemini_searches({"candidates": [found], "modelVersion": model})
+    >>> [gemini_tools({"candidates": [found], "modelVersion": model})
     ...  for model in ("gemini-3.8-flash", "gemini-2.5-pro")]
-    [2, 1]
+    [(2, 0), (1, 0)]
     """
-    queries = 0
+    queries = maps = 0
     for candidate in _dicts(reply.get("candidates")):
-        grounding = candidate.get("groundingMetadata")
-        if isinstance(grounding, dict):
-            for name in ("webSearchQueries", "imageSearchQueries"):
-                asked = grounding.get(name)
-                queries += sum(map(bool, asked)) if isinstance(asked, list) else 0
+        if "groundingMetadata" not in candidate:
+            continue
+        grounding = part(candidate, "groundingMetadata")
+        for name in ("webSearchQueries", "imageSearchQueries"):
+            asked = grounding.get(name)
+            queries += sum(map(bool, asked)) if isinstance(asked, list) else 0
+        maps += bool(grounding.get("googleMapsWidgetContextToken")) or any(
+            chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks"))
+        )
     if queries > 1 and _BILLED_BY_PROMPT.match(str(reply.get("modelVersion"))):
-        return 1
-    return queries
+        queries = 1
+    return queries, maps
 
 
 def reported_cost(usage: Any) -> Decimal | None:
@@ -223,6 +238,14 @@ def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = reply.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return part(first, "message") if isinstance(first, dict) else {}
+
+
+def _is_one_text(content: Any) -> bool:
+    """Whether a message is one block of text, as most are."""
+    if type(content) is not list or len(content) != 1:
+        return False
+    (block,) = content
+    return type(block) is dict and block.get("type") == "text"
 
 
 def _is_search(tool: Mapping[str, Any]) -> bool:

@@ -213,13 +213,19 @@ class _Prepared:
         self.method = method
         self.url = url
         # openai 3 passes pairs, the others a mapping. Both SDKs later look up headers of their own in it.
-        self.headers = dict(headers if isinstance(headers, list) else headers.multi_items())
+        self.headers = dict(headers) if isinstance(headers, list) else _decode_headers(headers)
         self.content = content
         self.timeout = timeout
 
     def connect_timeout(self) -> float | None:
         timeout = self.timeout
         return timeout if timeout is None or isinstance(timeout, (int, float)) else timeout.connect
+
+
+def _decode_headers(headers: Any) -> dict[str, str]:
+    """The headers of httpx as text. Its `multi_items` finds out the encoding again for each of them."""
+    encoding = headers.encoding
+    return {name.decode(encoding).lower(): value.decode(encoding) for name, value in headers.raw}
 
 
 class _Succeeded:

@@ -71,9 +71,11 @@ class EventSplitter:
         self._rest = blocks.pop() + held
         found = []
         for block in blocks:
-            # Most events are one line. Taking it as a whole saves 5 % of a stream.
+            # Most events are one line, perhaps below a name. Taking it as a whole saves 5 % of a stream.
             if block.startswith(b"data: ") and b"\n" not in block:
                 found.append(block[6:])
+            elif block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
+                found.append(block[block.index(b"\n") + 7 :])
             elif block and (data := [_value(line) for line in block.split(b"\n") if line[:5] == b"data:"]):
                 found.append(b"\n".join(data))
         return found
@@ -138,8 +140,11 @@ def _may_be_json(beginning: bytes) -> bool:
 
 def _end_of(found: list[bytes]) -> int | None:
     """The place of `[DONE]`, to which some servers add blanks; None where it has not come."""
-    if DONE not in b"\n".join(found):
+    text = b"\n".join(found)
+    if DONE not in text:
         return None
+    if found[-1] == DONE and text.count(DONE) == 1:
+        return len(found) - 1
     return next((place for place, data in enumerate(found) if data.strip() == DONE), None)
 
 

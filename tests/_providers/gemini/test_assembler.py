@@ -307,3 +307,41 @@ def test_equal_events_without_counts_are_pieces_of_an_answer() -> None:
     for _ in range(2):
         assembler.feed(reply({"text": "ha"}))
     assert decode(assembler.reply()).choices[0].text == "haha"
+
+
+def piece_of(*parts: dict[str, Any], **others: Any) -> dict[str, Any]:
+    """An event of one candidate; `others` are fields of the candidate."""
+    content = {"content": {"role": "model", "parts": list(parts)}}
+    return {"candidates": [{**content, **others}], "usageMetadata": {"promptTokenCount": 3}}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                piece_of({"text": "Hel"}),
+                piece_of({"text": "lo"}, index=0),
+                piece_of({"text": ""}),
+                piece_of({"text": "Hm.", "thought": True}),
+                piece_of({"text": "", "thoughtSignature": "c2ln"}),
+                piece_of({"text": "a"}, {"text": "b"}),
+                piece_of({"functionCall": {"name": "f", "args": {}}}),
+                piece_of({"text": "end"}, finishReason="STOP"),
+                piece_of({"text": "x"}, groundingMetadata={"webSearchQueries": ["bern"]}),
+                {**piece_of({"text": "y"}), "responseId": "r", "usageMetadata": None},
+            ]
+        ),
+        max_size=8,
+    )
+)
+def test_a_stream_of_one_sample_is_read_like_one_of_several(events: list[dict[str, Any]]) -> None:
+    one, several = Assembler(), Assembler()
+    end = piece_of({"text": "."}, finishReason="STOP")
+    for told in [*events, end]:
+        whole = delta_of(one.feed(told))
+        piece = [delta_of(step) for step in several.feed_samples(told)]
+        assert (whole.text, whole.reasoning) == (
+            "".join(delta.text for delta in piece),
+            "".join(delta.reasoning for delta in piece),
+        )
+    assert one.reply() == several.reply()

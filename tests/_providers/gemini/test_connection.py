@@ -299,6 +299,7 @@ def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transpor
     asyncio.run(main())
 
 
+@pytest.mark.sampled(3)
 def test_closing_leaves_nothing_open(simulator: Simulator, transport: str) -> None:
     async def main() -> None:
         async with connected(transport) as connection:

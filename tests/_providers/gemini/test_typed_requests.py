@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from gemini_support import connected, outgoing
 from llm_provider._providers.gemini.typed_requests import MOST_PREPARED
 from llm_provider.simulator import Fault, Simulator
@@ -30,6 +32,7 @@ def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, tran
     assert asyncio.run(main()) == [body]
 
 
+@pytest.mark.sampled(4)
 def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, transport: str) -> None:
     async def main() -> int:
         async with connected(transport) as connection:

@@ -295,6 +295,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(simulator: Simulator,
         (Fault(abort_after=1), APIConnectionError),
     ],
 )
+@pytest.mark.sampled(5)
 def test_failures(simulator: Simulator, transport: str, fault: Fault, kind: type[LLMError]) -> None:
     simulator.inject(fault)
     if fault.content_type == "text/html":

@@ -4,17 +4,18 @@ from typing import Any
 
 import pytest
 
-from llm_provider._providers.openai.text_chunk import only_text
+from llm_provider._providers.openai.text_chunk import TextChunks
 
 
 def chunk(delta: Any, **choice: Any) -> dict[str, Any]:
     return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None, **choice}]}
 
 
-def test_the_text_of_a_chunk_that_adds_nothing_else() -> None:
-    assert only_text(chunk({"content": "Hel"})) == "Hel"
-    assert only_text(chunk({"content": ""})) == ""
-    assert only_text({**chunk({"content": "x"}), "usage": None}) == "x"
+def test_the_text_of_chunks_that_add_nothing_else() -> None:
+    chunks = TextChunks()
+    for text in ("Hel", "", "lo"):
+        assert chunks.read(chunk({"content": text})) == text
+        assert chunks.read({**chunk({"content": text}), "usage": None}) == text
 
 
 @pytest.mark.parametrize(
@@ -41,4 +42,7 @@ def test_the_text_of_a_chunk_that_adds_nothing_else() -> None:
     ],
 )
 def test_any_other_event_is_left_to_the_assembler(event: Any) -> None:
-    assert only_text(event) is None
+    chunks = TextChunks()
+    assert chunks.read(event) is None
+    assert chunks.read(chunk({"content": "Hel"})) == "Hel"
+    assert chunks.read(event) is None

@@ -212,6 +212,7 @@ THINKING = {"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109}
 @pytest.mark.parametrize(
     ("counts", "expected"), [(VOXTRAL, (386, 15, 0)), (THINKING, (35, 74, 62))], ids=["audio", "thinking"]
 )
+@pytest.mark.sampled(3)
 def test_calls_and_streams_and_the_ledger_count_alike(
     model: str, counts: Any, expected: tuple[int, int, int], tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..adapter import Answer, count, expect_dict, part, split_reply
-from ..bill import gemini_searches, gemini_tools, with_tools
+from ..bill import gemini_tools, with_tools
 from ..error_bodies import error_fields
 from ..errors import from_answer, reports_error
 from ..facts import variant_of
@@ -102,7 +102,7 @@ def usage(reply: Any) -> Usage | None:
     reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
     if not isinstance(reported, dict):
         return None
-    return with_tools(decode_usage(reported), gemini_searches(reply), gemini_tools(reply))
+    return with_tools(decode_usage(reported), *gemini_tools(reply))
 
 
 def split(reply: Any) -> list[Any]:
@@ -122,8 +122,11 @@ def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
         raise APIResponseValidationError(
             f"the answer's candidates are {type(candidates).__name__}, not a list"
         )
-    ordered = sorted((expect_dict(candidate, "candidate") for candidate in candidates), key=index_of)
-    return tuple(_choice(candidate, text_or_none(reply.get("responseId"))) for candidate in ordered)
+    ordered = [expect_dict(candidate, "candidate") for candidate in candidates]
+    if len(ordered) > 1:
+        ordered.sort(key=index_of)
+    identifier = text_or_none(reply.get("responseId"))
+    return tuple([_choice(candidate, identifier) for candidate in ordered])
 
 
 def index_of(candidate: Mapping[str, Any]) -> int:
@@ -139,8 +142,10 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     text, reasoning, found = read_parts(parts or [])
     reason = _finish_reason(candidate, parts or [], called=bool(found))
     calls = tuple(
-        ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
-        for index, call in enumerate(found)
+        [
+            ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
+            for index, call in enumerate(found)
+        ]
     )
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
@@ -244,7 +249,10 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
-    read, cached, written = map(_by_modality, map(usage.get, _DETAILS))
+    if _DETAILS.isdisjoint(usage):
+        read = cached = written = _NO_DETAILS
+    else:
+        read, cached, written = map(_by_modality, map(usage.get, _DETAIL_FIELDS))
     return Usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
@@ -258,7 +266,9 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-_DETAILS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
+_DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
+_DETAILS = frozenset(_DETAIL_FIELDS)
+_NO_DETAILS: Mapping[str, int] = {}
 
 
 def _by_modality(details: Any) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..errors import error_in
 from ..sse import END
 from .chat import REASONING_FIELDS, dicts, text_and_reasoning, text_of
 from .chat_calls import KINDS, kind_of
-from .text_chunk import only_text
+from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
 
@@ -40,12 +41,13 @@ class Assembler:
         self._samples: dict[int, _Sample] = {}
         self._content: list[Any] | None = None
         """The content of the first sample."""
+        self._read_text = TextChunks().read
         self._done = False
 
     def feed(self, event: Any) -> Step:
         """Take one chunk; returns the text or delta of the first sample."""
         content = self._content
-        if content is not None and (text := only_text(event)) is not None:
+        if content is not None and (text := self._read_text(event)) is not None:
             content.append(text)
             return text
         if event is END:
@@ -357,7 +359,7 @@ def _content(pieces: Sequence[Any]) -> Any:
 
     Once a message has parts, its texts become parts as well.
     """
-    if not any(isinstance(piece, list) for piece in pieces):
+    with contextlib.suppress(TypeError):
         return "".join(pieces) or None
     parts: list[Any] = []
     for piece in pieces:

@@ -1,39 +1,57 @@
 """A quick look at the chunks that most of a stream consists of: those that only add text.
 
-It takes 33 % off a stream of 100 chunks: 75,400 bytecode instructions instead of 113,100, SDK and transport
-included (Python 3.11, openai 2, `python -m benchmarks.hot_path`). `chat_stream` reads every other chunk field
-by field.
+It takes 35 % off a stream of 100 chunks, SDK and transport included (bytecode instructions, Python 3.11,
+openai 2, `python -m benchmarks.hot_path`). `chat_stream` reads every other chunk field by field.
 """
 
 from __future__ import annotations
 
+from collections.abc import KeysView
 from typing import Any
 
 
-def only_text(event: Any) -> str | None:
-    """The text of a chunk that adds text to the first sample and nothing else; None for any other event.
+class TextChunks:
+    """Recognises chunks that add text to the first sample and nothing else.
 
-    The remaining fields of such a chunk are either not read by `chat_stream` or repeated in the last chunk.
-
-    >>> only_text({"choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": None}]})
-    'Hel'
-    >>> only_text({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    Two such chunks of a stream differ in few values, so a chunk is compared with the one before it.
     """
-    try:
-        (piece,) = event["choices"]
-        delta = piece["delta"]
-        (text,) = delta.values()
-        plain = (
-            "content" in delta
-            and type(text) is str
-            and not piece.get("finish_reason")
-            and not piece.get("index")
-            and piece.get("logprobs") is None
-            and "error" not in piece
-            and "error" not in event
-            and "type" not in event
-            and not event.get("usage")
-        )
-    except (TypeError, KeyError, ValueError, AttributeError):
+
+    __slots__ = ("_fields", "_piece")
+
+    def __init__(self) -> None:
+        self._fields: KeysView[str] = {}.keys()
+        self._piece: dict[str, Any] = {}
+        """The choice of the last such chunk."""
+
+    def read(self, event: Any) -> str | None:
+        """The text of a chunk that only adds text; None for any other event.
+
+        Its other fields are either not read by `chat_stream` or repeated in the last chunk.
+
+        >>> TextChunks().read({"choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": None}]})
+        'Hel'
+        >>> TextChunks().read({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        """
+        try:
+            (piece,) = event["choices"]
+            delta = piece["delta"]
+            (text,) = delta.values()
+            last = self._piece
+            last["delta"] = delta
+            if type(text) is not str or "content" not in delta or event.get("usage"):
+                return None
+            if last == piece and event.keys() == self._fields:
+                return text
+            if not (
+                piece.get("finish_reason")
+                or piece.get("index")
+                or piece.get("logprobs") is not None
+                or "error" in piece
+                or "error" in event
+                or "type" in event
+            ):
+                self._fields, self._piece = event.keys(), dict(piece)
+                return text
+        except (TypeError, KeyError, ValueError, AttributeError):
+            pass
         return None
-    return text if plain else None
