@@ -10,9 +10,9 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
-# A third of a test's time is waiting, so five processes keep two processors busy. A process that has finished
-# its own tests takes over tests that another has not begun.
-PARALLEL := --numprocesses 5 --dist worksteal
+# A third of a test's time is waiting, so four processes keep two processors busy. Each collects all tests, which
+# takes 15 s. A process that has finished its own tests takes over tests that another has not begun.
+PARALLEL := --numprocesses 4 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
 WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"

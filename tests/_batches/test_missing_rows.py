@@ -297,6 +297,7 @@ def test_results_whose_place_is_taken_back_are_waited_for(client: Client, simula
 
 
 @pytest.mark.parametrize("provider", CHAT)
+@pytest.mark.sampled(3)
 def test_a_process_that_is_killed_while_it_waits_for_results_loses_none(
     simulator: Simulator, client: Client, run_script: RunScript, provider: str
 ) -> None:

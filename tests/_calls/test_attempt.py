@@ -197,6 +197,7 @@ def test_failures_of_a_watched_request_are_the_same(
 
 
 @pytest.mark.parametrize("how", ["call", "stream", "acall", "astream"])
+@pytest.mark.sampled(4)
 def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path: Path, how: How) -> None:
     token = {"token": "a", "logprob": -1.0, "bytes": [97], "top_logprobs": [{"token": "a", "logprob": -1.0}]}
     choice = {"index": 0, "finish_reason": "stop", "logprobs": {"content": [token] * 20_000}}

@@ -207,6 +207,7 @@ def test_a_users_own_prices_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.sampled(2)
 def test_a_tokenizer_is_loaded_where_something_is_counted(
     simulator: Simulator, run_script: RunScript, cached: bool
 ) -> None:

@@ -27,6 +27,7 @@ def first_alarm(share: float, seed: int, *, clean: int = 0, requests: int = 600)
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.01, 0), (0.05, 1), (0.1, 6), (0.2, 12), (0.3, 25)])
+@pytest.mark.sampled(4)
 def test_a_share_at_random_is_seldom_taken_for_a_limit(share: float, most: int) -> None:
     assert sum(first_alarm(share, seed) is not None for seed in range(100)) <= most
 

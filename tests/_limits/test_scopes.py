@@ -176,6 +176,7 @@ def test_a_call_that_another_scope_may_serve_does_not_give_up() -> None:
 
 
 @every_controller
+@pytest.mark.sampled(2)
 def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controller]) -> None:
     async def main() -> None:
         scope = Scope(make())
@@ -192,6 +193,7 @@ def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controll
 
 
 @every_controller
+@pytest.mark.sampled(2)
 def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller]) -> None:
     def lines(waiting: int) -> int:
         """How many lines of Python one release and the next start take."""
@@ -284,6 +286,7 @@ def test_an_unknown_rate_control_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rate_control", ["adaptive", "aimd"])
+@pytest.mark.sampled(2)
 def test_a_concurrency_cap_is_met_and_nothing_is_lost(
     tmp_path: Path, simulator: Simulator, rate_control: RateControl
 ) -> None:
@@ -303,6 +306,7 @@ def test_a_concurrency_cap_is_met_and_nothing_is_lost(
 @pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "litellm/anthropic/claude-sonnet-5-5"])
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.sampled(4)
 def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
     client: Client, simulator: Simulator, model: str, streamed: bool
 ) -> None:

@@ -447,6 +447,7 @@ SENDER = """
 """
 
 
+@pytest.mark.long
 def test_two_processes_meet_a_cap_like_one(simulator: Simulator, tmp_path: Path) -> None:
     simulator.configure(max_concurrent=6, latency=0.1, rate_limit_headers=False, answer="echo")
     command = [sys.executable, "-c", textwrap.dedent(SENDER), str(tmp_path), "60"]

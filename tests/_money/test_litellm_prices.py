@@ -189,6 +189,7 @@ def field_arithmetic(entry: dict[str, Any], usage: Usage, suffix: str) -> Decima
     )
 
 
+@pytest.mark.long
 def test_every_field_of_litellms_map_is_billed() -> None:
     litellm: Any = load()
     billed: Counter[str] = Counter()

@@ -47,6 +47,7 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize(("code", "name"), EXAMPLES)
+@pytest.mark.sampled(2)
 def test_example(code: str, name: str, simulator: Simulator, warm_python: WarmPython, tmp_path: Path) -> None:
     (directory := tmp_path / "example").mkdir()
     shown = warm_python.run(code, name, directory)

@@ -618,6 +618,7 @@ def refused(simulator: Simulator, client: Client, model: str, parameter: str, **
 
 @pytest.mark.parametrize(("before", "after"), [("call", "stream"), ("astream", "acall")])
 @pytest.mark.parametrize("way", LIVE)
+@pytest.mark.sampled(4)
 def test_the_second_time_is_free(
     simulator: Simulator, tmp_path: Path, way: Way, before: str, after: str
 ) -> None:

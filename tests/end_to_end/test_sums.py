@@ -326,6 +326,7 @@ BATCHES = [
 
 
 @pytest.mark.parametrize(("name", "n", "failing", "resend"), BATCHES)
+@pytest.mark.sampled(5)
 def test_the_results_of_a_batch_sum_up_to_its_lines(
     name: str, n: int, failing: str, resend: Any, simulator: Simulator, tmp_path: Path
 ) -> None:

@@ -194,6 +194,7 @@ def test_a_cost_is_whole_or_unknown(tool: str, way: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("tool", [tool for tool, (model, *_) in TOOLS.items() if model == RESPONSES])
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
+@pytest.mark.sampled(5)
 def test_a_row_of_a_batch_too(tool: str, status: str, simulator: Simulator, tmp_path: Path) -> None:
     _, used, unpriced = TOOLS[tool]
     file = tmp_path / "calls.jsonl"

@@ -105,6 +105,7 @@ def ask(client: Client, model: str, way: str, prompt: str, **where: Any) -> str:
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(5)
 def test_every_answer_is_that_of_its_question(
     model: str, way: str, transport: Any, surplus: str, own_cache: Path
 ) -> None:

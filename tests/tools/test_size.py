@@ -9,6 +9,7 @@ import pytest
 from tools.size import main
 
 
+@pytest.mark.long
 def test_every_part_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     main()
     found = dict(re.findall(r"^(.+?) +([\d,]+)\b", capsys.readouterr().out, re.MULTILINE))
