@@ -8,12 +8,13 @@ import pytest
 
 from llm_provider import RequestError
 from llm_provider._requests.defaults import checked_defaults, fill
+from llm_provider._requests.embed_request import DEFAULTS
 
 TOOL = {"type": "function", "function": {"name": "weather"}}
 
 
 def filled(defaults: dict[str, Any], *, embeds: bool = False, **parameters: Any) -> dict[str, Any]:
-    fill(parameters, defaults, embeds=embeds)
+    fill(parameters, defaults, DEFAULTS if embeds else None)
     return parameters
 
 

@@ -19,6 +19,7 @@ import orjson
 from .._calls.attempt import parsed
 from .._calls.call import Call, Sample
 from .._calls.recorder import BatchRow, Bound
+from .._calls.repair import find_mismatch, mismatch
 from .._calls.sent_requests import NOTHING_SENT, SentRequests
 from .._calls.worst_case import worst_case
 from .._errors import (
@@ -253,7 +254,7 @@ class Collector:
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
         for one in samples:
-            await call.operation.find_mismatch(call, one.answer)
+            await find_mismatch(call, one.answer)
         kept = {part: one for part, one in zip(line.parts, samples, strict=False) if self._is_kept(call, one)}
         if len(kept) < len(samples):
             record.keep(reply.custom_id, reply.body, None)
@@ -262,7 +263,7 @@ class Collector:
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
         """Whether the cache keeps an answer."""
-        if call.encoded.structure is not None and call.operation.mismatch(call, sample.answer) is not None:
+        if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
 

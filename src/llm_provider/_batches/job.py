@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from .._calls.batch_lookup import with_metadata
 from .._calls.call import Call, Sample
-from .._calls.repair import mismatch_error
+from .._calls.repair import mismatch, mismatch_error
 from .._calls.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.batches import BatchLimits, limits_of
 from .._requests.checks import Resend
-from .._requests.embed_request import EmbedRequest
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
@@ -76,14 +75,12 @@ class Job:
             RequestError: the provider has no batches for it.
         """
         limits = _limits_of_call(call)
-        texts = isinstance(call.request, EmbedRequest)
         found: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
             samples = ((part, engine.sample(call, engine.cache.get(call.key(part)))) for part in call.parts)
             found = {part: sample for part, sample in samples if sample is not None}
-        pending = Pending(
-            index, call.parts, call.started, call if texts else None, found, metadata=call.metadata
-        )
+        own = call if call.operation.has_texts else None
+        pending = Pending(index, call.parts, call.started, own, found, metadata=call.metadata)
         encoded = call.encoded
         self.uploads.update((one.reference, one) for one in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
@@ -150,7 +147,7 @@ class Job:
         for number, (pending, parts) in enumerate(row.waiting):
             pending.error = pending.error or end.error
             for part, sample in zip(parts, end.samples, strict=False):
-                problem = call.operation.mismatch(call, sample.answer)
+                problem = mismatch(call, sample.answer)
                 if problem is None:
                     pending.samples[part] = sample.shared() if number else sample
                 elif pending.error is None:

@@ -7,8 +7,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from operator import attrgetter
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -23,23 +22,18 @@ from .._limits.timeouts import Patience
 from .._money.track import Tracks
 from .._providers import registry
 from .._providers.adapter import EncodedRequest
-from .._requests.embed_request import EmbedRequest
-from .._requests.request import Request
 from .._requests.routing import ROUTES, Target
 from .._runtime.canonical_json import canonical
 from .journal import Header, RowLine
 
-OPERATIONS: Mapping[str, Operation[Any]] = {"chat": CHAT, "embed": EMBED}
+OPERATIONS: Mapping[str, Operation[Any, Any]] = {"chat": CHAT, "embed": EMBED}
 """The operations that can be delivered as a batch."""
 
 _SPOOLED_BYTES = 16_000_000
 """Bytes of rows that are held in memory."""
 
-# `dataclasses.replace` takes four times as long.
-_fields_of_call = attrgetter(*(one.name for one in fields(Call)))
 
-
-def kind_of(operation: Operation[Any]) -> str:
+def kind_of(operation: Operation[Any, Any]) -> str:
     """The name of an operation in the journal."""
     return next(name for name, known in OPERATIONS.items() if known is operation)
 
@@ -125,7 +119,7 @@ def rows_of_call(
     found, metadata = [], plain_metadata(call)
     for group in map(tuple, groups):
         keys = tuple(call.key(part) for part in group)
-        if isinstance(call.request, EmbedRequest):
+        if call.operation.has_texts:
             texts = tuple(call.request.inputs[part] for part in group)
             line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys, metadata)
             size = sum(len(text) for text in texts) + 100
@@ -141,7 +135,6 @@ def rows_of_call(
 def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
     """The facts that all rows of a batch share."""
     target, encoded = call.target, call.encoded
-    texts = isinstance(call.request, EmbedRequest)
     return Header(
         id=name,
         job=job,
@@ -157,7 +150,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
         headers=dict(encoded.headers),
         samples_field=encoded.samples_field,
         most_samples=encoded.most_samples,
-        payload=encoded.payload if texts else None,
+        payload=encoded.payload if call.operation.has_texts else None,
         labels=encoded.labels,
         tag=call.tracks.tag,
     )
@@ -181,10 +174,8 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
         shared = call_without_request(header)
     else:
         structure = shared.encoded.structure
-    call = Call(*_fields_of_call(shared))
-    call.sent = SentRequests()
     payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
-    call.encoded = EncodedRequest(
+    encoded = EncodedRequest(
         header.operation,
         payload,
         header.headers,
@@ -193,11 +184,16 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
         header.labels,
         structure=structure,
     )
-    call.body = b"" if line.payload is None else canonical(payload)
-    call.parts, call.first_key, call.metadata = line.parts, None, line.metadata
-    if line.texts is not None:
-        call.request = replace(shared.request, inputs=line.texts)
-    return call
+    return replace(
+        shared,
+        request=shared.request if line.texts is None else replace(shared.request, inputs=line.texts),
+        encoded=encoded,
+        body=b"" if line.payload is None else canonical(payload),
+        parts=line.parts,
+        sent=SentRequests(),
+        first_key=None,
+        metadata=line.metadata,
+    )
 
 
 def body_of(header: Header | None, line: RowLine) -> bytes:
@@ -226,23 +222,20 @@ def target_of(header: Header) -> Target:
 def call_without_request(header: Header) -> Call[Any]:
     """A call with what the journal knows of all rows of a batch."""
     target = target_of(header)
-    request: Any
-    if header.kind == "embed":
-        request = EmbedRequest(model=header.model, inputs=(), base_url=header.base_url)
-    else:
-        request = Request(model=header.model, messages=(), base_url=header.base_url)
+    operation = OPERATIONS[header.kind]
     return Call(
-        OPERATIONS[header.kind],
-        request,
-        target,
-        registry.load(target.route.adapter),
-        EncodedRequest(header.operation, {}, header.headers),
-        b"",
-        (),
-        time.perf_counter(),
-        1,
-        1,
-        "use",
-        Tracks(header.tag),
-        Patience(0.0, time.monotonic()),
+        operation=operation,
+        exchange=operation,
+        request=operation.bare_request(header.model, header.base_url),
+        target=target,
+        adapter=registry.load(target.route.adapter),
+        encoded=EncodedRequest(header.operation, {}, header.headers),
+        body=b"",
+        parts=(),
+        started=time.perf_counter(),
+        max_concurrent=1,
+        at_once=1,
+        cache="use",
+        tracks=Tracks(header.tag),
+        patience=Patience(0.0, time.monotonic()),
     )

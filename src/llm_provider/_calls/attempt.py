@@ -100,7 +100,7 @@ class Attempt:
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
-        operation, reply = self._call.operation, streamed
+        operation, reply = self._call.exchange, streamed
         try:
             if self._emit is None:
                 reply = parsed(self._body, nests=operation.nests)
@@ -164,7 +164,7 @@ class Attempt:
     def _show_whole(self, reply: Any, emit: Emit) -> Any:
         """Show each sample of a reply that came whole as one delta, unless it is no answer."""
         with contextlib.suppress(LLMError):
-            answer: Any = self._call.operation.decode(self._call, reply, self._count)
+            answer: Any = self._call.exchange.decode(self._call, reply, self._count)
             self.first_token = time.perf_counter() - self._sent
             choices = enumerate(answer.choices[: self._count])
             emit([delta_of_choice(choice, index) for index, choice in choices])
@@ -185,7 +185,7 @@ class Attempt:
     def usage(self) -> Usage | None:
         """The usage that an invalid answer reports; None if it reports none."""
         try:
-            usage = self._call.operation.usage(self._call, orjson.loads(self._body))
+            usage = self._call.exchange.usage(self._call, orjson.loads(self._body))
         except (LLMError, ValueError):
             return None
         # An answer that reports no usage is decoded as zeros.

@@ -1,9 +1,9 @@
 """A call, the operation that it performs, and its answered parts.
 
-`Operation` is one thing that can be done with a model, such as chat or embeddings. The lifecycle of a call
-(`engine`), its requests (`sender`) and everything below them know operations only through that class. A call
-has parts, which are numbered: the samples of a chat, the texts of an embedding. Each part is stored under a
-key of its own. The parts that are not stored are requested together if the API allows it.
+`Operation` is one thing that can be done with a model: chat or embeddings. The lifecycle of a call (`engine`)
+knows operations only through that class, and its requests (`sender`) only through `Exchange`. A call has
+parts, which are numbered: the samples of a chat, the texts of an embedding. Each part is stored under a key
+of its own. The parts that are not stored are requested together if the API allows it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
 from .._errors import LLMError
-from .._limits.timeouts import DEFAULT_PATIENCE, Deadline, Patience
+from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .._telemetry.observer import Watch
     from .early_stop import EarlyStop
 
+R = TypeVar("R")
 T = TypeVar("T")
 V = TypeVar("V")
 """The type of the result that the user receives."""
@@ -40,11 +41,11 @@ MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
 
-class Operation(ABC, Generic[T]):
-    """One thing that can be done with a model. It has no state, so one object serves every call."""
+class Exchange(ABC):
+    """One kind of request, and its reply, as the sender, the recorder and observers know it.
 
-    patience = DEFAULT_PATIENCE
-    """Seconds that a call waits for a provider that is down, unless the user sets them."""
+    It has no state, so one object serves every call.
+    """
 
     name: ClassVar[str]
     """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
@@ -52,11 +53,60 @@ class Operation(ABC, Generic[T]):
     nests: ClassVar[bool]
     """Whether the user receives parts of a reply that can be nested to any depth."""
 
-    billed: ClassVar[bool] = True
+    billed: ClassVar[bool]
     """Whether providers bill its requests."""
 
     @abstractmethod
-    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
+        """The JSON body of the request for a group of parts."""
+
+    @abstractmethod
+    def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
+        """Estimated tokens that a request for a group counts against the provider's rate limit."""
+
+    @abstractmethod
+    def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
+        """A reply with so many parts as an answer.
+
+        Raises:
+            APIResponseValidationError: the reply is not complete and valid.
+        """
+
+    @abstractmethod
+    def usage(self, call: Call[Any], reply: Any) -> Usage | None:
+        """The usage that a reply reports, even if `decode` does not accept the reply."""
+
+
+class Operation(Exchange, Generic[R, T]):
+    """One thing that can be done with a model: a request of type `R` becomes a result of type `T`."""
+
+    billed = True
+
+    patience: ClassVar[float]
+    """Seconds that a call waits for a provider that is down, unless the user sets them."""
+
+    defaults: ClassVar[Collection[str] | None]
+    """The defaults of a client that its calls take; None for all."""
+
+    has_texts: ClassVar[bool]
+    """Whether its parts are `request.inputs`, which the payload does not hold."""
+
+    @staticmethod
+    @abstractmethod
+    def build(model: str, inputs: Any, parameters: Any, function: str, /) -> R:
+        """Check and normalise the arguments of the user's call of a function.
+
+        Raises:
+            TypeError: a parameter does not exist.
+            RequestError: a value cannot be sent.
+        """
+
+    @abstractmethod
+    def bare_request(self, model: str, base_url: str | None) -> R:
+        """A request without content, for a row of a batch of which only the payload is known."""
+
+    @abstractmethod
+    def encode(self, request: R, target: Target, adapter: Adapter) -> EncodedRequest:
         """The request in the wire format of its provider.
 
         Raises:
@@ -64,7 +114,7 @@ class Operation(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def parts(self, request: Any) -> Sequence[int]:
+    def parts(self, request: R) -> Sequence[int]:
         """The numbers of the parts that a request asks for, in their order."""
 
     @abstractmethod
@@ -80,10 +130,6 @@ class Operation(ABC, Generic[T]):
         return []
 
     @abstractmethod
-    def body(self, call: Call[T], parts: Sequence[int]) -> bytes:
-        """The JSON body of the request for a group of parts."""
-
-    @abstractmethod
     def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
         """The JSON that the model reads for a group, without the number of samples."""
 
@@ -94,22 +140,6 @@ class Operation(ABC, Generic[T]):
     @abstractmethod
     def variant(self, call: Call[T]) -> str:
         """The service level that a call asks for, by its name in `prices.csv`."""
-
-    @abstractmethod
-    def tokens(self, call: Call[T], parts: Sequence[int]) -> float:
-        """Estimated tokens that a request for a group counts against the provider's rate limit."""
-
-    @abstractmethod
-    def decode(self, call: Call[T], reply: Any, count: int) -> AnyAnswer:
-        """A reply with so many parts as an answer.
-
-        Raises:
-            APIResponseValidationError: the reply is not complete and valid.
-        """
-
-    @abstractmethod
-    def usage(self, call: Call[T], reply: Any) -> Usage | None:
-        """The usage that a reply reports, even if `decode` does not accept the reply."""
 
     @abstractmethod
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
@@ -123,14 +153,6 @@ class Operation(ABC, Generic[T]):
             answer: The answer.
             kept: Finish reasons of the answers that are kept; "empty" keeps answers without content.
         """
-
-    def mismatch(self, call: Call[T], answer: Any) -> str | None:
-        """Where an answer does not match the structure that the call asks for; None if it does."""
-        return None
-
-    async def find_mismatch(self, call: Call[T], answer: Any) -> str | None:
-        """`mismatch` of a new answer, without stopping the loop."""
-        return self.mismatch(call, answer)
 
     @abstractmethod
     def stored(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
@@ -152,11 +174,13 @@ class Operation(ABC, Generic[T]):
         return ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Call(Generic[T]):
     """A checked and encoded request, and the state of its lifecycle. `T` is the type of its result."""
 
-    operation: Operation[T]
+    operation: Operation[Any, T]
+    exchange: Exchange
+    """How its requests are written and read: the operation, or another question about the same request."""
     request: Any
     """Its type belongs to the operation."""
     target: Target
@@ -185,9 +209,9 @@ class Call(Generic[T]):
     found: dict[int, Sample] | None = None
     """The parts of a call of several parts that are answered so far."""
     metadata: Any = None
+    """The user's value for this input of a batch."""
     streamed: bool = False
     """Whether the user reads the answer as a stream."""
-    """The user's value for this input of a batch."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
     watch: Watch | None = None
@@ -252,10 +276,10 @@ class Call(Generic[T]):
 
 async def within(
     deadline: Deadline,
-    call: Call[T],
-    work: Coroutine[Any, Any, T],
+    call: Call[Any],
+    work: Coroutine[Any, Any, V],
     cancel: Callable[[asyncio.Task[Any]], object],
-) -> T:
+) -> V:
     """The result of a call's work by its deadline.
 
     The deadline ends this call. A request that other calls share continues for them.

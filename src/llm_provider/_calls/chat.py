@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from .._cache.storage.entry import Entry
+from .._limits.timeouts import DEFAULT_PATIENCE
 from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
 from .._requests.attachments import Attachment
 from .._requests.model_kinds import check_answers
+from .._requests.request import Request
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._runtime.json_pieces import loads
@@ -25,14 +27,22 @@ if TYPE_CHECKING:
     from .._providers.prompt_cache import PrefixMark
 
 
-class Chat(Operation[Response]):
+class Chat(Operation[Request, Response]):
     """Text generation. Its parts are samples, numbered from `draw` on."""
 
     name = "chat"
     nests = True
+    patience = DEFAULT_PATIENCE
+    defaults = None
+    has_texts = False
+    build = staticmethod(Request.build)
 
-    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
-        """See `Operation.encode`."""
+    def bare_request(self, model: str, base_url: str | None) -> Request:
+        """A request without messages."""
+        return Request(model=model, messages=(), base_url=base_url)
+
+    def encode(self, request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The payload, without what `unsupported="drop"` leaves out, its files and its schema."""
         uploads: tuple[Attachment, ...] = ()
         if Attachment.exist:
             # Calls without files do not need its modules.
@@ -58,8 +68,8 @@ class Chat(Operation[Response]):
             encoded.uploads = uploads
         return encoded
 
-    def parts(self, request: Any) -> Sequence[int]:
-        """See `Operation.parts`."""
+    def parts(self, request: Request) -> Sequence[int]:
+        """The numbers of its samples."""
         return range(request.draw, request.draw + request.n)
 
     def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
@@ -98,15 +108,15 @@ class Chat(Operation[Response]):
         return call.body
 
     def facts(self, call: Call[Response], parts: Sequence[int]) -> RequestFacts:
-        """See `Operation.facts`."""
+        """Those that the adapter reads from the payload."""
         return call.adapter.facts(call.encoded)
 
     def variant(self, call: Call[Response]) -> str:
-        """See `Operation.variant`."""
+        """The one that the payload names."""
         return call.adapter.variant(call.encoded)
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
-        """See `Operation.decode`."""
+        """The answer. A usage of zeros counts as none."""
         answer = call.adapter.decode(reply)
         usage = answer.usage
         if usage is not None and not usage.output_tokens and not usage.input_tokens:
@@ -115,7 +125,7 @@ class Chat(Operation[Response]):
         return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
-        """See `Operation.usage`."""
+        """The usage as the adapter reads it."""
         return call.adapter.usage(reply)
 
     def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
@@ -148,42 +158,8 @@ class Chat(Operation[Response]):
                 return False
         return True
 
-    def mismatch(self, call: Call[Response], answer: Any) -> str | None:
-        """Where a sample that ended by itself does not match `response_format`.
-
-        A refused or truncated answer, or one that calls tools, need not match. One that is too large to be
-        checked at once was checked before it was stored.
-        """
-        structure = call.encoded.structure
-        if structure is None:
-            return None
-        if answer.checked is not None and answer.checked[0] is structure:
-            known: str | None = answer.checked[1]
-            return known
-        from .._schemas.checking import is_small, problem_of
-
-        for choice in answer.choices:
-            if choice.finish_reason == "stop" and is_small(choice.text, structure):
-                problem = problem_of(choice.text, structure)
-                if problem is not None:
-                    return problem
-        return None
-
-    async def find_mismatch(self, call: Call[Response], answer: Any) -> str | None:
-        """`mismatch` of a new answer, without stopping the loop."""
-        structure, problem = call.encoded.structure, None
-        if structure is None or (answer.checked is not None and answer.checked[0] is structure):
-            return self.mismatch(call, answer)
-        from .._schemas import checking
-
-        for choice in answer.choices:
-            if choice.finish_reason == "stop" and problem is None:
-                problem = await checking.find_mismatch(choice.text, structure)
-        answer.checked = structure, problem
-        return problem
-
     def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
-        """See `Operation.stored`."""
+        """The response of an entry, which costs nothing."""
         total, structure = time.perf_counter() - started, call.encoded.structure
         return Response(
             choices=answer.choices if call.request.tools is None else _with_tools(call, answer.choices),
@@ -202,7 +178,7 @@ class Chat(Operation[Response]):
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
-        """See `Operation.result`."""
+        """The samples of all requests as one response."""
         sent = call.sent.whole()
         (first, *rest), cost = samples, sent.cost
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
@@ -239,7 +215,7 @@ class Chat(Operation[Response]):
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
-        """See `Operation.good_samples`."""
+        """A response for each sample."""
         return tuple(self.result(call, samples).samples)
 
 
@@ -261,7 +237,7 @@ def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
     return bound(choices, call.request.tools)
 
 
-def _encoded(request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+def _encoded(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
     if target.route.adapter != "openai":
         _check_words(request, target)
     check_answers(request.model, target.provider, target.model)
@@ -287,7 +263,7 @@ def _mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     return None if found is None else mark_of_call(found, encoded.payload, target.model)
 
 
-def _check_words(request: Any, target: Target) -> None:
+def _check_words(request: Request, target: Target) -> None:
     """Refuse parameters that only OpenAI's formats have.
 
     Raises:

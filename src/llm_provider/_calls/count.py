@@ -1,107 +1,80 @@
-"""The operation `count_tokens`: messages in, the number of their tokens by the provider's own count out.
+"""The question how many tokens a request has, by the provider's own count.
 
 Providers bill nothing for it, so no cost is recorded and no budget is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .._errors import LLMError
 from .._providers import registry
-from .._providers.adapter import Adapter, CountAnswer, EncodedRequest
-from .._providers.facts import RequestFacts
+from .._providers.adapter import CountAnswer, TokenCountFormat
 from .._requests.routing import Target
-from .._types.usage import Usage
-from .call import Call, Operation, Sample
-from .chat import CHAT
+from .._runtime.canonical_json import canonical
+from .._types.response import Response
+from .call import Call, Exchange
+from .several_parts import describe
 
 if TYPE_CHECKING:
-    from .._cache.storage.entry import Entry
+    from .engine import Engine
 
 
-class Count(Operation[int]):
-    """Counting of input tokens. It has one part."""
+class Count(Exchange):
+    """Asks for the number of input tokens."""
 
     name = "count_tokens"
     nests = False
     billed = False
 
-    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
-        """See `Operation.encode`. It refuses what a call refuses."""
-        form = registry.load_token_counts(target)
-        assert form is not None, "the caller has asked whether the provider counts"
-        asked = CHAT.encode(request, target, adapter)
-        encoded = form.encode(asked, target)
-        encoded.uploads = asked.uploads
-        return encoded
-
-    def parts(self, request: Any) -> Sequence[int]:
-        """See `Operation.parts`."""
-        return (0,)
-
-    def identity(self, call: Call[int], part: int) -> tuple[bytes, int]:
-        """See `Operation.identity`."""
-        return call.body, 0
-
-    def groups(self, call: Call[int], parts: Sequence[int]) -> list[Sequence[int]]:
-        """See `Operation.groups`."""
-        return [parts]
-
-    def body(self, call: Call[int], parts: Sequence[int]) -> bytes:
-        """See `Operation.body`."""
+    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
+        """The payload."""
         return call.body
 
-    def prompt(self, call: Call[int], parts: Sequence[int]) -> bytes:
-        """See `Operation.prompt`."""
-        return call.body
-
-    def facts(self, call: Call[int], parts: Sequence[int]) -> RequestFacts:
-        """No facts: nothing is billed."""
-        return RequestFacts(
-            variant="standard",
-            max_output_tokens=0,
-            texts=(),
-            media=(),
-            turns=0,
-            tools=(),
-            schemas=(),
-            adds_input=False,
-        )
-
-    def variant(self, call: Call[int]) -> str:
-        """Counting has no service levels."""
-        return "standard"
-
-    def tokens(self, call: Call[int], parts: Sequence[int]) -> float:
+    def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
         """Counted tokens do not count against a rate limit of tokens."""
         return 0.0
 
-    def decode(self, call: Call[int], reply: Any, count: int) -> CountAnswer:
-        """See `Operation.decode`."""
-        form = registry.load_token_counts(call.target)
-        assert form is not None, "`encode` has loaded it"
-        return CountAnswer(form.decode(reply))
+    def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
+        """The count in a reply."""
+        return CountAnswer(_format(call.target).decode(reply))
 
-    def usage(self, call: Call[int], reply: Any) -> Usage | None:
+    def usage(self, call: Call[Any], reply: Any) -> None:
         """Counting uses no tokens."""
-        return None
-
-    def split(self, call: Call[int], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """See `Operation.split`."""
-        return [sample]
-
-    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """A count is not stored on disk: another one costs nothing."""
-        return False
-
-    def stored(self, call: Call[int], entry: Entry, answer: Any, started: float) -> int:
-        """See `Operation.stored`."""
-        return int(answer.tokens)
-
-    def result(self, call: Call[int], samples: Sequence[Sample]) -> int:
-        """See `Operation.result`."""
-        return int(samples[0].answer.tokens)
 
 
-COUNT = Count()
+_COUNT = Count()
+
+
+def question_of(call: Call[Response]) -> Call[Response]:
+    """The call that asks the provider for the tokens of a chat call. It refuses what that call refuses."""
+    encoded = _format(call.target).encode(call.encoded, call.target)
+    encoded.uploads = call.encoded.uploads
+    body = canonical(encoded.payload)
+    return replace(call, exchange=_COUNT, encoded=encoded, body=body, parts=(0,), cache="off", first_key=None)
+
+
+async def count_tokens(engine: Engine, question: Call[Response]) -> int:
+    """The number of tokens that the provider counts.
+
+    Raises:
+        LLMError: the provider failed to count, and retries did not help.
+    """
+
+    async def ask(question: Call[Response]) -> int:
+        try:
+            answered = await engine.here().sender.send(question, question.parts, None)
+        except LLMError as error:
+            describe(question, error)
+            raise
+        return int(answered.answer.tokens)
+
+    return await engine.begin(question, ask)
+
+
+def _format(target: Target) -> TokenCountFormat:
+    form = registry.load_token_counts(target)
+    assert form is not None, "the caller has asked whether the provider counts"
+    return form

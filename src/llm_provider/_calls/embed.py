@@ -15,6 +15,7 @@ from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers import registry
 from .._providers.adapter import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from .._providers.facts import RequestFacts
+from .._requests.embed_request import DEFAULTS, EmbedRequest
 from .._requests.routing import Target
 from .._runtime.canonical_json import canonical
 from .._types.embeddings import Embeddings
@@ -32,18 +33,25 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 """OpenAI's code for texts that are too long together, although each of them is short enough."""
 
 
-class Embed(Operation[Embeddings]):
+class Embed(Operation[EmbedRequest, Embeddings]):
     """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
 
-    patience = DEFAULT_BATCH_PATIENCE
     name = "embeddings"
     nests = False
+    patience = DEFAULT_BATCH_PATIENCE
+    defaults = DEFAULTS
+    has_texts = True
+    build = staticmethod(EmbedRequest.build)
 
-    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
-        """See `Operation.encode`. The payload has no texts."""
+    def bare_request(self, model: str, base_url: str | None) -> EmbedRequest:
+        """A request without texts."""
+        return EmbedRequest(model=model, inputs=(), base_url=base_url)
+
+    def encode(self, request: EmbedRequest, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The payload without the texts."""
         return registry.load_embeddings(target).encode(request, target)
 
-    def parts(self, request: Any) -> Sequence[int]:
+    def parts(self, request: EmbedRequest) -> Sequence[int]:
         """The first place of each distinct text."""
         first: dict[str, int] = {}
         for place, text in enumerate(request.inputs):
@@ -115,7 +123,7 @@ class Embed(Operation[Embeddings]):
         return "standard"
 
     def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
-        """See `Operation.decode`."""
+        """The vectors. A usage of zeros counts as none."""
         answer = _format(call).decode(reply, count, call.encoded)
         if answer.usage is not None and not answer.usage.input_tokens:
             # Hosts write zeros where they count nothing.
@@ -123,7 +131,7 @@ class Embed(Operation[Embeddings]):
         return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
-        """See `Operation.usage`."""
+        """The usage as the format reads it."""
         return _format(call).usage(reply)
 
     def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
@@ -147,7 +155,7 @@ class Embed(Operation[Embeddings]):
         return True
 
     def stored(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
-        """See `Operation.stored`."""
+        """The one vector of an entry."""
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:

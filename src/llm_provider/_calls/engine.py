@@ -11,20 +11,14 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from sys import modules
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._cache.response_cache import Entry, ResponseCache
-from .._errors import (
-    BudgetExceededError,
-    CacheMissError,
-    LLMError,
-    RequestError,
-    UnknownPriceError,
-)
+from .._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import current
@@ -55,6 +49,7 @@ if TYPE_CHECKING:
     from .loop_state import LoopState
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 READING, WRITING = ("use", "only"), ("use", "refresh")
 """The cache modes that look answers up, and those that store them."""
@@ -92,7 +87,7 @@ class Engine:
 
     # --- in the user's thread ----------------------------------------------------------------------------
 
-    def prepare(self, operation: Operation[T], request: Any, concurrency: Concurrency) -> Call[T]:
+    def prepare(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
         """Route and encode a request.
 
         Raises:
@@ -115,19 +110,20 @@ class Engine:
         if patience is None:
             patience = self.settings.outage_patience
         call = Call(
-            operation,
-            request,
-            target,
-            adapter,
-            encoded,
-            body,
-            operation.parts(request),
-            started,
-            concurrency.most,
-            concurrency.at_once,
-            request.cache or self.settings.cache,
-            current(),
-            Patience(operation.patience if patience is None else patience, monotonic()),
+            operation=operation,
+            exchange=operation,
+            request=request,
+            target=target,
+            adapter=adapter,
+            encoded=encoded,
+            body=body,
+            parts=operation.parts(request),
+            started=started,
+            max_concurrent=concurrency.most,
+            at_once=concurrency.at_once,
+            cache=request.cache or self.settings.cache,
+            tracks=current(),
+            patience=Patience(operation.patience if patience is None else patience, monotonic()),
         )
         if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.found_providers()):
             call.watch = self.observer.idle
@@ -230,7 +226,9 @@ class Engine:
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
-            kept = call.operation.mismatch(call, answer) is None
+            from .repair import mismatch
+
+            kept = mismatch(call, answer) is None
         return answer if kept else None
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:
@@ -270,19 +268,22 @@ class Engine:
         Raises:
             LLMError: the call failed after its last retry, or its deadline has passed.
         """
-        call.sent = SentRequests()
-        if call.watch is not None:
-            return observed(call, lambda: self._by_deadline(call, self._run(call)))
-        return self._by_deadline(call, self._run(call))
+        return self.begin(call, self._run)
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
-        call.sent = SentRequests()
-        if call.watch is not None:
-            return observed(call, lambda: self._by_deadline(call, self._stream(call, emit)))
-        return self._by_deadline(call, self._stream(call, emit))
+        return self.begin(call, partial(self._stream, emit=emit))
 
-    def _by_deadline(self, call: Call[T], work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
+    def begin(
+        self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
+    ) -> Coroutine[Any, Any, V]:
+        """Work for a call that is sent, with its observer and its deadline."""
+        call.sent = SentRequests()
+        if call.watch is None:
+            return self._by_deadline(call, work(call))
+        return observed(call, lambda: self._by_deadline(call, work(call)))
+
+    def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
         return work if call.deadline is None else within(call.deadline, call, work, self.cancel)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
@@ -350,7 +351,9 @@ class Engine:
                     raise
             else:
                 for sample in shared if call.encoded.structure else ():
-                    if await call.operation.find_mismatch(call, sample.answer):
+                    from .repair import find_mismatch
+
+                    if await find_mismatch(call, sample.answer):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
                 return shared if paid else [sample.shared() for sample in shared]

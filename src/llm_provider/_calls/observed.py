@@ -20,7 +20,7 @@ def facts_of(call: Call[Any]) -> CallFacts:
     """The facts of a call for its observer."""
     target = call.target
     return CallFacts(
-        call.operation.name,
+        call.exchange.name,
         target.provider,
         target.model,
         getattr(call.request, "model", target.model),
@@ -39,11 +39,11 @@ def looked_up(call: Call[Any], started: float, outcome: T) -> T:
     return outcome
 
 
-async def observed(call: Call[T], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def observed(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of an observed call that is sent. It runs in the task of the call."""
     assert call.watch is not None
     observer = call.watch.observer
-    span, is_read = observer.start(call.operation.name, call.target, call.started)
+    span, is_read = observer.start(call.exchange.name, call.target, call.started)
     if not is_read:
         call.watch = None
         try:

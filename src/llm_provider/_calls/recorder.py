@@ -92,7 +92,7 @@ class CostRecorder:
         Returns:
             The cost in USD; None if it is not known.
         """
-        if not call.operation.billed:
+        if not call.exchange.billed:
             return None
         answer = sample.answer
         place = self._place(call, answer.model, batch)
@@ -153,7 +153,7 @@ class CostRecorder:
         Returns:
             The cost in USD; None if it is not known.
         """
-        if not call.operation.billed:
+        if not call.exchange.billed:
             return None
         place = self._place(call, None, batch)
         source: CostSource = "reply"

@@ -32,6 +32,42 @@ Accept: TypeAlias = Callable[["Call[Any]", Sequence[int], Sequence[Sample]], Awa
 """Notes and stores samples of a call by their numbers."""
 
 
+def mismatch(call: Call[Any], answer: Any) -> str | None:
+    """Where a sample that ended by itself does not match `response_format`; None if all of them do.
+
+    A refused or truncated answer, or one that calls tools, need not match. One that is too large to be
+    checked at once was checked before it was stored.
+    """
+    structure = call.encoded.structure
+    if structure is None:
+        return None
+    if answer.checked is not None and answer.checked[0] is structure:
+        known: str | None = answer.checked[1]
+        return known
+    from .._schemas.checking import is_small, problem_of
+
+    for choice in answer.choices:
+        if choice.finish_reason == "stop" and is_small(choice.text, structure):
+            problem = problem_of(choice.text, structure)
+            if problem is not None:
+                return problem
+    return None
+
+
+async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
+    """`mismatch` of a new answer, without stopping the loop."""
+    structure, problem = call.encoded.structure, None
+    if structure is None or (answer.checked is not None and answer.checked[0] is structure):
+        return mismatch(call, answer)
+    from .._schemas import checking
+
+    for choice in answer.choices:
+        if choice.finish_reason == "stop" and problem is None:
+            problem = await checking.find_mismatch(choice.text, structure)
+    answer.checked = structure, problem
+    return problem
+
+
 async def matching(
     call: Call[Any],
     parts: Sequence[int],
@@ -55,7 +91,7 @@ async def matching(
     """
 
     async def one(part: int, sample: Sample) -> list[Sample]:
-        problem = await call.operation.find_mismatch(call, sample.answer)
+        problem = await find_mismatch(call, sample.answer)
         if problem is not None:
             if sender is None:
                 return [sample]
@@ -99,10 +135,10 @@ async def _repaired(call: Call[Response], part: int, sample: Sample, problem: st
             reason = f"; asking again failed: {error}"
             break
         sample = _joined(sample, answered)
-        mismatch = await call.operation.find_mismatch(call, sample.answer)
-        if mismatch is None:
+        problem_left = await find_mismatch(call, sample.answer)
+        if problem_left is None:
             return sample
-        found = mismatch
+        found = problem_left
     raise mismatch_error(call, sample, found, reason)
 
 

@@ -109,11 +109,11 @@ class Sender:
         timeouts = self._settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
-        outgoing = Outgoing(call.encoded, call.operation.body(call, parts), target, selection.key, timeouts)
+        outgoing = Outgoing(call.encoded, call.exchange.body(call, parts), target, selection.key, timeouts)
         if len(parts) > 1:
             outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
-        limited = call.operation.billed and (request.budget is not None or self._settings.budget is not None)
+        limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
         sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds=holds)
@@ -204,7 +204,7 @@ class _Sending:
         self._max_retries = max_retries
         self._holds_max_retries = holds
         """Whether `max_retries` also bounds the requests to a provider that is down."""
-        self._tokens = call.operation.tokens(call, parts)
+        self._tokens = call.exchange.tokens(call, parts)
         self._queue = 0.0
         self._failing_since = 0.0
         """Time of the first failure, on the clock of the loop."""
@@ -308,7 +308,7 @@ class _Sending:
         if self._file_ids is not None:
             from .uploads import referring
 
-            body = call.operation.body(call, self._parts)
+            body = call.exchange.body(call, self._parts)
             original = replace(self._outgoing, encoded=call.encoded)
             self._outgoing = referring(original, self._file_ids, body)
             return True

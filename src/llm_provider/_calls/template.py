@@ -32,8 +32,9 @@ from .call import MAX_REQUEST_BYTES, Call
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
 """Characters that an encoder might trim, escape or rewrite. If it does, there is no template."""
 
-# `dataclasses.replace` takes four times as long.
-_fields_of_call = attrgetter(*(field.name for field in fields(Call)))
+_OF_A_PROMPT = ("request", "encoded", "body", "started", "first_key", "tracks", "metadata")
+"""The fields of a call that differ between the calls of a batch."""
+
 _fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)))
 
 
@@ -48,14 +49,18 @@ class Template:
     """
 
     __slots__ = (
-        "_asked_alike", "_before", "_head", "_message", "_path", "_prefix", "_room", "_suffix", "_tail",
-        "call",
+        "_asked_alike", "_before", "_called_alike", "_head", "_message", "_path", "_prefix", "_room",
+        "_suffix", "_tail", "call",
     )  # fmt: skip
 
     def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
+        # `dataclasses.replace` takes four times as long.
+        self._called_alike: dict[str, Any] = {
+            field.name: getattr(call, field.name) for field in fields(Call) if field.name not in _OF_A_PROMPT
+        }
         names = [field.name for field in fields(Request) if field.name != "messages"]
         self._asked_alike: dict[str, Any] = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
@@ -93,19 +98,22 @@ class Template:
             started: Monotonic time at which its lookup began.
             key: The result of `key` for the prompt; None if it was not computed.
         """
-        call, filled = (
-            Call(*_fields_of_call(self.call)),
-            EncodedRequest(*_fields_of_encoded(self.call.encoded)),
-        )
+        filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
         filled.payload = inner = filled.payload.copy()
         for step in self._path[:-1]:
             inner[step] = inner = inner[step].copy()
         inner[self._path[-1]] = prompt
         messages = (*self._before, {**self._message, "content": prompt})
-        call.request = Request(messages=messages, **self._asked_alike)
-        call.encoded, call.started, call.first_key = filled, started, key
-        call.body = b"".join((self._prefix, encoded, self._suffix))
-        return call
+        return Call(
+            request=Request(messages=messages, **self._asked_alike),
+            encoded=filled,
+            body=b"".join((self._prefix, encoded, self._suffix)),
+            started=started,
+            first_key=key,
+            tracks=self.call.tracks,
+            metadata=self.call.metadata,
+            **self._called_alike,
+        )
 
 
 def template(prepare: Callable[[str], Call[Response]]) -> Template | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .._calls.call import Operation
-from .._calls.embed import EMBED
 from .._calls.preload import SHORTAGES, shortage
 from .._errors import LLMError, RequestError
 from .._foreign_attributes import Hinting
@@ -63,8 +62,7 @@ class Answers(Hinting, ABC):
     def _answer(
         self,
         name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any, str], Any],
+        operation: Operation[Any, T],
         model: str,
         asked: Any,
         parameters: Any,
@@ -73,8 +71,8 @@ class Answers(Hinting, ABC):
         """The result of an operation, for the thread that waits for it."""
         try:
             if self._defaults:
-                self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters, name), allowed)
+                self._fill(parameters, operation.defaults)
+            call = self._engine.prepare(operation, operation.build(model, asked, parameters, name), allowed)
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = self._engine.lookup(call)
@@ -104,8 +102,7 @@ class Answers(Hinting, ABC):
     async def _answer_soon(
         self,
         name: str,
-        operation: Operation[T],
-        build: Callable[[str, Any, Any, str], Any],
+        operation: Operation[Any, T],
         model: str,
         asked: Any,
         parameters: Any,
@@ -116,8 +113,10 @@ class Answers(Hinting, ABC):
         event_loop.refuse_own_thread(name)
         try:
             if self._defaults:
-                self._fill(parameters, embeds=operation is EMBED)
-            call = self._engine.prepare(operation, build(model, asked, parameters, name), self._concurrency)
+                self._fill(parameters, operation.defaults)
+            call = self._engine.prepare(
+                operation, operation.build(model, asked, parameters, name), self._concurrency
+            )
             if call.encoded.dropped:
                 self._warn_of_dropped(call)
             result = await self._engine.lookup_soon(call)
@@ -199,12 +198,12 @@ class Answers(Hinting, ABC):
 
         warn(call, self._warned)
 
-    def _fill(self, parameters: Any, *, embeds: bool = False) -> None:
-        """Add the client's defaults to the parameters of a call."""
+    def _fill(self, parameters: Any, names: Collection[str] | None = None) -> None:
+        """Add the client's defaults to the parameters of a call, those with some names or all."""
         if self._defaults:
             from .._requests.defaults import fill
 
-            fill(parameters, self._defaults, embeds=embeds)
+            fill(parameters, self._defaults, names)
 
     def _observe(self, on_result: Any) -> None:
         """Note the client's function for results, and whether it takes the call as a second argument.

@@ -247,7 +247,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         """See `llm_provider.call`."""
         seal(parameters)
         allowed = self._concurrency_of_threads
-        return self._answer("call", CHAT, Request.build, model, messages, parameters, allowed)
+        return self._answer("call", CHAT, model, messages, parameters, allowed)
 
     @overload
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
@@ -261,7 +261,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
-        return await self._answer_soon("acall", CHAT, Request.build, model, messages, parameters)
+        return await self._answer_soon("acall", CHAT, model, messages, parameters)
 
     @overload
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...

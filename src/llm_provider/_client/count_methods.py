@@ -16,6 +16,7 @@ from .answers import Answers
 if TYPE_CHECKING:
     from .._requests.parameters import Parameters
     from .._settings import Settings
+    from .._types.response import Response
     from .._types.token_count import TokenCount
 
 _MOST_COUNTS = 1024
@@ -37,13 +38,14 @@ class CountMethods(Answers):
         call = self._counted("count_tokens", model, messages, parameters, exact=exact)
         if not isinstance(call, Call):
             return call
+        from .._calls.count import count_tokens
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread("count_tokens")
         try:
             self._start()
             self._engine.load(call)
-            tokens = event_loop.wait(event_loop.submit(self._engine.run(call), self._engine.cancel))
+            tokens = event_loop.wait(event_loop.submit(count_tokens(self._engine, call), self._engine.cancel))
         except LLMError as error:
             self._tell(error)
             raise
@@ -58,12 +60,13 @@ class CountMethods(Answers):
         call = self._counted("acount_tokens", model, messages, parameters, exact=exact)
         if not isinstance(call, Call):
             return call
+        from .._calls.count import count_tokens
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread("acount_tokens")
         try:
             self._start()
-            tokens = await event_loop.run(self._engine.run(call), self._engine.cancel)
+            tokens = await event_loop.run(count_tokens(self._engine, call), self._engine.cancel)
         except LLMError as error:
             self._tell(error)
             raise
@@ -71,7 +74,7 @@ class CountMethods(Answers):
 
     def _counted(
         self, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
-    ) -> TokenCount | Call[int]:
+    ) -> TokenCount | Call[Response]:
         """The count as far as it is known here, or the call that asks the provider.
 
         Raises:
@@ -90,14 +93,13 @@ class CountMethods(Answers):
             from .._estimates.local_count import local_count
 
             return local_count(call)
-        from .._calls.count import COUNT
+        from .._calls.count import question_of
 
-        count = self._engine.prepare(COUNT, request, self._concurrency)
-        count.cache = "off"
-        known = self._counts.get(count.key(0))
-        return count if known is None or call.cache != "use" else known
+        question = question_of(call)
+        known = self._counts.get(question.key(0))
+        return question if known is None or call.cache != "use" else known
 
-    def _remembered(self, call: Call[int], tokens: int) -> TokenCount:
+    def _remembered(self, call: Call[Response], tokens: int) -> TokenCount:
         from .._types.token_count import TokenCount
 
         count = TokenCount(tokens, method="provider")

@@ -26,11 +26,11 @@ class EmbedMethods(Answers):
         """See `llm_provider.embed`."""
         seal(parameters)
         delivery = DeliveryOptions.take_from(parameters)
-        self._fill(parameters, embeds=True)
+        self._fill(parameters, EMBED.defaults)
         front = self._batch_front([model], delivery, parameters)
         if front is not None:
             return front.embed(lambda: self._prepare_texts(model, inputs, parameters))
-        return self._answer("embed", EMBED, EmbedRequest.build, model, inputs, parameters, self._concurrency)
+        return self._answer("embed", EMBED, model, inputs, parameters, self._concurrency)
 
     def _prepare_texts(
         self, model: str, inputs: Iterable[str], parameters: EmbedParameters
@@ -44,8 +44,8 @@ class EmbedMethods(Answers):
         """See `llm_provider.aembed`."""
         seal(parameters)
         delivery = DeliveryOptions.take_from(parameters)
-        self._fill(parameters, embeds=True)
+        self._fill(parameters, EMBED.defaults)
         front = self._batch_front([model], delivery, parameters)
         if front is not None:
             return await front.aembed(lambda: self._prepare_texts(model, inputs, parameters))
-        return await self._answer_soon("aembed", EMBED, EmbedRequest.build, model, inputs, parameters)
+        return await self._answer_soon("aembed", EMBED, model, inputs, parameters)

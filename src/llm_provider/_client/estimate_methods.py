@@ -105,7 +105,7 @@ class EstimateMethods(Answers):
         from .._estimates.estimate import estimate_texts
 
         DeliveryOptions.take_from(parameters)
-        self._fill(parameters, embeds=True)
+        self._fill(parameters, EMBED.defaults)
         found = []
         for one in model if isinstance(model, (list, tuple)) else (model,):
             request = EmbedRequest.build(one, inputs, cast("EmbedParameters", parameters), "estimate")

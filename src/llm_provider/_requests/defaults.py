@@ -5,15 +5,11 @@ It is imported by the first client that has some.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .embed_request import SHARED
 from .foreign_names import unexpected
 from .request import CHECKS, check
-
-_OF_EMBED = frozenset(SHARED) - {"extra_body"}
-"""The defaults that `embed` uses. The fields in `extra_body` are those of one endpoint."""
 
 _OF_TOOLS = ("tool_choice", "allowed_tools", "parallel_tool_calls")
 _RIVALS = {
@@ -42,14 +38,16 @@ def checked_defaults(function: str, given: Mapping[str, Any], settings: Iterable
     return {name: check(name, value) for name, value in given.items() if value is not None}
 
 
-def fill(parameters: dict[str, Any], defaults: Mapping[str, Any], *, embeds: bool) -> None:
+def fill(
+    parameters: dict[str, Any], defaults: Mapping[str, Any], names: Collection[str] | None = None
+) -> None:
     """Add defaults to the parameters of a call, which win.
 
     A default that is about tools is left out of a call without tools, and one that contradicts a parameter of
-    the call is left out too.
+    the call is left out too. With `names`, the call takes only these.
 
     >>> parameters = {"temperature": 0, "seed": None}
-    >>> fill(parameters, {"temperature": 1, "seed": 3, "tool_choice": "auto"}, embeds=False)
+    >>> fill(parameters, {"temperature": 1, "seed": 3, "tool_choice": "auto"})
     >>> parameters
     {'temperature': 0, 'seed': 3}
     """
@@ -57,5 +55,5 @@ def fill(parameters: dict[str, Any], defaults: Mapping[str, Any], *, embeds: boo
     left_out = {_RIVALS[name] for name in given & _RIVALS.keys()}
     if "tools" not in given and "tools" not in defaults:
         left_out.update(_OF_TOOLS)
-    names = defaults.keys() & _OF_EMBED if embeds else defaults.keys()
-    parameters.update({name: defaults[name] for name in names - given - left_out})
+    taken = defaults.keys() if names is None else defaults.keys() & names
+    parameters.update({name: defaults[name] for name in taken - given - left_out})

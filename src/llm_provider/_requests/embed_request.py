@@ -24,6 +24,9 @@ SHARED = (
 )  # fmt: skip
 """The parameters that `call` has too, with the same meaning."""
 
+DEFAULTS = frozenset(SHARED) - {"extra_body"}
+"""The defaults of a client that `embed` uses. The fields in `extra_body` are those of one endpoint."""
+
 _CHECKS = dict.fromkeys(SHARED, check) | {"dimensions": number(1, 2**31 - 1, whole=True)}
 
 
