@@ -27,7 +27,7 @@ ROW = """
     Route(
         "acme_ai",
         "https://api.acme.example/v1",
-        unsupported={"n": _SEPARATE, "seed": _NO_SEED},
+        lacks=frozenset({"n", "seed"}),
         spelling={"top_p": "nucleus", "dimensions": "vector_size"},
         embedding_limits=EmbeddingLimits(texts=2, tokens=None, text_tokens=None),
         output_only=_REASONING,
@@ -133,7 +133,7 @@ def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simu
     )
     assert ended.returncode == 0, ended.stderr
     assert "seed" in ended.stdout
-    assert "leave seed out; this host's API has none" in ended.stdout
+    assert "leave it out; OpenAI's Chat Completions" in ended.stdout
     requests = llm_simulator.requests("acme_ai")
     assert len(requests) == llm_simulator.ledger().requests == 3
     assert {request.path for request in requests} == {"/acme_ai/v1/chat/completions"}

@@ -171,9 +171,9 @@ def of_row(route: Route) -> Way:
     return compatible(
         route.provider,
         "org/model",
-        seed=None if "seed" in route.unsupported else route.spelling.get("seed", "seed"),
-        samples=None if "n" in route.unsupported else "n",
-        logprobs="logprobs" not in route.unsupported,
+        seed=None if "seed" in route.lacks else route.spelling.get("seed", "seed"),
+        samples=None if "n" in route.lacks else "n",
+        logprobs="logprobs" not in route.lacks,
     )
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from .._cache.storage.entry import Entry
 from .._limits.timeouts import DEFAULT_PATIENCE
-from .._providers.adapter import Adapter, Answer, EncodedRequest, refuse
+from .._providers.adapter import Adapter, Answer, EncodedRequest
 from .._requests.attachments import Attachment
 from .._requests.model_kinds import check_answers
 from .._requests.request import Request
@@ -238,8 +238,6 @@ def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
 
 
 def _encoded(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
-    if target.route.adapter != "openai":
-        _check_words(request, target)
     check_answers(request.model, target.provider, target.model)
     return adapter.encode(request, target)
 
@@ -261,20 +259,6 @@ def _mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
 
     found = load_prompt_cache(target)
     return None if found is None else mark_of_call(found, encoded.payload, target.model)
-
-
-def _check_words(request: Request, target: Target) -> None:
-    """Refuse parameters that only OpenAI's formats have.
-
-    Raises:
-        UnsupportedParameterError: such a parameter is set.
-    """
-    if request.endpoint is not None:
-        raise refuse("endpoint", request, "leave it out; it chooses among OpenAI's", provider=target.provider)
-    choice = request.tool_choice
-    if isinstance(choice, Mapping) and "function" not in choice and target.provider != "litellm":
-        remedy = "name a function, or use 'auto', 'none' or 'required'"
-        raise refuse(f"tool_choice of type {choice['type']!r}", request, remedy, provider=target.provider)
 
 
 CHAT = Chat()

@@ -13,13 +13,9 @@ from typing import Any
 
 from .._errors import UnsupportedParameterError
 from .._providers.adapter import EncodedRequest
-from .._providers.options import may_drop
+from .._requests.parameter_table import PARAMETERS
 from .call import Call
 
-_FIELDS = frozenset(
-    {"temperature", "top_p", "stop", "seed", "reasoning_effort", "endpoint", "logprobs", "top_logprobs",
-     "tool_choice"}
-)  # fmt: skip
 _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top_logprobs")}
 
 
@@ -73,14 +69,15 @@ def _name_of(error: UnsupportedParameterError) -> str | None:
     words = re.findall(r"[a-z]+(?:_[a-z]+)*", error.parameter)
     if words and words[0] in ("a", "the"):
         del words[0]
-    return words[0] if words and (words[0] in _FIELDS or may_drop(words[0])) else None
+    row = PARAMETERS.get(words[0]) if words else None
+    return words[0] if row is not None and row.remedy and not row.essential else None
 
 
 def _is_set(request: Any, name: str) -> bool:
-    return name in request.options if name not in _FIELDS else getattr(request, name) is not None
+    return name in request.options if PARAMETERS[name].rare else getattr(request, name) is not None
 
 
 def _without(request: Any, name: str) -> Any:
-    if name in _FIELDS:
+    if not PARAMETERS[name].rare:
         return replace(request, **{name: None})
     return replace(request, options={kept: request.options[kept] for kept in request.options if kept != name})

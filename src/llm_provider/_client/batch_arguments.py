@@ -10,7 +10,8 @@ from .._errors import RequestError
 from .._limits.concurrency import Concurrency, concurrency
 from .._requests.checks import DeliveryMode, Resend, flag, one_of
 from .._requests.inputs import BatchInputs, batch_inputs
-from .._requests.request import CHECKS, check
+from .._requests.parameter_table import CHECKS
+from .._requests.request import check
 from .._types.response import Result
 
 if TYPE_CHECKING:

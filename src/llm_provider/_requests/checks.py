@@ -1,12 +1,22 @@
-"""The words that parameters accept, and the checks that several parameters share."""
+"""The words that parameters accept, and the checks of values. A check returns the value in its one form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from .._errors import RequestError, shown
 from .._json_values import plain_number
+from .._limits.timeouts import Timeouts, seconds
+from .._runtime.canonical_json import canonical
+from .api_keys import APIKey, named_key
+
+if TYPE_CHECKING:
+    from .._money.budget import Budget
+
+Check: TypeAlias = Callable[[str, object], Any]
+"""Takes the name of a parameter and a value of the user's. It raises `RequestError` for a wrong value."""
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed"]
@@ -23,12 +33,21 @@ DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 Resend: TypeAlias = Literal["batch", "live"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+_OWN_HEADERS = frozenset(
+    {"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type",
+     "transfer-encoding", "connection"}
+)  # fmt: skip
 
-def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, Any], float]:
+_CHOICES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+"""The words for a `tool_choice`, with the one that is sent: "any" is Anthropic's and Mistral's "required"."""
+
+
+def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, object], float]:
     """A check for a parameter that is a number between two bounds, both of which it may equal."""
     expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
-    def check(name: str, value: Any) -> float:
+    def check(name: str, value: object) -> float:
         plain = plain_number(value)
         # NaN and infinities fail the comparison too.
         if plain is None or (whole and isinstance(plain, float)) or not low <= plain <= high:
@@ -41,7 +60,7 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, An
     return check
 
 
-def text(name: str, value: Any) -> str:
+def text(name: str, value: object) -> str:
     """A check for a parameter that is a text."""
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
@@ -52,14 +71,14 @@ def text(name: str, value: Any) -> str:
     return value
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """A check for a parameter that is True or False."""
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be True or False, not {shown(value)}")
     return value
 
 
-def one_of(words: Any) -> Callable[[str, Any], Any]:
+def one_of(words: object) -> Check:
     """A check for a parameter that is one of the words of a `Literal`.
 
     >>> one_of(Endpoint)("endpoint", "chat")
@@ -68,7 +87,7 @@ def one_of(words: Any) -> Callable[[str, Any], Any]:
     known = get_args(words)
     expected = f"{known[0]!r} or {known[1]!r}" if len(known) == 2 else f"one of {', '.join(known)}"
 
-    def check(name: str, value: Any) -> Any:
+    def check(name: str, value: object) -> Any:
         if not isinstance(value, str) or value not in known:
             from .remedies import word_remedy
 
@@ -77,3 +96,243 @@ def one_of(words: Any) -> Callable[[str, Any], Any]:
         return str(value)
 
     return check
+
+
+def check_key(name: str, value: object) -> APIKey:
+    if isinstance(value, APIKey):
+        return value
+    if value == "":
+        raise RequestError(
+            f"{name} is empty: leave it out to use the key of the environment, such as OPENAI_API_KEY, or "
+            "pass the key"
+        )
+    # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
+    given = [text(name, value)]
+    del value
+    return named_key(name, given)
+
+
+def check_timeout(name: str, value: object) -> Timeouts:
+    if isinstance(value, (tuple, list)):
+        # As in requests: seconds for the connection, and until the server sends something.
+        raise RequestError(
+            f"{name} must be a number of seconds or Timeouts, not a {type(value).__name__}: "
+            "write timeout=60, or Timeouts(connect=5, first_byte=60) for limits of their own"
+        )
+    return value if isinstance(value, Timeouts) else Timeouts(total=seconds(name, value))
+
+
+def check_cache(name: str, value: object) -> CacheMode:
+    if isinstance(value, bool):
+        return "use" if value else "off"
+    modes = get_args(CacheMode)
+    if not isinstance(value, str) or value not in modes:
+        if isinstance(value, str) and "://" in value:
+            # The URL may contain a password.
+            raise RequestError(
+                f"{name} of a call is a mode, {', '.join(modes)}: a URL belongs in Client(cache=...)"
+            )
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {shown(value)}")
+    return cast("CacheMode", value)
+
+
+def check_budget(name: str, value: object) -> Budget:
+    # Imported here because most calls have no budget.
+    from .._money.budget import Budget, amount_of
+
+    return value if isinstance(value, Budget) else Budget(amount_of(value, name))
+
+
+_in_batch = one_of(InBatch)
+
+
+def check_in_batch(name: str, value: object) -> str | None:
+    word: str = _in_batch(name, value)
+    return None if word == "live" else word
+
+
+def _dict(name: str, value: object, kind: str, remedy: str = "") -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise RequestError(f"{name} must be a dict{kind}, not {type(value).__name__}{remedy}")
+    return dict(value)
+
+
+def check_extra_body(name: str, value: object) -> dict[str, Any]:
+    body = _dict(name, value, "", f": write {name}={{'name': ...}}")
+    if "stream" in body:
+        # The provider would answer with events, and the call expects one JSON object.
+        raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
+    try:
+        canonical(body)
+    except RequestError as error:
+        problem = error.message.partition(": ")[2]
+    else:
+        return body
+    raise RequestError(
+        f"{name} must be a dict that JSON can hold, and {problem}: write numbers, texts, lists and dicts"
+    )
+
+
+def check_headers(name: str, value: object) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for header, content in _dict(name, value, "", f": write {name}={{'name': ...}}").items():
+        if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+            raise RequestError(f"{name} has {shown(header)}, which is not a header name such as 'X-Team'")
+        if header.lower() in _OWN_HEADERS:
+            raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
+        if not isinstance(content, str) or not content.isascii() or not content.isprintable():
+            kind = "a text with other characters" if isinstance(content, str) else type(content).__name__
+            raise RequestError(f"{name}[{header!r}] must be printable ASCII text, not {kind}")
+        headers[header.lower()] = content
+    return headers
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of texts, each with some characters; None for any other value."""
+    if isinstance(value, (list, tuple)) and all(isinstance(text, str) and text for text in value):
+        return tuple(value)
+    return None
+
+
+def check_stop(name: str, value: object) -> tuple[str, ...]:
+    texts = _texts([value] if isinstance(value, str) else value)
+    if texts is None:
+        raise RequestError(f"{name} must be a non-empty str or a list of them, not {shown(value)}")
+    return texts
+
+
+def check_names(name: str, value: object) -> tuple[str, ...]:
+    names = _texts(value)
+    if not names:
+        raise RequestError(f"{name} must be a list of names such as ['search'], not {shown(value)}")
+    return names
+
+
+def check_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
+    # Imported here because most calls have no tools.
+    from .tools import checked_tools
+
+    return checked_tools(name, value)
+
+
+def check_tool_choice(name: str, value: Any) -> object:
+    if isinstance(value, Mapping) and value.get("type") in _CHOICES and len(value) == 1:
+        value = value["type"]
+    if isinstance(value, str) and value in _CHOICES:
+        return _CHOICES[value]
+    if callable(value):
+        # `related_parameters` looks for it among the tools.
+        return value
+    if (
+        isinstance(value, Mapping)
+        and value.keys() == {"type", "name"}
+        and value["type"] in ("function", "tool")
+    ):
+        # The forms of OpenAI's Responses API and of Anthropic.
+        value = {"type": "function", "function": {"name": value["name"]}}
+    function = value.get("function") if isinstance(value, Mapping) else None
+    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        return dict(value)
+    if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
+        return dict(value)
+    raise RequestError(
+        f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
+        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {shown(value)}"
+    )
+
+
+def check_response_format(name: str, value: object) -> object:
+    # Imported here because most calls have no format.
+    from .._schemas.structure import checked
+
+    return checked(name, value)
+
+
+def check_modalities(name: str, value: object) -> tuple[str, ...]:
+    known = get_args(Modality)
+    if not isinstance(value, (list, tuple)) or not value:
+        raise RequestError(f"{name} must be a list such as ['text', 'audio'], not {shown(value)}")
+    words = tuple(word.lower() if isinstance(word, str) else word for word in value)
+    for word in words:
+        if word not in known:
+            from .remedies import word_remedy
+
+            remedy = word_remedy(name, word, known)
+            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}{remedy}")
+    return words
+
+
+_service_tier = one_of(ServiceTier)
+
+
+def check_service_tier(name: str, value: object) -> str:
+    tier: str = _service_tier(name, value)
+    # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
+    return "default" if tier in ("standard", "standard_only") else tier
+
+
+_bias = number(-100, 100)
+
+
+def check_logit_bias(name: str, value: object) -> dict[str, float]:
+    biases: dict[str, float] = {}
+    for token, bias in _dict(name, value, " of token ids and numbers such as {1234: -100}").items():
+        is_text = isinstance(token, str)
+        if isinstance(token, bool) or not (
+            (is_text and token.isdecimal()) or (not is_text and hasattr(token, "__index__") and token >= 0)
+        ):
+            raise RequestError(
+                f"{name} has the key {shown(token)}, which is not the id of a token: write a number, such as "
+                "tiktoken's encoding.encode(text)[0]"
+            )
+        biases[str(int(token))] = _bias(f"{name}[{token}]", bias)
+    return biases
+
+
+def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...]:
+    if isinstance(value, Mapping):
+        value = [{"category": category, "threshold": threshold} for category, threshold in value.items()]
+    if not isinstance(value, (list, tuple)):
+        raise RequestError(
+            f"{name} must be a dict or a list of dicts, such as "
+            f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
+        )
+    for index, setting in enumerate(value):
+        fields = dict(setting) if isinstance(setting, Mapping) else {}
+        if not {"category", "threshold"} <= fields.keys() or not all(
+            isinstance(word, str) and word for word in fields.values()
+        ):
+            raise RequestError(
+                f"{name}[{index}] must look like {{'category': 'HARM_CATEGORY_HARASSMENT', "
+                f"'threshold': 'BLOCK_NONE'}}, not {shown(setting)}"
+            )
+    return tuple({key: str(word) for key, word in setting.items()} for setting in value)
+
+
+def check_metadata(name: str, value: object) -> dict[str, str]:
+    pairs: dict[Any, Any] = _dict(name, value, " of texts such as {'run': '7'}")
+    # OpenAI's limits.
+    if len(pairs) > 16:
+        raise RequestError(f"{name} has {len(pairs)} pairs, and OpenAI takes 16")
+    for key, content in pairs.items():
+        if not isinstance(key, str) or not 0 < len(key) <= 64:
+            raise RequestError(f"{name} has the key {shown(key)}: it must be a str of 1 to 64 characters")
+        if not isinstance(content, str) or len(content) > 512:
+            found = f"one of {len(content):,}" if isinstance(content, str) else shown(content)
+            raise RequestError(f"{name}[{key!r}] must be a str of at most 512 characters, not {found}")
+    return pairs
+
+
+_whole_top_k = number(1, 2**31 - 1, whole=True)
+
+
+def check_top_k(name: str, value: object) -> float:
+    # Google's type of it is a float.
+    return _whole_top_k(name, int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+_tokens = number(-1, 2**31 - 1, whole=True)
+
+
+def check_thinking_budget(name: str, value: object) -> float | str:
+    return "adaptive" if value == "adaptive" else _tokens(name, value)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from .foreign_names import unexpected
-from .request import CHECKS, check
+from .parameter_table import CHECKS
 
 _OF_TOOLS = ("tool_choice", "allowed_tools", "parallel_tool_calls")
 _RIVALS = {
@@ -35,7 +35,7 @@ def checked_defaults(function: str, given: Mapping[str, Any], settings: Iterable
     for name in given:
         if name not in CHECKS:
             raise TypeError(unexpected(function, name, [*CHECKS, *settings]))
-    return {name: check(name, value) for name, value in given.items() if value is not None}
+    return {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
 
 
 def fill(

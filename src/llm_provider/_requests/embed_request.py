@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .._errors import RequestError, shown
 from .checks import CacheMode, InBatch, number
 from .inputs import is_missing, is_table
-from .request import check, check_model_name, checked_parameters, seal
+from .parameter_table import CHECKS
+from .request import check_model_name, checked_parameters, seal
 
 if TYPE_CHECKING:
     from .._limits.timeouts import Timeouts
@@ -27,7 +28,7 @@ SHARED = (
 DEFAULTS = frozenset(SHARED) - {"extra_body"}
 """The defaults of a client that `embed` uses. The fields in `extra_body` are those of one endpoint."""
 
-_CHECKS = dict.fromkeys(SHARED, check) | {"dimensions": number(1, 2**31 - 1, whole=True)}
+_CHECKS = {name: CHECKS[name] for name in SHARED} | {"dimensions": number(1, 2**31 - 1, whole=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,13 +40,10 @@ def read_headers(target: Target) -> dict[str, str]:
 @functools.lru_cache(maxsize=8)
 def _parse(variable: str, text: str) -> dict[str, str]:
     """The headers of a variable, a line for each. As in the SDKs, a line without a colon is ignored."""
-    from .request import CHECKS
+    from .checks import check_headers
 
     pairs = (line.partition(":") for line in text.split("\n") if ":" in line)
-    headers: dict[str, str] = CHECKS["extra_headers"](
-        variable, {name.strip(): value.strip() for name, _, value in pairs}
-    )
-    return headers
+    return check_headers(variable, {name.strip(): value.strip() for name, _, value in pairs})
 
 
 def with_headers(request: Any, target: Target) -> Any:

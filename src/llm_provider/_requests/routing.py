@@ -51,12 +51,6 @@ class BatchService(NamedTuple):
     """The endpoints that it serves; empty for all that OpenAI's does."""
 
 
-OPENAIS_OPTIONS = frozenset(
-    {"allowed_tools", "metadata", "modalities", "prompt_cache_key", "service_tier", "store", "verbosity"}
-)
-"""Parameters of OpenAI's that few compatible hosts have."""
-
-
 @dataclass(frozen=True, slots=True)
 class Route:
     """One provider: a row of `ROUTES`.
@@ -75,9 +69,10 @@ class Route:
             Default `<HOST>_API_KEY`.
         bare_names: A pattern of the model names that belong to this route without a prefix.
         key_required: Whether a call without an API key fails before it is sent.
-        unsupported: Parameters that the API does not have, each with the remedy that the error shows. With
-            `n`, samples are sent as separate calls instead.
-        options: Those of OpenAI's options that the API has too; see `OPENAIS_OPTIONS`.
+        like_openai: Whether the API has every parameter that OpenAI's Chat Completions has.
+        options: The parameters that the API has and few other compatible hosts; see `openai/chat.ACCEPTS`.
+        lacks: The parameters that the API does not have, although most compatible hosts do. Without `n`,
+            samples are sent as separate calls.
         stores_answers: Whether the host has OpenAI's Responses API with stored answers.
         spelling: Parameters that the API names differently, each with its name there.
         transport: The HTTP client under the SDK where the user chooses none, by measurement
@@ -111,8 +106,9 @@ class Route:
     key_variables: tuple[str, ...] = ()
     bare_names: str = r"(?!)"
     key_required: bool = True
-    unsupported: Mapping[str, str] = field(default_factory=dict)
+    like_openai: bool = False
     options: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()
     stores_answers: bool = False
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"
@@ -142,12 +138,6 @@ class Route:
                 object.__setattr__(self, column, value)
 
 
-_NO_LOGPROBS = "leave logprobs out; this host's API has none"
-_NO_SEED = "leave seed out; this host's API has none"
-_NO_SUCH = "leave it out; this host's API has no such parameter"
-_NO_TOP_K = "use top_p; this host's API has no such parameter"
-_NO_DIMENSIONS = "leave it out; this host's API has no such parameter"
-_SEPARATE = "sent as separate calls"
 _REASONING = frozenset(
     {"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "annotations", "images"}
 )
@@ -163,7 +153,7 @@ _ROWS = (
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         batches=BatchService(rows=50_000, bytes=200_000_000),
         output_only=_REASONING,
-        options=OPENAIS_OPTIONS,
+        like_openai=True,
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
     ),
@@ -188,7 +178,7 @@ _ROWS = (
         "together_ai",
         "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-        unsupported={"dimensions": _NO_DIMENSIONS},
+        lacks=frozenset({"dimensions"}),
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
         batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
@@ -198,20 +188,14 @@ _ROWS = (
     Route(
         "openrouter",
         "https://openrouter.ai/api/v1",
-        unsupported={"n": _SEPARATE},
-        options=OPENAIS_OPTIONS - {"allowed_tools", "store"},
+        like_openai=True,
+        lacks=frozenset({"n", "allowed_tools", "store"}),
         parts=frozenset({"media in results"}),
     ),
     Route(
         "groq",
         "https://api.groq.com/openai/v1",
-        unsupported={
-            "n": _SEPARATE,
-            "logprobs": _NO_LOGPROBS,
-            "top_logprobs": _NO_LOGPROBS,
-            "logit_bias": _NO_SUCH,
-            "top_k": _NO_TOP_K,
-        },
+        lacks=frozenset({"n", "logprobs", "top_logprobs", "logit_bias", "top_k"}),
         options=frozenset({"service_tier"}),
         default_effort=True,
         batches=BatchService(rows=50_000, bytes=200_000_000, operations=("chat/completions",)),
@@ -221,14 +205,14 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        unsupported={"n": _SEPARATE, "seed": _NO_SEED, "logit_bias": _NO_SUCH, "top_k": _NO_TOP_K},
+        lacks=frozenset({"n", "seed", "logit_bias", "top_k"}),
         # Its API has `json_object` only.
         json_schema=False,
     ),
     Route(
         "xai",
         "https://api.x.ai/v1",
-        unsupported={"top_k": _NO_TOP_K},
+        lacks=frozenset({"top_k"}),
         stores_answers=True,
         other_names=("x-ai", "x_ai", "grok"),
         genai_prices_name="x-ai",
@@ -236,13 +220,7 @@ _ROWS = (
     Route(
         "mistral",
         "https://api.mistral.ai/v1",
-        unsupported={
-            "logprobs": _NO_LOGPROBS,
-            "top_logprobs": _NO_LOGPROBS,
-            "logit_bias": _NO_SUCH,
-            "top_k": _NO_TOP_K,
-            "user": _NO_SUCH,
-        },
+        lacks=frozenset({"logprobs", "top_logprobs", "logit_bias", "top_k", "user"}),
         options=frozenset({"metadata"}),
         parts=frozenset({"media in results", "thinking"}),
         spelling={"seed": "random_seed", "dimensions": "output_dimension"},
@@ -264,13 +242,7 @@ _ROWS = (
     Route(
         "sambanova",
         "https://api.sambanova.ai/v1",
-        unsupported={
-            "n": _SEPARATE,
-            "seed": _NO_SEED,
-            "logprobs": _NO_LOGPROBS,
-            "top_logprobs": _NO_LOGPROBS,
-            "logit_bias": _NO_SUCH,
-        },
+        lacks=frozenset({"n", "seed", "logprobs", "top_logprobs", "logit_bias"}),
     ),
     Route(
         "local",
@@ -278,7 +250,7 @@ _ROWS = (
         key_required=False,
         default_effort=True,
         # The server decides.
-        options=OPENAIS_OPTIONS,
+        like_openai=True,
         parts=frozenset({"media in results", "thinking"}),
         stores_answers=True,
     ),
@@ -289,9 +261,7 @@ _ROWS = (
         # litellm finds the keys of its providers itself.
         key_required=False,
         default_effort=True,
-        unsupported={"n": _SEPARATE},
-        # litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`.
-        options=OPENAIS_OPTIONS - {"metadata", "allowed_tools"},
+        lacks=frozenset({"n"}),
     ),
 )
 

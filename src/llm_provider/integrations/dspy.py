@@ -17,20 +17,14 @@ from typing import TYPE_CHECKING, Any
 import dspy
 from dspy import lm15
 
+from .._providers.openai import chat
 from .conversation import NAME, Variant, parameter_names
 from .dspy_requests import StreamParts, answered, asked, stream_end, translated
 
 if TYPE_CHECKING:
     from .._types.response import Response
 
-_OF_DSPY = frozenset(
-    {
-        "temperature", "max_tokens", "top_p", "top_k", "stop", "n", "seed", "frequency_penalty",
-        "presence_penalty", "logit_bias", "logprobs", "top_logprobs", "reasoning_effort", "verbosity",
-        "response_format", "tools", "tool_choice", "parallel_tool_calls", "service_tier", "store", "metadata",
-        "user",
-    }
-)  # fmt: skip
+_OF_DSPY = (chat.ACCEPTS.keys() | {"n"}) - {"allowed_tools", "endpoint", "modalities", "prompt_cache_key"}
 """Parameters that are in `LM.kwargs`, where optimizers read them, and in DSPy's requests."""
 
 _DRAWS = 2**31 - 1

@@ -41,6 +41,7 @@ from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._providers.openai import chat
 from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
@@ -64,11 +65,15 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("llm_provider")
 
-_SAME = (
-    "max_tokens", "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "logit_bias",
-    "seed", "logprobs", "top_logprobs", "verbosity", "extra_headers", "extra_body", "max_retries",
-)  # fmt: skip
-"""Settings that have the same name here."""
+_CONVERTED = {"modalities", "parallel_tool_calls", "reasoning_effort"}
+"""Settings that have the name of a parameter and other values."""
+
+_SAME = (chat.ACCEPTS.keys() & GenerateConfig.model_fields.keys()) - _CONVERTED | {
+    "extra_headers",
+    "extra_body",
+    "max_retries",
+}
+"""Settings that are parameters here."""
 
 _RENAMED = {"stop_seqs": "stop", "num_choices": "n", "timeout": "deadline"}
 

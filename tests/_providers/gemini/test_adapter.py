@@ -297,7 +297,7 @@ class TestOptions:
             ),
             (MODEL, {"reasoning_summary": "concise"}, "reasoning_summary='concise'"),
             (MODEL, {"service_tier": "fast"}, "service_tier='fast'"),
-            (MODEL, {"tools": [WEATHER], "parallel_tool_calls": False}, "parallel_tool_calls=False"),
+            (MODEL, {"tools": [WEATHER], "parallel_tool_calls": False}, "parallel_tool_calls"),
         ],
     )
     def test_the_rest_is_refused_by_name(self, model: str, parameters: Any, parameter: str) -> None:

@@ -16,6 +16,7 @@ from llm_provider._errors import (
     UnsupportedParameterError,
 )
 from llm_provider._providers.openai import chat
+from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES, resolve
 from llm_provider._runtime.canonical_json import canonical
@@ -79,7 +80,7 @@ class TestEncode:
 
     def test_the_name_of_max_tokens_is_the_callers(self) -> None:
         request = Request.build("gpt-5.5", "Hi", {"max_tokens": 9})
-        encoded = chat.encode(request, resolve("gpt-5.5"), max_tokens_name="max_completion_tokens")
+        encoded = chat.encode(request, resolve("gpt-5.5"), accepts=chat.OPENAIS)
         assert encoded.payload["max_completion_tokens"] == 9
         assert "max_tokens" not in encoded.payload
 
@@ -93,8 +94,8 @@ class TestEncode:
     @pytest.mark.parametrize("route", [route for route in ROUTES.values() if route.adapter == "openai"])
     def test_what_a_host_lacks_is_refused_with_its_remedy(self, route: Any) -> None:
         values = {"seed": 1, "logprobs": True, "top_logprobs": 2}
-        for name in set(route.unsupported) & set(values):
-            with pytest.raises(UnsupportedParameterError, match=route.unsupported[name]) as caught:
+        for name in route.lacks & values.keys():
+            with pytest.raises(UnsupportedParameterError, match=PARAMETERS[name].remedy) as caught:
                 encode(f"{route.provider}/some-model", **{name: values[name]})
             assert caught.value.provider == route.provider
 

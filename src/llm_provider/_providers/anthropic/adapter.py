@@ -24,6 +24,7 @@ from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
 
 if TYPE_CHECKING:
+    from ..parameters import Accepts, Draft
     from ..sdk_connection import PostConnection
 
 __all__ = [
@@ -61,6 +62,10 @@ _LEAST_BUDGET = 1024
 """The fewest tokens of thinking that the API accepts."""
 
 _SAMPLING = ("temperature", "top_p", "top_k")
+_TIERS = {"auto": "auto", "default": "standard_only"}
+
+# Without `display`, most models return no thinking, and `Response.reasoning` would be empty.
+_ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 _LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 
 
@@ -141,7 +146,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         if schema_rules.needs_schema(request):
             encoded = encode(schema_rules.with_schema_in_prompt(request), target)
             return schema_rules.in_prompt(encoded, request)
-    payload: dict[str, Any] = {"model": target.model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
+    payload: dict[str, Any] = {"model": target.model, "max_tokens": DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
         payload["system"] = system
@@ -149,24 +154,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if not payload["messages"]:
         raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
     _check_turns(request, family, payload["messages"])
-    for name in ("seed", "logprobs"):
-        value = getattr(request, name)
-        # `is not False`, as a seed of 0 equals False.
-        if value is not None and value is not False:
-            raise _refuse(name, request, "leave it out; Anthropic's API has none")
-    payload |= _sampling(request, family)
-    if request.stop:
-        payload["stop_sequences"] = list(request.stop)
-    payload |= _tools(request, family)
-    payload |= _thinking(request, family)
-    _add_response_format(request, payload)
     labels = None
-    if request.options:
-        from .options import add_options
+    parameters = request.sent_parameters()
+    if parameters:
+        from ..parameters import Draft, write_parameters
 
-        if "top_k" in request.options and not family.sampling:
-            raise _refuse("top_k", request, "leave it out; it does its own sampling")
-        labels = add_options(request, payload)
+        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = dict(request.extra_headers or {})
@@ -203,104 +196,98 @@ def _check_turns(request: Request, family: _Family, converted: list[dict[str, An
         raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
 
 
-def _sampling(request: Request, family: _Family) -> dict[str, Any]:
-    if not _samples(request):
-        return {}
-    asked = {name: getattr(request, name) for name in ("temperature", "top_p")}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    for name in asked:
-        if not family.sampling:
-            raise _refuse(name, request, "leave it out; it does its own sampling")
-        if _thinks_by_budget(request, family) and not (name == "temperature" and asked[name] == 1):
-            given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
-            raise _refuse(f"{name} together with {given}", request, "leave one of them out")
-    if len(asked) > family.sampling:
-        raise _refuse("temperature and top_p together", request, "leave one of them out")
-    if request.temperature is not None and request.temperature > 1:
-        raise _refuse("a temperature above 1", request, "Anthropic's scale ends at 1")
-    return asked
+def _write_temperature(draft: Draft[_Family], value: float) -> None:
+    _check_sampling(draft, "temperature", accepted_while_thinking=value == 1)
+    if draft.family.sampling == 1 and draft.request.top_p is not None:
+        raise draft.refuse("temperature and top_p together", "leave one of them out")
+    if value > 1:
+        raise draft.refuse("a temperature above 1", "Anthropic's scale ends at 1")
+    draft.payload["temperature"] = value
 
 
-def _thinks_by_budget(request: Request, family: _Family) -> bool:
+def _write_top_p(draft: Draft[_Family], value: float) -> None:
+    _check_sampling(draft, "top_p")
+    draft.payload["top_p"] = value
+
+
+def _write_top_k(draft: Draft[_Family], value: int) -> None:
+    _check_sampling(draft, "top_k", accepted_while_thinking=True)
+    if draft.payload.get("thinking", {}).get("type") == "enabled":
+        raise draft.refuse("top_k while it thinks", "leave it out, or do not let it think")
+    draft.payload["top_k"] = value
+
+
+def _check_sampling(draft: Draft[_Family], name: str, *, accepted_while_thinking: bool = False) -> None:
+    if not draft.family.sampling:
+        raise draft.refuse(name, "leave it out; it does its own sampling")
+    if _thinks_by_budget(draft) and not accepted_while_thinking:
+        given = "reasoning_effort" if draft.request.reasoning_effort else "thinking_budget"
+        raise draft.refuse(f"{name} together with {given}", "leave one of them out")
+
+
+def _thinks_by_budget(draft: Draft[_Family]) -> bool:
     """Whether the request lets the model think for a number of tokens, which excludes sampling parameters."""
+    request = draft.request
     if request.options and request.options.get("thinking_budget"):
         return True
-    return family.budget and request.reasoning_effort not in (None, "none")
+    return draft.family.budget and request.reasoning_effort not in (None, "none")
 
 
-def _samples(request: Request) -> bool:
-    return request.temperature is not None or request.top_p is not None
+def _write_tools(draft: Draft[_Family], value: object) -> None:
+    tools = checked_tools(draft.request, PROVIDER).tools or ()
+    draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
 
 
-def _tools(request: Request, family: _Family) -> dict[str, Any]:
-    if not request.tools:
-        return {}
-    request = checked_tools(request, PROVIDER)
-    fields: dict[str, Any] = {
-        "tools": [_tool(tool, index, request) for index, tool in enumerate(request.tools or ())]
-    }
-    choice = request.tool_choice
-    if choice is None:
-        return fields
-    if choice in ("auto", "none"):
-        fields["tool_choice"] = {"type": choice}
-        return fields
-    if family.always_thinks or _thinks_by_budget(request, family):
-        raise _refuse(
-            "a tool_choice that forces a tool while it thinks",
-            request,
-            "use tool_choice='auto' and ask for the tool in the prompt",
-        )
-    if isinstance(choice, str):
-        fields["tool_choice"] = {"type": "any"}
-    elif "function" not in choice:
-        remedy = "use 'auto', 'none', 'required' or the name of a function"
-        raise _refuse(f"tool_choice of type {choice.get('type')!r}", request, remedy)
-    else:
-        fields["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
-    return fields
-
-
-def _tool(tool: Mapping[str, Any], index: int, request: Request) -> dict[str, Any]:
+def _encode_tool(tool: Mapping[str, Any], index: int, draft: Draft[_Family]) -> dict[str, Any]:
     """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
     if owner_of(tool) == PROVIDER:
         return dict(tool)
     if "function" not in tool:
-        raise _refuse(f"tools[{index}] of type {tool.get('type')!r}", request, "use one of Anthropic's tools")
+        raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
     function = dict(tool["function"])
     own = {name: value for name, value in tool.items() if name not in ("type", "function")}
     schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
     return {"name": function.pop("name"), "input_schema": schema, **function, **own}
 
 
-def _thinking(request: Request, family: _Family) -> dict[str, Any]:
-    effort, extra = request.reasoning_effort, request.extra_body or {}
-    tokens = request.options.get("thinking_budget") if request.options else None
-    if effort is None and tokens is None:
-        return {}
-    if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
-        given = "thinking_budget" if effort is None else "reasoning_effort"
-        raise RequestError(
-            f"{given} and extra_body both say how much to think: leave one of them out",
-            provider=PROVIDER,
-            model=request.model,
+def _write_tool_choice(draft: Draft[_Family], choice: str | Mapping[str, Any]) -> None:
+    if choice in ("auto", "none"):
+        draft.payload["tool_choice"] = {"type": choice}
+    elif draft.family.always_thinks or _thinks_by_budget(draft):
+        raise draft.refuse(
+            "a tool_choice that forces a tool while it thinks",
+            "use tool_choice='auto' and ask for the tool in the prompt",
         )
-    if effort is None:
-        return _thinking_budget(request, family, tokens or 0)
+    elif isinstance(choice, str):
+        draft.payload["tool_choice"] = {"type": "any"}
+    elif "function" not in choice:
+        remedy = "name a function, or use 'auto', 'none' or 'required'"
+        raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
+    else:
+        draft.payload["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
+
+
+def _write_parallel_tool_calls(draft: Draft[_Family], value: bool) -> None:
+    choice = draft.payload.get("tool_choice", {"type": "auto"})
+    if not value and choice["type"] != "none":
+        draft.payload["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
+
+
+def _write_effort(draft: Draft[_Family], effort: str) -> None:
+    request, family, payload = draft.request, draft.family, draft.payload
+    _check_extra_body(request, "reasoning_effort")
     if effort not in family.efforts:
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
-        raise _refuse(f"reasoning_effort={effort!r}", request, remedy)
+        raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     if effort == "none":
-        return {"thinking": {"type": "disabled"}}
-    if family.sampling == 1 and not family.budget and _samples(request):
-        # An effort without thinking says how much the model writes.
-        return {"output_config": {"effort": effort}}
+        payload["thinking"] = {"type": "disabled"}
+        return
     if not family.budget:
-        # Without `display`, most of these models return no thinking, and `reasoning` would be empty.
-        return {
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": effort},
-        }
+        payload.setdefault("output_config", {})["effort"] = effort
+        # An effort without thinking says how much the model writes.
+        if family.sampling != 1 or (request.temperature is None and request.top_p is None):
+            payload["thinking"] = dict(_ADAPTIVE)
+        return
     budget = THINKING_BUDGETS[effort]
     if request.max_tokens is not None and request.max_tokens <= budget:
         raise RequestError(
@@ -309,24 +296,37 @@ def _thinking(request: Request, family: _Family) -> dict[str, Any]:
             provider=PROVIDER,
             model=request.model,
         )
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    payload["thinking"] = {"type": "enabled", "budget_tokens": budget}
 
 
-def _thinking_budget(request: Request, family: _Family, tokens: Any) -> dict[str, Any]:
+def _check_extra_body(request: Request, given: str) -> None:
+    extra = request.extra_body or {}
+    if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
+        raise RequestError(
+            f"{given} and extra_body both say how much to think: leave one of them out",
+            provider=PROVIDER,
+            model=request.model,
+        )
+
+
+def _write_thinking_budget(draft: Draft[_Family], tokens: Any) -> None:
+    request, family, payload = draft.request, draft.family, draft.payload
+    _check_extra_body(request, "thinking_budget")
     if tokens == "adaptive":
         if family.budget or not family.schemas:
-            raise _refuse(
-                "thinking_budget='adaptive'", request, "use a number of tokens; Claude from 4.6 on has it"
-            )
-        return {"thinking": {"type": "adaptive", "display": "summarized"}}
+            remedy = "use a number of tokens; Claude from 4.6 on has it"
+            raise draft.refuse("thinking_budget='adaptive'", remedy)
+        payload["thinking"] = dict(_ADAPTIVE)
+        return
     if tokens == 0 and not family.always_thinks:
-        return {"thinking": {"type": "disabled"}}
+        payload["thinking"] = {"type": "disabled"}
+        return
     if not family.sampling:
-        raise _refuse("thinking_budget", request, f"use reasoning_effort: {', '.join(family.efforts)}")
+        raise draft.refuse("thinking_budget", f"use reasoning_effort: {', '.join(family.efforts)}")
     if tokens < _LEAST_BUDGET:
         remedy = f"use 0 for no thinking, or {_LEAST_BUDGET} tokens or more"
-        raise _refuse(f"thinking_budget={tokens}", request, remedy)
-    if tokens >= (request.max_tokens or DEFAULT_MAX_TOKENS):
+        raise draft.refuse(f"thinking_budget={tokens}", remedy)
+    if tokens >= payload["max_tokens"]:
         most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
         raise RequestError(
             f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
@@ -334,17 +334,26 @@ def _thinking_budget(request: Request, family: _Family, tokens: Any) -> dict[str
             provider=PROVIDER,
             model=request.model,
         )
-    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
+    payload["thinking"] = {"type": "enabled", "budget_tokens": tokens}
 
 
-def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
-    asked = request.response_format
-    if asked is None or (isinstance(asked, dict) and asked.get("type") == "text"):
+def _write_summary(draft: Draft[_Family], summary: str) -> None:
+    if summary != "auto":
+        raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
+    thinking = draft.payload.get("thinking", {})
+    if thinking.get("type") not in ("adaptive", "enabled"):
+        remedy = "set reasoning_effort or thinking_budget too"
+        raise draft.refuse("reasoning_summary without thinking", remedy)
+    thinking["display"] = "summarized"
+
+
+def _write_format(draft: Draft[_Family], response_format: Any) -> None:
+    if isinstance(response_format, dict) and response_format.get("type") == "text":
         return
     from ..._schemas.structure import structure_of
     from .schema import accepted_schema
 
-    structure = structure_of(asked)
+    structure = structure_of(response_format)
     if structure is None or structure.schema is None:
         warnings.warn(
             "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
@@ -352,13 +361,54 @@ def _add_response_format(request: Request, payload: dict[str, Any]) -> None:
             UserWarning,
             stacklevel=2,
         )
-        system = payload.get("system") or []
+        system = draft.payload.get("system") or []
         before = [{"type": "text", "text": system}] if isinstance(system, str) else system
-        payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
+        draft.payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
         return
-    schema = accepted_schema(structure.schema, request) if structure.adaptable else structure.schema
-    output = payload.get("output_config", {})
-    payload["output_config"] = {**output, "format": {"type": "json_schema", "schema": schema}}
+    schema = accepted_schema(structure.schema, draft.request) if structure.adaptable else structure.schema
+    draft.payload["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+
+
+def _write_service_tier(draft: Draft[_Family], tier: str) -> None:
+    if tier == "fast":
+        draft.payload["speed"] = "fast"
+    elif tier in _TIERS:
+        draft.payload["service_tier"] = _TIERS[tier]
+    else:
+        remedy = "use 'auto', which takes priority capacity where there is some, 'default' or 'fast'"
+        raise draft.refuse(f"service_tier={tier!r}", remedy)
+
+
+def _write_user(draft: Draft[_Family], user: str) -> None:
+    draft.labels["metadata"] = {"user_id": user}
+
+
+def _write_metadata(draft: Draft[_Family], metadata: Mapping[str, str]) -> None:
+    if metadata.keys() - {"user_id"}:
+        remedy = "leave it out, or use track() to label costs; Anthropic keeps a 'user_id' only"
+        raise draft.refuse("metadata other than 'user_id'", remedy)
+    if metadata:
+        draft.labels["metadata"] = dict(metadata)
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "max_tokens",
+    "temperature": _write_temperature,
+    "top_p": _write_top_p,
+    "stop": "stop_sequences",
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "thinking_budget": _write_thinking_budget,
+    "reasoning_summary": _write_summary,
+    "top_k": _write_top_k,
+    "parallel_tool_calls": _write_parallel_tool_calls,
+    "service_tier": _write_service_tier,
+    "user": _write_user,
+    "metadata": _write_metadata,
+}
+"""See `Accepts`."""
 
 
 def split(reply: Any) -> list[Any]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import LLMError, RequestError
@@ -18,7 +17,7 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from .. import left_out
-from ..adapter import EncodedRequest, merge, refuse
+from ..adapter import EncodedRequest, merge
 from ..errors import from_exception, headers_of
 from ..foreign_tools import checked_tools, owner_of
 from .api_version import chosen_version
@@ -28,6 +27,7 @@ from .encode_contents import encode_contents
 from .facts import facts, variant
 
 if TYPE_CHECKING:
+    from ..parameters import Accepts, Draft
     from .connection import GeminiConnection
 
 __all__ = [
@@ -92,17 +92,6 @@ _FAMILIES = (
     _Family(r".*", efforts={"minimal": "minimal", **_LEVELS, "xhigh": "xhigh"}, budget=True),
 )
 
-_MISSING_OPTIONS = (
-    "logit_bias", "verbosity", "store", "previous_response_id", "prompt_cache_key", "user", "metadata",
-    "reasoning_context",
-)  # fmt: skip
-
-_SAMPLING_OPTIONS = {
-    "top_k": "topK",
-    "frequency_penalty": "frequencyPenalty",
-    "presence_penalty": "presencePenalty",
-}
-
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
 _MOST_CANDIDATES = 8
@@ -123,16 +112,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     family = _family(target.model)
     payload = encode_contents(request, signed=family.signed)
-    settings = {
-        **_sampling(request, family),
-        **_format(request),
-        **_thinking(request, family),
-    }
-    payload |= _tools(request)
-    if request.options:
-        _add_options(request, family, payload, settings)
-    if settings:
-        payload["generationConfig"] = settings
+    parameters = request.sent_parameters()
+    if parameters:
+        from ..parameters import Draft, write_parameters
+
+        write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
     if request.extra_body:
         payload = merge(payload, request.extra_body)
         _check_thinking(request, payload, request.extra_body)
@@ -143,64 +127,6 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         samples_field=("generationConfig", "candidateCount"),
         most_samples=_MOST_CANDIDATES,
     )
-
-
-def _add_options(
-    request: Request, family: _Family, payload: dict[str, Any], settings: dict[str, Any]
-) -> None:
-    """Add the options of a request to its payload and to its generation settings.
-
-    Raises:
-        UnsupportedParameterError: Gemini's API or the model does not have an option.
-    """
-    from ..options import asked
-
-    options: dict[str, Any] = asked(request, _MISSING_OPTIONS, PROVIDER)
-    for name, field_name in _SAMPLING_OPTIONS.items():
-        if name in options:
-            if not family.sampling:
-                remedy = "leave it out; the model chooses its own sampling"
-                raise refuse(name, request, remedy, provider=PROVIDER)
-            settings[field_name] = options[name]
-    if options.get("parallel_tool_calls") is False:
-        remedy = "ask for one call in the prompt; OpenAI, compatible hosts and Anthropic have it"
-        raise refuse("parallel_tool_calls=False", request, remedy, provider=PROVIDER)
-    if "thinking_budget" in options:
-        settings["thinkingConfig"] = _thinking_budget(request, family, options["thinking_budget"])
-    summary = options.get("reasoning_summary")
-    if summary is not None:
-        if summary != "auto":
-            raise refuse(f"reasoning_summary={summary!r}", request, "use 'auto'", provider=PROVIDER)
-        settings["thinkingConfig"] = {**settings.get("thinkingConfig", {}), "includeThoughts": True}
-    if "modalities" in options:
-        settings["responseModalities"] = [word.upper() for word in options["modalities"]]
-    if "cached_content" in options:
-        payload["cachedContent"] = options["cached_content"]
-    if "safety_settings" in options:
-        payload["safetySettings"] = [dict(setting) for setting in options["safety_settings"]]
-    if "allowed_tools" in options:
-        # AUTO takes no names. VALIDATED is AUTO with them, and with calls that keep to their schemas.
-        mode = "ANY" if request.tool_choice == "required" else "VALIDATED"
-        names = list(options["allowed_tools"])
-        payload["toolConfig"] = {"functionCallingConfig": {"mode": mode, "allowedFunctionNames": names}}
-    tier = options.get("service_tier", "auto")
-    if tier not in _TIERS:
-        raise refuse(f"service_tier={tier!r}", request, f"use one of {', '.join(_TIERS)}", provider=PROVIDER)
-    # "auto" leaves it to Google, as no field does.
-    if tier != "auto":
-        payload["serviceTier"] = _TIERS[tier]
-
-
-def _thinking_budget(request: Request, family: _Family, tokens: Any) -> dict[str, Any]:
-    tokens = -1 if tokens == "adaptive" else tokens
-    levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
-    if not family.efforts or (levels and not family.budget):
-        remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
-        raise refuse("thinking_budget", request, remedy, provider=PROVIDER)
-    if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
-        remedy = "use 128 tokens or more; its thinking cannot be switched off"
-        raise refuse("thinking_budget=0", request, remedy, provider=PROVIDER)
-    return {"thinkingBudget": tokens, **({"includeThoughts": True} if tokens else {})}
 
 
 def resource(model: str) -> str:
@@ -221,61 +147,6 @@ def operation(target: Target, action: str) -> str:
     """
     version = chosen_version(target.base_url) or _family(target.model).version
     return f"{version}/{resource(target.model)}:{action}"
-
-
-_settings = attrgetter("temperature", "top_p", "max_tokens", "stop", "seed", "logprobs", "top_logprobs")
-
-
-def _sampling(request: Request, family: _Family) -> dict[str, Any]:
-    if _settings(request) == (None,) * 7:
-        return {}
-    for name in ("temperature", "top_p"):
-        if getattr(request, name) is not None and not family.sampling:
-            raise refuse(name, request, "leave it out; the model chooses its own sampling", provider=PROVIDER)
-    if request.seed is not None and request.seed not in _SEEDS:
-        raise refuse("seed", request, f"use one from {_SEEDS[0]} to {_SEEDS[-1]}", provider=PROVIDER)
-    values = {
-        "temperature": request.temperature,
-        "topP": request.top_p,
-        "maxOutputTokens": request.max_tokens,
-        "stopSequences": list(request.stop) if request.stop else None,
-        "seed": request.seed,
-        "responseLogprobs": request.logprobs or None,
-        # `responseLogprobs` alone asks for 0 alternatives.
-        "logprobs": request.top_logprobs or None,
-    }
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _format(request: Request) -> dict[str, Any]:
-    asked = request.response_format
-    if asked is None or (isinstance(asked, Mapping) and asked.get("type") == "text"):
-        return {}
-    # Calls without a format do not need its modules.
-    from ..._schemas.structure import structure_of
-    from .schema import accepted_schema
-
-    # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
-    structure = structure_of(asked)
-    fields: dict[str, Any] = {"responseMimeType": "application/json"}
-    if structure is not None and structure.schema is not None:
-        schema = structure.schema
-        fields["responseJsonSchema"] = accepted_schema(schema) if structure.adaptable else schema
-    return fields
-
-
-def _thinking(request: Request, family: _Family) -> dict[str, Any]:
-    effort = request.reasoning_effort
-    if effort is None:
-        return {}
-    if effort not in family.efforts:
-        remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else "leave it out; it has none"
-        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider=PROVIDER)
-    value = family.efforts[effort]
-    config: dict[str, Any] = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
-    if effort != "none":
-        config["includeThoughts"] = True
-    return {"thinkingConfig": config}
 
 
 def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
@@ -305,24 +176,110 @@ def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
                     yield name
 
 
-def _tools(request: Request) -> dict[str, Any]:
-    if not request.tools:
-        return {}
-    request = checked_tools(request, PROVIDER)
+def _write_setting(name: str, field_name: str) -> Callable[[Draft[_Family], object], None]:
+    """A writer of a parameter that the models which choose their own sampling do not accept."""
+
+    def write(draft: Draft[_Family], value: object) -> None:
+        if not draft.family.sampling:
+            raise draft.refuse(name, "leave it out; the model chooses its own sampling")
+        _settings(draft)[field_name] = value
+
+    return write
+
+
+def _settings(draft: Draft[_Family]) -> dict[str, Any]:
+    settings: dict[str, Any] = draft.payload.setdefault("generationConfig", {})
+    return settings
+
+
+def _write_seed(draft: Draft[_Family], seed: int) -> None:
+    if seed not in _SEEDS:
+        raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
+    _settings(draft)["seed"] = seed
+
+
+def _write_logprobs(draft: Draft[_Family], value: bool) -> None:
+    if value:
+        _settings(draft)["responseLogprobs"] = True
+
+
+def _write_top_logprobs(draft: Draft[_Family], count: int) -> None:
+    # `responseLogprobs` alone asks for 0 alternatives.
+    if count:
+        _settings(draft)["logprobs"] = count
+
+
+def _write_format(draft: Draft[_Family], response_format: Any) -> None:
+    if isinstance(response_format, Mapping) and response_format.get("type") == "text":
+        return
+    # Calls without a format do not need its modules.
+    from ..._schemas.structure import structure_of
+    from .schema import accepted_schema
+
+    # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
+    structure, settings = structure_of(response_format), _settings(draft)
+    settings["responseMimeType"] = "application/json"
+    if structure is not None and structure.schema is not None:
+        schema = structure.schema
+        settings["responseJsonSchema"] = accepted_schema(schema) if structure.adaptable else schema
+
+
+def _write_effort(draft: Draft[_Family], effort: str) -> None:
+    efforts = draft.family.efforts
+    if effort not in efforts:
+        remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
+        raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
+    value = efforts[effort]
+    config: dict[str, Any] = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
+    if effort != "none":
+        config["includeThoughts"] = True
+    _settings(draft)["thinkingConfig"] = config
+
+
+def _write_thinking_budget(draft: Draft[_Family], tokens: int | str) -> None:
+    family = draft.family
+    levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
+    if not family.efforts or (levels and not family.budget):
+        remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
+        raise draft.refuse("thinking_budget", remedy)
+    if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
+        remedy = "use 128 tokens or more; its thinking cannot be switched off"
+        raise draft.refuse("thinking_budget=0", remedy)
+    config = {"thinkingBudget": -1 if tokens == "adaptive" else tokens}
+    _settings(draft)["thinkingConfig"] = {**config, "includeThoughts": True} if tokens else config
+
+
+def _write_summary(draft: Draft[_Family], summary: str) -> None:
+    if summary != "auto":
+        raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
+    _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
+
+
+def _write_modalities(draft: Draft[_Family], modalities: Sequence[str]) -> None:
+    _settings(draft)["responseModalities"] = [word.upper() for word in modalities]
+
+
+def _write_service_tier(draft: Draft[_Family], tier: str) -> None:
+    if tier not in _TIERS:
+        raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
+    # "auto" leaves it to Google, as no field does.
+    if tier != "auto":
+        draft.payload["serviceTier"] = _TIERS[tier]
+
+
+def _write_tools(draft: Draft[_Family], value: object) -> None:
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(request.tools or ()):
+    for index, tool in enumerate(checked_tools(draft.request, PROVIDER).tools or ()):
         if owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue
         if tool.get("type", "function") != "function" or "function" not in tool:
-            raise refuse(
+            raise draft.refuse(
                 f"tools[{index}] of type {tool.get('type')!r}",
-                request,
                 "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
-                provider=PROVIDER,
             )
-        for extra in tool.keys() & {"cache_control"}:
-            left_out.warn_of(extra, PROVIDER)
+        if "cache_control" in tool:
+            left_out.warn_of("cache_control", PROVIDER)
         function = tool["function"]
         strict = strict or bool(function.get("strict"))
         encoded = {
@@ -331,27 +288,61 @@ def _tools(request: Request) -> dict[str, Any]:
             "parametersJsonSchema": function.get("parameters"),
         }
         declarations.append({name: value for name, value in encoded.items() if value is not None})
-    calling = _calling(request, strict)
-    config = {"toolConfig": {"functionCallingConfig": calling}} if calling else {}
     functions = [{"functionDeclarations": declarations}] if declarations else []
-    return {"tools": [*functions, *own], **config}
+    draft.payload["tools"] = [*functions, *own]
+    if strict:
+        # As AUTO, with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always do.
+        _set_calling(draft, "VALIDATED")
 
 
-_CHOOSE = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
+def _write_tool_choice(draft: Draft[_Family], choice: str | Mapping[str, Any]) -> None:
+    if choice == "auto":
+        if "toolConfig" not in draft.payload:
+            _set_calling(draft, "AUTO")
+    elif isinstance(choice, str):
+        _set_calling(draft, {"none": "NONE", "required": "ANY"}[choice])
+    elif "function" in choice:
+        _set_calling(draft, "ANY", [choice["function"]["name"]])
+    else:
+        remedy = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
+        raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
 
 
-def _calling(request: Request, strict: bool) -> dict[str, Any]:
-    choice = request.tool_choice
-    if choice is None or choice == "auto":
-        # VALIDATED is AUTO with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always
-        # do.
-        mode = "VALIDATED" if strict else "AUTO" if choice else None
-        return {"mode": mode} if mode else {}
-    if isinstance(choice, str):
-        return {"mode": {"none": "NONE", "required": "ANY"}[choice]}
-    if "function" not in choice:
-        raise refuse(f"tool_choice of type {choice.get('type')!r}", request, _CHOOSE, provider=PROVIDER)
-    return {"mode": "ANY", "allowedFunctionNames": [choice["function"]["name"]]}
+def _write_allowed_tools(draft: Draft[_Family], names: Sequence[str]) -> None:
+    # AUTO takes no names.
+    mode = "ANY" if draft.request.tool_choice == "required" else "VALIDATED"
+    _set_calling(draft, mode, list(names))
+
+
+def _set_calling(draft: Draft[_Family], mode: str, names: Sequence[str] = ()) -> None:
+    allowed = {"allowedFunctionNames": names} if names else {}
+    draft.payload["toolConfig"] = {"functionCallingConfig": {"mode": mode, **allowed}}
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "generationConfig.maxOutputTokens",
+    "temperature": _write_setting("temperature", "temperature"),
+    "top_p": _write_setting("top_p", "topP"),
+    "stop": "generationConfig.stopSequences",
+    "seed": _write_seed,
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "logprobs": _write_logprobs,
+    "top_logprobs": _write_top_logprobs,
+    "thinking_budget": _write_thinking_budget,
+    "reasoning_summary": _write_summary,
+    "top_k": _write_setting("top_k", "topK"),
+    "frequency_penalty": _write_setting("frequency_penalty", "frequencyPenalty"),
+    "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
+    "allowed_tools": _write_allowed_tools,
+    "cached_content": "cachedContent",
+    "modalities": _write_modalities,
+    "safety_settings": "safetySettings",
+    "service_tier": _write_service_tier,
+}
+"""See `Accepts`."""
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:

@@ -26,6 +26,7 @@ from ..openai.facts import facts, variant
 from .errors import map_error
 
 if TYPE_CHECKING:
+    from ..parameters import Accepts
     from .connection import LiteLLMConnection
 
 __all__ = [
@@ -69,7 +70,18 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         request = with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
-    return chat.encode(request, target)
+    return chat.encode(request, target, accepts=ACCEPTS)
+
+
+# litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`. It has no
+# other endpoint.
+_NOT_ACCEPTED = {"allowed_tools", "endpoint", "metadata"}
+
+ACCEPTS: Accepts = {
+    **{name: chat.ACCEPTS[name] for name in chat.ACCEPTS.keys() - _NOT_ACCEPTED},
+    "safety_settings": "safety_settings",
+}
+"""See `Accepts`."""
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:

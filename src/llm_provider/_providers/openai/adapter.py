@@ -149,7 +149,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         _check_options(request, family)
     if (request.endpoint or _endpoint(request, family)) == "responses":
         return responses.encode(request, target)
-    return chat.encode(request, target, max_tokens_name="max_completion_tokens")
+    return chat.encode(request, target, accepts=chat.OPENAIS)
 
 
 def _endpoint(request: Request, family: _Family) -> Endpoint:
@@ -186,13 +186,12 @@ def _check_options(request: Request, family: _Family) -> None:
         UnsupportedParameterError: one of them is set.
         RequestError: the answer may be speech, and nothing says in which voice.
     """
-    from ..options import REMEDIES
+    from ..._requests.parameter_table import PARAMETERS
 
     options = request.options or {}
-    if "top_k" in options:
-        raise refuse("top_k", request, REMEDIES["top_k"], provider="openai")
-    if "verbosity" in options and not family.verbosity:
-        raise refuse("verbosity", request, "leave it out; GPT-5 and later have it", provider="openai")
+    for name in ("top_k",) if family.verbosity else ("top_k", "verbosity"):
+        if name in options:
+            raise refuse(name, request, PARAMETERS[name].remedy, provider="openai")
     for name in ("reasoning_summary", "reasoning_context"):
         if name in options and not family.efforts:
             raise refuse(name, request, "leave it out; it does not reason", provider="openai")

@@ -6,14 +6,14 @@ reasoning tokens, as `Usage` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..._errors import APIResponseValidationError
 from ..._requests.request import Request
-from ..._requests.routing import OPENAIS_OPTIONS, Target
+from ..._requests.routing import ROUTES, Target
 from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
 from ..._types.usage import Usage
@@ -23,7 +23,6 @@ from ..adapter import (
     expect_dict,
     merge,
     part,
-    refuse,
     split_reply,
 )
 from ..bill import chat_tools, reported_cost, with_tools
@@ -34,6 +33,9 @@ from .chat_calls import read_calls
 from .chat_messages import encode_messages
 from .facts import tier_variant
 from .usage import read_usage
+
+if TYPE_CHECKING:
+    from ..parameters import Accepts, Draft
 
 OPERATION = "chat/completions"
 
@@ -65,26 +67,17 @@ _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
 
-LABELS = ("user", "metadata", "prompt_cache_key")
-"""Options that do not change the answer."""
 
-_MISSING_OPTIONS = (
-    "safety_settings", "thinking_budget", "reasoning_summary", "reasoning_context", "previous_response_id",
-    "cached_content",
-)  # fmt: skip
+def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
+    """Build the payload.
 
-_PLAIN = ("temperature", "top_p", "seed", "reasoning_effort", "logprobs", "top_logprobs", "tool_choice")
-_plain_values = attrgetter(*_PLAIN)
-_PARAMETERS = (*_PLAIN, "stop", "tools", "response_format")
-_values = attrgetter(*_PARAMETERS)
-_UNSET = (None,) * len(_PARAMETERS)
-
-
-def encode(request: Request, target: Target, *, max_tokens_name: str = "max_tokens") -> EncodedRequest:
-    """Build the payload, with the route's spelling of each parameter.
+    Args:
+        request: The request.
+        target: The host.
+        accepts: The parameters that the host has; default those of its route.
 
     Raises:
-        UnsupportedParameterError: the route's row says that its API has no such parameter.
+        UnsupportedParameterError: the host does not have a parameter, or its value.
     """
     route = target.route
     if not route.json_schema and request.response_format is not None:
@@ -92,76 +85,106 @@ def encode(request: Request, target: Target, *, max_tokens_name: str = "max_toke
         from .. import schema_rules
 
         if schema_rules.needs_schema(request):
-            told = schema_rules.with_schema_in_prompt(request)
-            asked = replace(told, response_format={"type": "json_object"})
-            encoded = encode(asked, target, max_tokens_name=max_tokens_name)
+            asked = schema_rules.with_schema_in_prompt(request)
+            encoded = encode(replace(asked, response_format={"type": "json_object"}), target, accepts=accepts)
             return schema_rules.in_prompt(encoded, request)
     payload: dict[str, Any] = {
         "model": target.model,
         "messages": encode_messages(request.messages, target),
     }
-    if _values(request) != _UNSET:
-        _add_parameters(request, target, payload)
-    if request.max_tokens is not None:
-        payload[max_tokens_name] = request.max_tokens
-    if route.spelling.get("top_logprobs") == "logprobs" and request.logprobs:
-        payload["logprobs"] = request.top_logprobs or 1
-    labels = _add_options(request, target, payload) if request.options else None
+    labels = None
+    parameters = request.sent_parameters()
+    if parameters:
+        from ..parameters import Draft, write_parameters
+
+        draft = Draft(request, target, None, payload)
+        labels = write_parameters(parameters, accepts or _accepts_of(route.provider), draft)
     if request.extra_body:
         payload = merge(payload, request.extra_body)
     headers = request.extra_headers or {}
-    if "n" in route.unsupported:
+    if "n" in route.lacks:
         return EncodedRequest(OPERATION, payload, headers, labels=labels)
     return EncodedRequest(
         OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES, labels=labels
     )
 
 
-def _add_parameters(request: Request, target: Target, payload: dict[str, Any]) -> None:
-    """Add the parameters of a request to its payload, with the route's spelling of each.
-
-    Raises:
-        UnsupportedParameterError: the host does not have a parameter, or its value.
-    """
-    route = target.route
-    if request.reasoning_effort == "default" and not (route.default_effort or target.custom_base_url):
-        raise refuse("reasoning_effort='default'", request, "leave it out", provider=route.provider)
-    fields: dict[str, Any] = dict(zip(_PLAIN, _plain_values(request), strict=True))
-    fields["stop"] = list(request.stop) if request.stop else None
-    fields["tools"] = [dict(tool) for tool in request.tools] if request.tools else None
-    fields["response_format"] = response_format(request.response_format, target)
-    for name, value in fields.items():
-        if value is None:
-            continue
-        if name in route.unsupported:
-            raise refuse(name, request, route.unsupported[name], provider=route.provider)
-        payload[route.spelling.get(name, name)] = value
+def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+    draft.payload["tools"] = [dict(tool) for tool in tools]
 
 
-def _add_options(request: Request, target: Target, payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Add the options of a request to its payload, and return its labels.
+def _write_format(draft: Draft[None], value: Any) -> None:
+    draft.payload["response_format"] = response_format(value, draft.target)
 
-    Raises:
-        UnsupportedParameterError: the host does not have an option.
-    """
-    from ..options import asked
 
-    route = target.route
-    missing = {*_MISSING_OPTIONS, *(OPENAIS_OPTIONS - route.options), *route.unsupported}
-    if route.provider == "litellm":
-        missing.remove("safety_settings")
-    fields = asked(request, sorted(missing), route.provider)
-    if "allowed_tools" in fields:
-        del fields["allowed_tools"]
-        tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
-        mode = request.tool_choice or "auto"
-        payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
-    for name in ("modalities", "safety_settings"):
-        if name in fields:
-            fields[name] = list(cast("tuple[Any, ...]", fields[name]))
-    labels = {name: fields.pop(name) for name in LABELS if name in fields}
-    payload.update(fields)
-    return labels or None
+def _write_effort(draft: Draft[None], effort: str) -> None:
+    if effort == "default" and not (draft.target.route.default_effort or draft.target.custom_base_url):
+        raise draft.refuse("reasoning_effort='default'", "leave it out")
+    draft.payload["reasoning_effort"] = effort
+
+
+def _write_number_of_logprobs(draft: Draft[None], value: bool) -> None:
+    draft.payload["logprobs"] = (draft.request.top_logprobs or 1) if value else False
+
+
+def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
+    request = draft.request
+    tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
+    allowed = {"mode": request.tool_choice or "auto", "tools": tools}
+    draft.payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
+
+
+def write_nothing(draft: Draft[Any], value: object) -> None:
+    """Leave the payload: the value has its effect elsewhere."""
+
+
+COMMON: Accepts = {
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop": "stop",
+    "seed": "seed",
+    "tools": _write_tools,
+    "tool_choice": "tool_choice",
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "endpoint": write_nothing,
+    "logprobs": "logprobs",
+    "top_logprobs": "top_logprobs",
+    "top_k": "top_k",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "logit_bias": "logit_bias",
+    "parallel_tool_calls": "parallel_tool_calls",
+    "user": "user",
+}
+"""The parameters of most hosts."""
+
+ACCEPTS: Accepts = {
+    **COMMON,
+    "allowed_tools": _write_allowed_tools,
+    "metadata": "metadata",
+    "modalities": "modalities",
+    "prompt_cache_key": "prompt_cache_key",
+    "service_tier": "service_tier",
+    "store": "store",
+    "verbosity": "verbosity",
+}
+"""See `Accepts`. Few compatible hosts have all of these."""
+
+OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
+"""The fields of OpenAI's own models."""
+
+
+@functools.cache
+def _accepts_of(provider: str) -> Accepts:
+    """The parameters that a host has, in its spelling."""
+    route = ROUTES[provider]
+    names = ACCEPTS.keys() if route.like_openai else COMMON.keys() | route.options
+    found = {name: ACCEPTS[name] for name in names - route.lacks}
+    if route.spelling.get("top_logprobs") == "logprobs":
+        return found | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
+    return found | {name: field for name, field in route.spelling.items() if name in found}
 
 
 def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
@@ -175,14 +198,12 @@ def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
         yield "custom" if name in custom else "function", name
 
 
-def response_format(asked: Any, target: Target) -> dict[str, Any] | None:
+def response_format(asked: Any, target: Target) -> dict[str, Any]:
     """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
 
     OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
     have no common rules for strict mode, and most of them always enforce the schema.
     """
-    if asked is None:
-        return None
     from ..._schemas.structure import structure_of
     from ..schema_rules import wrapped
     from .strict_schema import strict_schema

@@ -10,8 +10,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..._errors import APIResponseValidationError
 from ..._requests.request import Request
@@ -20,7 +20,7 @@ from ..._types.logprobs import TokenLogprob
 from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
 from ..._types.usage import Usage
-from ..adapter import Answer, EncodedRequest, expect_dict, merge, part, refuse
+from ..adapter import Answer, EncodedRequest, expect_dict, merge, part
 from ..bill import reported_cost, response_searches, response_tools, with_tools
 from ..error_bodies import error_fields
 from ..errors import from_answer, raise_error_in
@@ -29,21 +29,13 @@ from . import chat
 from .facts import tier_variant
 from .responses_calls import is_blank, open_calls, tool_call
 from .responses_input import encode_input
-from .responses_items import PROVIDER, message_of, parts_of, required, text_of
+from .responses_items import message_of, parts_of, required, text_of
 from .usage import read_usage
 
+if TYPE_CHECKING:
+    from ..parameters import Accepts, Draft
+
 OPERATION = "responses"
-
-_MISSING = {
-    "seed": "leave it out; the Responses API, which serves this call, has none",
-    "stop": "leave it out and cut the text yourself; the Responses API, which serves this call, has none",
-}
-
-_MISSING_OPTIONS = (
-    "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "thinking_budget", "modalities",
-    "safety_settings", "cached_content",
-)  # fmt: skip
-
 
 # The statuses of an answer that the provider goes on with, as with `background`.
 _UNFINISHED = ("queued", "in_progress")
@@ -59,31 +51,21 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the payload.
 
     Raises:
-        UnsupportedParameterError: `seed` or `stop` is set, which this API does not have.
+        UnsupportedParameterError: this API does not have a parameter, such as `seed` or `stop`.
         RequestError: this API has no form for a message, which the error names.
     """
-    for name, remedy in _MISSING.items():
-        if getattr(request, name) not in (None, ()):
-            raise refuse(name, request, remedy, provider=PROVIDER)
-    include = ["reasoning.encrypted_content"]
-    if request.logprobs:
-        include.append("message.output_text.logprobs")
-    fields = {
+    payload: dict[str, Any] = {
         "model": target.model,
         "input": list(encode_input(request.messages)),
         "store": False,
-        "include": include,
-        "max_output_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        "top_p": request.top_p,
-        "top_logprobs": request.top_logprobs,
-        "tools": [_tool(tool) for tool in request.tools] if request.tools else None,
-        "tool_choice": _tool_choice(request.tool_choice),
-        "text": _text_config(request.response_format, target),
-        "reasoning": {"effort": request.reasoning_effort} if request.reasoning_effort else None,
+        "include": ["reasoning.encrypted_content"],
     }
-    payload = {name: value for name, value in fields.items() if value is not None}
-    labels = _add_options(request, target.provider, payload) if request.options else None
+    labels = None
+    parameters = request.sent_parameters()
+    if parameters:
+        from ..parameters import Draft, write_parameters
+
+        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, None, payload))
     if request.extra_body:
         payload = merge(payload, request.extra_body)
         if payload.get("background") and "store" not in request.extra_body:
@@ -92,33 +74,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels)
 
 
-def _add_options(request: Request, provider: str, payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Add the options of a request to its payload, and return its labels.
-
-    Raises:
-        UnsupportedParameterError: this API does not have an option.
-    """
-    from ..options import asked
-
-    fields = asked(request, _MISSING_OPTIONS, provider)
-    if "allowed_tools" in fields:
-        del fields["allowed_tools"]
-        tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
-        mode = request.tool_choice or "auto"
-        payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
-    for name, place, field in (
-        ("verbosity", "text", "verbosity"),
-        ("reasoning_summary", "reasoning", "summary"),
-        ("reasoning_context", "reasoning", "context"),
-    ):
-        if name in fields:
-            payload[place] = {**payload.get(place, {}), field: fields.pop(name)}
-    labels = {name: fields.pop(name) for name in chat.LABELS if name in fields}
-    payload.update(fields)
-    return labels or None
+def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+    draft.payload["tools"] = [_encode_tool(tool) for tool in tools]
 
 
-def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     kind = tool.get("type", "function")
     if kind != "function":
         inner = tool.get(kind)
@@ -130,22 +90,58 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {**defaults, **others, **function}
 
 
-def _tool_choice(choice: str | Mapping[str, Any] | None) -> Any:
+def _write_tool_choice(draft: Draft[None], choice: str | Mapping[str, Any]) -> None:
     if isinstance(choice, Mapping):
         kind = choice.get("type", "function")
         inner = choice.get(kind)
         # Chat Completions nests what this API has in one level.
-        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
-    return choice
+        choice = {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
+    draft.payload["tool_choice"] = choice
 
 
-def _text_config(response_format: Any, target: Target) -> dict[str, Any] | None:
-    asked = chat.response_format(response_format, target)
-    if asked is None:
-        return None
-    if asked["type"] != "json_schema":
-        return {"format": dict(asked)}
-    return {"format": {"type": "json_schema", "name": "answer", **asked["json_schema"]}}
+def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
+    request = draft.request
+    tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
+    mode = request.tool_choice or "auto"
+    draft.payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
+
+
+def _write_format(draft: Draft[None], value: Any) -> None:
+    asked = chat.response_format(value, draft.target)
+    if asked["type"] == "json_schema":
+        asked = {"type": "json_schema", "name": "answer", **asked["json_schema"]}
+    draft.payload["text"] = {"format": asked}
+
+
+def _write_logprobs(draft: Draft[None], value: bool) -> None:
+    if value:
+        draft.payload["include"].append("message.output_text.logprobs")
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "max_output_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": "reasoning.effort",
+    "endpoint": chat.write_nothing,
+    "logprobs": _write_logprobs,
+    "top_logprobs": "top_logprobs",
+    "reasoning_summary": "reasoning.summary",
+    "reasoning_context": "reasoning.context",
+    "allowed_tools": _write_allowed_tools,
+    "parallel_tool_calls": "parallel_tool_calls",
+    "verbosity": "text.verbosity",
+    "service_tier": "service_tier",
+    "store": "store",
+    "previous_response_id": "previous_response_id",
+    "prompt_cache_key": "prompt_cache_key",
+    "user": "user",
+    "metadata": "metadata",
+}
+"""See `Accepts`."""
 
 
 def decode(reply: Any) -> Answer:

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._requests.options import CHECKS
+from llm_provider._requests.parameter_table import RARE
 from llm_provider._requests.request import Request
 
 TOOL = {"type": "function", "function": {"name": "weather"}}
@@ -21,7 +21,7 @@ def options(**parameters: Any) -> Any:
 
 def test_a_call_without_options_has_none() -> None:
     assert options(temperature=0) is None
-    assert options(**dict.fromkeys(CHECKS)) is None
+    assert options(**dict.fromkeys(RARE)) is None
 
 
 @pytest.mark.parametrize(

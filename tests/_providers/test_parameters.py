@@ -9,8 +9,11 @@ import pytest
 from llm_provider import UnsupportedParameterError
 from llm_provider._providers import registry
 from llm_provider._providers.adapter import EncodedRequest
-from llm_provider._providers.options import REMEDIES, asked, may_drop
-from llm_provider._requests.options import CHECKS
+from llm_provider._providers.anthropic import adapter as anthropic
+from llm_provider._providers.gemini import adapter as gemini
+from llm_provider._providers.litellm import adapter as litellm
+from llm_provider._providers.openai import chat, responses
+from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 
@@ -21,8 +24,12 @@ def encode(model: str, **parameters: Any) -> EncodedRequest:
     return registry.load(target.route.adapter).encode(request, target)
 
 
-def test_every_option_has_a_remedy() -> None:
-    assert REMEDIES.keys() == CHECKS.keys() - {"unsupported", "prompt_caching"}
+FORMATS = (chat, responses, anthropic, gemini, litellm)
+
+
+def test_a_parameter_that_some_format_has_has_a_remedy_for_the_others() -> None:
+    sent = {name for name, row in PARAMETERS.items() if row.remedy}
+    assert set().union(*(form.ACCEPTS for form in FORMATS)) == sent
 
 
 @pytest.mark.parametrize(
@@ -64,18 +71,6 @@ def test_hosts_have_what_their_row_says() -> None:
     assert encode("xai/x", previous_response_id="r").operation == "responses"
     litellm = encode("bedrock/x", safety_settings={"A": "B"}).payload
     assert litellm["safety_settings"] == [{"category": "A", "threshold": "B"}]
-
-
-def test_the_options_that_are_sent_are_a_copy() -> None:
-    request = Request.build("m", "Hi", {"top_k": 3, "unsupported": "raise"})
-    assert asked(request, ["user"], "openai") == {"top_k": 3}
-    assert request.options == {"top_k": 3, "unsupported": "raise"}
-
-
-def test_an_option_is_dropped_only_if_the_answer_stays_of_its_kind() -> None:
-    assert may_drop("top_k")
-    assert not may_drop("previous_response_id")
-    assert not may_drop("tools")
 
 
 LABELLED = {"user": "u", "metadata": {"run": "7"}, "prompt_cache_key": "k"}

@@ -1,0 +1,108 @@
+"""A new parameter: its documentation, a row of the table, entries of `ACCEPTS` in the formats with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llm_provider
+from llm_provider._money.pricing import shipped_path
+from llm_provider._requests.parameter_table import PARAMETERS
+from llm_provider.simulator import Simulator
+
+PACKAGE = Path(llm_provider.__file__).parent
+
+ADDED = {
+    "_requests/parameters.py": (
+        "    modalities: Sequence[Modality] | None\n",
+        '    creativity: Literal["low", "high"] | None\n    """How freely the model invents."""\n',
+    ),
+    "_requests/parameter_table.py": (
+        '    "verbosity": Parameter(\n',
+        '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas", rare=True),\n',
+    ),
+    "_providers/openai/chat.py": ('    "verbosity": ', '    "creativity": "creativity",\n'),
+    "_providers/openai/responses.py": ('    "verbosity": ', '    "creativity": "text.creativity",\n'),
+    "_providers/gemini/adapter.py": (
+        '    "cached_content": ',
+        '    "creativity": "generationConfig.creativity",\n',
+    ),
+}
+"""File → the line before which a test puts other lines, and those."""
+
+PROGRAM = """
+from llm_provider import Client, RequestError, UnsupportedParameterError, call
+
+def refusal(kind, model, **parameters):
+    try:
+        call(model, "Hi", **parameters)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"{model} takes {parameters}")
+
+wrong = refusal(RequestError, "gpt-4.1", creativity="High")
+assert "creativity must be 'low' or 'high', not 'High': write creativity='high'" in wrong, wrong
+assert "did you mean 'creativity'" in refusal(TypeError, "gpt-4.1", creativty="high")
+assert "creativity: How freely the model invents." in str(call.__doc__)
+
+for model in ("gpt-4.1", "gpt-5.5-pro", "gemini/gemini-4-argon"):
+    assert not call(model, "Hi").cached
+    for value in ("low", "high"):
+        assert not call(model, "Hi", creativity=value).cached
+        assert call(model, "Hi", creativity=value).cached
+with Client(creativity="low") as client:
+    assert client.call("gpt-4.1", "Hi").cached
+
+for model in ("claude-sonnet-5-5", "together_ai/x"):
+    refused = refusal(UnsupportedParameterError, model, creativity="low")
+    assert "does not accept creativity: ask for ideas" in refused, refused
+dropped = call("claude-sonnet-5-5", "Hi", creativity="low", unsupported="drop")
+assert dropped.dropped == ("creativity",)
+"""
+
+
+@pytest.fixture
+def extended(tmp_path: Path) -> Path:
+    """A copy of the package that has one parameter more."""
+    assert "creativity" not in PARAMETERS
+    root = tmp_path / "extended"
+    shutil.copytree(PACKAGE, root / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("prices.csv", "model_limits.csv"):
+        shutil.copy(shipped_path(name), root / "llm_provider" / name)
+    for file, (place, lines) in ADDED.items():
+        path = root / "llm_provider" / file
+        before, line, after = path.read_text(encoding="utf-8").partition(place)
+        assert line, f"{file} has no {place!r}"
+        path.write_text(before + lines + line + after, encoding="utf-8")
+    table = root / "llm_provider" / "_requests" / "parameter_table.py"
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace("import NamedTuple", "import Literal, NamedTuple"), encoding="utf-8")
+    return root
+
+
+def test_it_is_checked_sent_refused_by_name_and_in_the_key(
+    extended: Path, llm_simulator: Simulator, tmp_path: Path
+) -> None:
+    variables = {**llm_simulator.environment(), "LLM_PROVIDER_CACHE_DIR": str(tmp_path / "cache")}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": str(extended), **variables},
+        cwd=extended,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    bodies = [request.body for request in llm_simulator.requests("openai")]
+    assert [body.get("creativity") for body in bodies if "messages" in body] == [None, "low", "high"]
+    texts = [body.get("text", {}) for body in bodies if "input" in body]
+    assert [text.get("creativity") for text in texts] == [None, "low", "high"]
+    settings = [request.body.get("generationConfig", {}) for request in llm_simulator.requests("gemini")]
+    assert [setting.get("creativity") for setting in settings] == [None, "low", "high"]
+    assert ["creativity" in request.body for request in llm_simulator.requests("anthropic")] == [False]

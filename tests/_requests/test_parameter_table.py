@@ -1,0 +1,41 @@
+"""The table of parameters agrees with their documentation and with the fields of a request."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from llm_provider._requests.parameter_table import CHECKS, PARAMETERS, RARE, SENT
+from llm_provider._requests.parameters import Parameters
+from llm_provider._requests.request import Request
+
+
+def test_every_documented_parameter_has_a_row_and_no_other() -> None:
+    assert PARAMETERS.keys() == CHECKS.keys() == Parameters.__annotations__.keys()
+
+
+def test_a_request_has_a_field_for_each_parameter_that_is_not_rare() -> None:
+    fields = {field.name for field in dataclasses.fields(Request)}
+    assert set(SENT) <= fields
+    assert fields.isdisjoint(RARE)
+
+
+@pytest.mark.parametrize(("first", "later"), [("tools", "tool_choice"), ("reasoning_effort", "top_k")])
+def test_a_parameter_that_depends_on_another_comes_after_it(first: str, later: str) -> None:
+    request = Request.build(
+        "claude-haiku-4-5",
+        "Hi",
+        {
+            "top_k": 3,
+            "tool_choice": "auto",
+            "reasoning_effort": "low",
+            "tools": [{"type": "function", "function": {"name": "weather"}}],
+        },
+    )
+    names = list(request.sent_parameters())
+    assert names.index(first) < names.index(later)
+
+
+def test_empty_lists_ask_for_nothing() -> None:
+    assert Request.build("gpt-5.5", "Hi", {"stop": [], "tools": []}).sent_parameters() == {}
