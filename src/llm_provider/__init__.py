@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
-    from ._telemetry.facts import AskedCall
+    from ._telemetry.observed_call import AskedCall
     from ._telemetry.telemetry import Telemetry
     from ._tokens.models import Model
     from ._tokens.range import Range
@@ -259,7 +259,7 @@ _HOMES = (
     "_estimates.estimates",
     "_money.budget",
     "_telemetry.telemetry",
-    "_telemetry.facts",
+    "_telemetry.observed_call",
     "_requests.parameters",
     "_limits.shared_controller",
     "_batches.handle",

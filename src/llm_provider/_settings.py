@@ -16,7 +16,7 @@ from ._requests.checks import flag, number
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
 from ._telemetry.logs import install_from_environment
-from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, checked, switch
+from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, check_telemetry, switch
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def decide(
         keys=sealed(keys, ROUTES),
         budget=_budget_of_environment() if budget is None else check("budget", budget),
         env_file=None if env_file is None else _env_file(env_file),
-        telemetry=checked(telemetry),
+        telemetry=check_telemetry(telemetry),
         log_content=_switched("log_content", log_content, CONTENT_VARIABLE, default=False),
         show_waits=_switched("show_waits", show_waits, WAITS_VARIABLE, default=True),
     )

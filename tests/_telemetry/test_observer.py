@@ -21,8 +21,8 @@ def test_nothing_is_observed_unless_it_was_asked_for() -> None:
     engine = Statistics()
     observer = Observer(False, content=False, statistics=engine.rows)
     assert not observer.is_on
-    assert not observer.found_providers()
-    assert observer.asked_for(object()) is None
+    assert not observer.find_providers()
+    assert observer.take_call(object()) is None
     observer.remember_calls()
     assert observer.is_on
 

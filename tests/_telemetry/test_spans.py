@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanKind, StatusCode
 
 from llm_provider import BadRequestError, CacheMissError, Client, Telemetry, track
-from llm_provider._telemetry.spans import place
+from llm_provider._telemetry.spans import describe_target
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 
@@ -176,11 +176,11 @@ def test_the_caller_is_the_parent(traced: Traced) -> None:
 
 def test_the_names_of_the_conventions() -> None:
     names = [
-        place("chat", provider, model, None)["gen_ai.provider.name"]
+        describe_target("chat", provider, model, None)["gen_ai.provider.name"]
         for provider, model in (("gemini", "g"), ("xai", "x"), ("groq", "l"), ("litellm", "bedrock/claude"))
     ]
     assert names == ["gcp.gemini", "x_ai", "groq", "aws.bedrock"]
-    assert place("chat", "openai", "m", "http://10.0.0.1/v1")["server.port"] == 80
+    assert describe_target("chat", "openai", "m", "http://10.0.0.1/v1")["server.port"] == 80
 
 
 ROUTES_SCRIPT = """
@@ -340,5 +340,5 @@ def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_i
         # Metrics are not made for a provider that does nothing.
         assert client._engine.observer.metrics is None
     assert current == [False]
-    chat = set(place("chat", "anthropic", "claude-haiku-5-5", "http://127.0.0.1:1"))
+    chat = set(describe_target("chat", "anthropic", "claude-haiku-5-5", "http://127.0.0.1:1"))
     assert [seen for seen in sampler.seen if "gen_ai.tool.name" not in seen] == [chat, chat]

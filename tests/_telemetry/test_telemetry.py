@@ -51,10 +51,10 @@ def test_an_sdk_that_is_not_configured_changes_nothing(run_script: RunScript) ->
         from llm_provider import Client
         import opentelemetry.sdk.trace
         client = Client()
-        assert not client._engine.observer.found_providers()
+        assert not client._engine.observer.find_providers()
         from opentelemetry import metrics, trace
         from opentelemetry.sdk.metrics import MeterProvider
         metrics.set_meter_provider(MeterProvider())
-        assert client._engine.observer.found_providers()
+        assert client._engine.observer.find_providers()
         """
     )

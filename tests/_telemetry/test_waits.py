@@ -31,15 +31,15 @@ def test_equal_waits_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     with unlogged():
         waits = Waits(show=True)
         for _ in range(5):
-            waits.retrying("openai m", 8.04, "connection refused", 3, 36)
+            waits.tell_retry("openai m", 8.04, "connection refused", 3, 36)
         waits.tell("openai m", "pause", "2 calls wait")
         assert capsys.readouterr().err == (
             "llm_provider: openai m: retrying in 8 s: connection refused, attempt 3; 36 more calls wait\n"
         )
         start, more = "llm_provider: openai m", " (4 more retries since the last line)"
         # A later attempt is told at once, and so is another scope and another reason.
-        waits.retrying("openai m", 2.1, "timeout", 4, 1)
-        waits.retrying("openai n", 75, "overloaded (HTTP 503)", 1, 0)
+        waits.tell_retry("openai m", 2.1, "timeout", 4, 1)
+        waits.tell_retry("openai n", 75, "overloaded (HTTP 503)", 1, 0)
         waits.tell("openai m", "budget", "no room")
         assert capsys.readouterr().err.splitlines() == [
             f"{start}: retrying in 2 s: timeout, attempt 4; 1 more call waits{more}",
@@ -52,7 +52,7 @@ def test_a_bar_shows_waits_in_place_of_lines(capsys: pytest.CaptureFixture[str])
     with unlogged():
         waits = Waits(show=True)
         with waits.in_bar():
-            waits.retrying("openai m", 8, "timeout", 1, 0)
+            waits.tell_retry("openai m", 8, "timeout", 1, 0)
         assert waits.current == "retrying in 8 s: timeout, attempt 1"
         assert capsys.readouterr().err == ""
 
@@ -60,7 +60,7 @@ def test_a_bar_shows_waits_in_place_of_lines(capsys: pytest.CaptureFixture[str])
 def test_waits_can_be_switched_off(capsys: pytest.CaptureFixture[str]) -> None:
     with unlogged():
         waits = Waits(show=False)
-        waits.retrying("openai m", 8, "timeout", 1, 0)
+        waits.tell_retry("openai m", 8, "timeout", 1, 0)
         assert (capsys.readouterr().err, waits.current) == ("", "")
 
 
@@ -68,7 +68,7 @@ def test_a_program_that_logs_has_waits_in_its_log_alone(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waits = Waits(show=True)
-    waits.retrying("openai m", 8, "timeout", 1, 0)
+    waits.tell_retry("openai m", 8, "timeout", 1, 0)
     waits.tell("openai m", "full", "3 calls wait")
     assert [(one.name, one.levelno, one.getMessage()) for one in caplog.records] == [
         ("llm_provider.waits", logging.WARNING, "openai m: retrying in 8 s: timeout, attempt 1")
@@ -79,7 +79,7 @@ def test_a_program_that_logs_has_waits_in_its_log_alone(
 def test_closed_standard_error_fails_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     with unlogged():
         monkeypatch.setattr(sys, "stderr", None)
-        Waits(show=True).retrying("openai m", 8, "timeout", 1, 0)
+        Waits(show=True).tell_retry("openai m", 8, "timeout", 1, 0)
 
 
 def test_a_block_that_takes_longer_than_a_second_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ class Engine:
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, monotonic()),
         )
-        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.found_providers()):
+        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
             call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)

@@ -1,11 +1,11 @@
-"""The one place from which calls are observed: their facts, as `_telemetry` takes them."""
+"""The one place from which calls are observed: it makes what `_telemetry` takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._telemetry.facts import AttemptFacts, CallFacts, Paid
+from .._telemetry.observed_call import EndedAttempt, ObservedCall, Payment
 
 if TYPE_CHECKING:
     from .._errors import FailedAttempt
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def facts_of(call: Call[Any]) -> CallFacts:
-    """The facts of a call for its observer."""
+def describe(call: Call[Any]) -> ObservedCall:
+    """A call as its observer takes it."""
     target = call.target
-    return CallFacts(
+    return ObservedCall(
         call.exchange.name,
         target.provider,
         target.model,
@@ -35,7 +35,7 @@ def facts_of(call: Call[Any]) -> CallFacts:
 def looked_up(call: Call[Any], started: float, outcome: T) -> T:
     """The outcome of a call that ended with the lookup, observed."""
     if call.watch is not None:
-        call.watch.observer.looked_up(facts_of(call), started, outcome)
+        call.watch.observer.note_lookup(describe(call), started, outcome)
     return outcome
 
 
@@ -52,7 +52,7 @@ async def observed(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T]]) 
             if span is not None and observer.spans is not None:
                 observer.spans.drop(span)
     missed = call.cache in ("use", "only")
-    call.watch = watch = observer.watch(facts_of(call), call.started, span, missed=missed)
+    call.watch = watch = observer.watch(describe(call), call.started, span, missed=missed)
     try:
         result = await work()
     except BaseException as error:
@@ -64,7 +64,7 @@ async def observed(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T]]) 
 
 def _end(call: Call[Any], watch: Watch, outcome: Any) -> None:
     sent = call.sent.whole()
-    watch.observer.ended(watch, outcome, sent.attempts, sent.usage, sent.cost)
+    watch.observer.note_end(watch, outcome, sent.attempts, sent.usage, sent.cost)
 
 
 def attempted(
@@ -77,7 +77,7 @@ def attempted(
 ) -> None:
     """Observe the end of a request."""
     if call.watch is not None:
-        call.watch.attempt(AttemptFacts(number, waited, seconds, failure, retry_in))
+        call.watch.note_attempt(EndedAttempt(number, waited, seconds, failure, retry_in))
 
 
 def paid(call: Call[Any], posting: Posting) -> None:
@@ -86,5 +86,5 @@ def paid(call: Call[Any], posting: Posting) -> None:
     if watch is None or posting.kind == "hit":
         return
     usd = None if posting.usd is None else float(posting.usd)
-    one = Paid(posting.usage, usd, posting.key.served, posting.key.delivery)
-    watch.observer.paid(watch.facts or facts_of(call), one)
+    payment = Payment(posting.usage, usd, posting.key.served, posting.key.delivery)
+    watch.observer.note_payment(watch.call or describe(call), payment)

@@ -421,7 +421,7 @@ class _Sending:
             delay = self._selection.delay(self._verdict.delay if alone else 0.0)
             if delay > LEAST_SECONDS:
                 scope = self._selection.scope
-                self._sender.waits.retrying(scope.name, delay, reason(error), number, scope.waiting)
+                self._sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
         if self._call.watch is not None:
             attempted(self._call, number, failure.waited, failure.seconds, failure, delay)
 

@@ -213,7 +213,7 @@ class _Rounds:
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
         )
-        return self._engine.observer.joined(responses, whole)
+        return self._engine.observer.join_calls(responses, whole)
 
     def _exceeded(self, response: Response) -> ToolRoundsExceededError:
         names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
@@ -224,7 +224,7 @@ class _Rounds:
             response=whole,
             **self._facts(),
         )
-        return self._engine.observer.joined([whole], error)
+        return self._engine.observer.join_calls([whole], error)
 
     def _facts(self) -> dict[str, Any]:
         return {"provider": self._call.target.provider, "model": self._call.request.model}

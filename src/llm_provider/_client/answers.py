@@ -229,7 +229,7 @@ class Answers(Hinting, ABC):
         if self._on_result is not None:
             try:
                 if self._takes_request:
-                    self._on_result(result, self._engine.observer.asked_for(result))
+                    self._on_result(result, self._engine.observer.take_call(result))
                 else:
                     self._on_result(result)
             except Exception as error:  # an error of the user's function must not lose an answer

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from .._errors import LLMError, OverloadedError, ProviderError
 from .._telemetry.logs import ROOT
 from .._telemetry.reasons import reason
-from .._telemetry.waits import LEAST_SECONDS, counted
+from .._telemetry.waits import LEAST_SECONDS, count_calls
 from .._words import format_clock_time, format_duration
 from .headers import Headroom, headroom
 from .outage import Outage, is_answer, is_outage
@@ -250,7 +250,7 @@ class Scope:
         self._loop.call_later(LEAST_SECONDS, self._look_at_waits)
         if waited.granted.done():
             return
-        down_since, who = self.outage.down_since, counted(waiting)
+        down_since, who = self.outage.down_since, count_calls(waiting)
         if down_since is not None:
             since = format_clock_time(self._loop.time() - down_since)
             cause = "" if self.outage.cause is None else f": {reason(self.outage.cause)}"

@@ -6,14 +6,18 @@ Bytes of images and files are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from .._json_values import json_value
 
+if TYPE_CHECKING:
+    from .._types.messages import Message
+    from .._types.response import Choice
 
-def prompt_json(request: Any) -> str | None:
+
+def prompt_json(request: object) -> str | None:
     """The messages or the texts of a request; None if it has neither.
 
     >>> from types import SimpleNamespace
@@ -22,37 +26,32 @@ def prompt_json(request: Any) -> str | None:
     """
     messages = getattr(request, "messages", None)
     if messages is not None:
-        return _dumped([_message(message) for message in messages])
+        return _encode([_message(message) for message in messages])
     inputs = getattr(request, "inputs", None)
     if inputs is None:
         return None
-    return _dumped([{"role": "user", "parts": [{"type": "text", "content": str(text)}]} for text in inputs])
+    return _encode([{"role": "user", "parts": [{"type": "text", "content": str(text)}]} for text in inputs])
 
 
-def answer_json(outcome: Any) -> str | None:
+def answer_json(outcome: object) -> str | None:
     """The samples of an answer; None for an error, for vectors and for counts."""
     choices = getattr(outcome, "choices", None) if not isinstance(outcome, BaseException) else None
     if choices is None:
         return None
-    return _dumped(
-        [
-            {
-                "role": "assistant",
-                "parts": list(_answer_parts(choice)),
-                # The conventions' word is in the singular.
-                "finish_reason": choice.finish_reason.replace("tool_calls", "tool_call"),
-            }
-            for choice in choices
-        ]
-    )
+    # The conventions' word is in the singular.
+    reasons = [choice.finish_reason.replace("tool_calls", "tool_call") for choice in choices]
+    return _encode([
+        {"role": "assistant", "parts": list(_answer_parts(choice)), "finish_reason": reason}
+        for choice, reason in zip(choices, reasons, strict=True)
+    ])  # fmt: skip
 
 
-def result_text(content: Any) -> str:
+def result_text(content: object) -> str:
     """What a tool returned, as the model is told: a text as it is, parts as JSON."""
-    return content if isinstance(content, str) else _dumped(_text(content))
+    return content if isinstance(content, str) else _encode(_text(content))
 
 
-def _answer_parts(choice: Any) -> Iterable[dict[str, Any]]:
+def _answer_parts(choice: Choice) -> Iterable[dict[str, Any]]:
     if choice.reasoning:
         yield {"type": "reasoning", "content": choice.reasoning}
     if choice.text:
@@ -61,7 +60,7 @@ def _answer_parts(choice: Any) -> Iterable[dict[str, Any]]:
         yield {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, Any]:
     role, content = message.get("role"), message.get("content")
     if role == "tool":
         part = {"type": "tool_call_response", "id": message.get("tool_call_id"), "response": _text(content)}
@@ -76,7 +75,7 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": role, "parts": parts}
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: object) -> dict[str, Any]:
     if not isinstance(part, Mapping):
         return {"type": type(part).__name__}
     if isinstance(part.get("text"), str):
@@ -88,11 +87,11 @@ def _part(part: Any) -> dict[str, Any]:
     return {"type": str(part.get("type"))}
 
 
-def _text(content: Any) -> Any:
+def _text(content: object) -> object:
     if isinstance(content, (list, tuple)):
         return [_part(part) for part in content]
     return content
 
 
-def _dumped(value: Any) -> str:
+def _encode(value: object) -> str:
     return orjson.dumps(json_value(value)).decode()

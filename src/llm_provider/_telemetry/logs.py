@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
 
 import orjson
 
-from .._errors import LLMError, RequestError
-from .facts import AttemptFacts, CallFacts
-from .reasons import reason
+from .._errors import RequestError
+from .observed_call import EndedAttempt, ObservedCall
 
 if TYPE_CHECKING:
     from .._types.usage import Usage
@@ -51,16 +51,14 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
         others = logging.getLogger().handlers
-        if sys.stderr is not None and all(getattr(one, "stream", None) is not sys.stderr for one in others):
+        if sys.stderr is not None and all(
+            getattr(other, "stream", None) is not sys.stderr for other in others
+        ):
             super().emit(record)
 
 
 def install_from_environment() -> None:
-    """Install a handler for standard error, once, if `LLM_PROVIDER_LOG` asks for it.
-
-    Raises:
-        RequestError: the variable is not a level.
-    """
+    """Install a handler for standard error, once, if `LLM_PROVIDER_LOG` asks for it."""
     level = os.environ.get(VARIABLE, "").strip().lower()
     if not level:
         return
@@ -88,47 +86,34 @@ def is_configured(logger: logging.Logger) -> bool:
 # --- the lines -------------------------------------------------------------------------------------------
 
 
-def call_line(
-    facts: CallFacts,
-    outcome: str,
-    seconds: float,
-    *,
-    usage: Usage | None = None,
-    usd: float | None = None,
-    **more: Any,
+def log_call(
+    call: ObservedCall, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
-    """Log the end of a call at INFO.
+    """Log the end of a call at INFO: "ok" or the class of its error, and how long the caller waited.
 
-    Args:
-        facts: The call.
-        outcome: "ok", or the name of the class of its error.
-        seconds: How long the caller waited.
-        usage: Its tokens, where they are known.
-        usd: Its cost in USD, where it is known.
-        **more: Further facts, of which those that are None are left out.
+    Fields that are None are left out.
     """
-    fields: dict[str, Any] = {
-        "operation": facts.operation,
-        "model": facts.asked,
-        "provider": facts.provider,
+    fields: dict[str, object] = {
+        "operation": call.operation,
+        "model": call.asked,
+        "provider": call.provider,
         "outcome": outcome,
         "seconds": round(seconds, 4),
     }
     if usage is not None:
-        fields["input_tokens"], fields["output_tokens"] = usage.input_tokens, usage.output_tokens
-    fields["usd"] = None if usd is None else round(usd, 8)
-    fields.update(more)
-    if facts.tag:
-        fields["tag"] = facts.tag
+        fields |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    fields |= {"usd": None if usd is None else round(usd, 8), **more}
+    if call.tag:
+        fields["tag"] = call.tag
     CALLS.info("%s", _Line("call", fields), extra={"llm_provider": fields})
 
 
-def attempt_line(facts: CallFacts, attempt: AttemptFacts) -> None:
+def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
     """Log the end of a request at DEBUG."""
     failure = attempt.failure
-    fields: dict[str, Any] = {
-        "model": facts.asked,
-        "provider": facts.provider,
+    fields = {
+        "model": call.asked,
+        "provider": call.provider,
         "attempt": attempt.number,
         "outcome": "ok" if failure is None else failure.error,
         "status": None if failure is None else failure.status,
@@ -139,29 +124,23 @@ def attempt_line(facts: CallFacts, attempt: AttemptFacts) -> None:
     CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
 
-def outcome_of(error: BaseException) -> tuple[str, str | None]:
-    """The outcome of a call that failed, and the reason if the name of the class does not tell it all."""
-    return type(error).__name__, reason(error) if isinstance(error, LLMError) else None
-
-
 class _Line:
     """The text of a line, made when a handler needs it: `name key=value key=value`."""
 
     __slots__ = ("_fields", "_name")
 
-    def __init__(self, name: str, fields: dict[str, Any]) -> None:
-        self._name = name
-        self._fields = fields
+    def __init__(self, name: str, fields: Mapping[str, object]) -> None:
+        self._name, self._fields = name, fields
 
     def __str__(self) -> str:
-        shown = (f"{name}={_shown(value)}" for name, value in self._fields.items() if value is not None)
-        return f"{self._name} {' '.join(shown)}"
+        pairs = (f"{name}={_quote(value)}" for name, value in self._fields.items() if value is not None)
+        return f"{self._name} {' '.join(pairs)}"
 
 
-def _shown(value: Any) -> str:
+def _quote(value: object) -> str:
     """A value as one word, or as JSON.
 
-    >>> _shown("two words"), _shown(True), _shown(0.00001234), _shown("gpt-6.1-sol")
+    >>> _quote("two words"), _quote(True), _quote(0.00001234), _quote("gpt-6.1-sol")
     ('"two words"', 'true', '0.00001234', 'gpt-6.1-sol')
     """
     if isinstance(value, bool):

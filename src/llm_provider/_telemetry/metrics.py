@@ -12,15 +12,16 @@ import functools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
 from .._runtime.forks import reset_in_child
-from .facts import CallFacts, Paid
-from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, place, version
+from .observed_call import ObservedCall, Payment
+from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, describe_target, version
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+    from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
 
     Callback: TypeAlias = Callable[[CallbackOptions], Iterable[Observation]]
 
@@ -38,6 +39,7 @@ _MOST_NAMES = 1000
 "other models"."""
 
 _Names: TypeAlias = tuple[tuple[str, Any], ...]
+P = ParamSpec("P")
 
 
 class _Sums:
@@ -63,48 +65,42 @@ class _Sums:
 
 
 class Metrics:
-    """The instruments of one meter provider. All clients that use the provider share them.
-
-    Args:
-        provider: The provider of meters.
-    """
+    """The instruments of one meter provider. All clients that use the provider share them."""
 
     def __init__(self, provider: MeterProvider) -> None:
         from opentelemetry import metrics
 
         self._observation = metrics.Observation
-        self._pending: deque[tuple[Any, ...]] = deque()
+        self._pending: deque[Callable[[], None]] = deque()
         meter = metrics.get_meter("llm_provider", version(), provider, SCHEMA_URL)
-        self._duration = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            unit="s",
-            description="Duration of calls that were sent",
-            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
+
+        def histogram(name: str, unit: str, description: str, buckets: Sequence[float]) -> Histogram:
+            return meter.create_histogram(
+                name, unit, description, explicit_bucket_boundaries_advisory=buckets
+            )
+
+        self._duration = histogram(
+            "gen_ai.client.operation.duration", "s", "Duration of calls that were sent", DURATION_BUCKETS
         )
-        self._first_chunk = meter.create_histogram(
-            "gen_ai.client.operation.time_to_first_chunk",
-            unit="s",
-            description="Time from the request to the first part of a streamed answer",
-            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
+        first_chunk = "Time from the request to the first part of a streamed answer"
+        self._first_chunk = histogram(
+            "gen_ai.client.operation.time_to_first_chunk", "s", first_chunk, DURATION_BUCKETS
         )
-        self._tokens = meter.create_histogram(
-            "gen_ai.client.token.usage",
-            unit="{token}",
-            description="Tokens of the requests that were billed",
-            explicit_bucket_boundaries_advisory=TOKEN_BUCKETS,
-        )
-        self._cost, self._unknown, self._lookups, self._queue, self._attempts = (_Sums() for _ in range(5))
-        self._sums = (self._cost, self._unknown, self._lookups, self._queue, self._attempts)
-        counter = meter.create_observable_counter
-        counter("llm_provider.cost", [self._read(self._cost)], "USD", "Cost of requests")
-        counter(
-            "llm_provider.cost.unknown", [self._read(self._unknown)], "{request}", "Requests of unknown cost"
-        )
-        counter("llm_provider.cache.lookups", [self._read(self._lookups)], "{call}", "Cache hits and misses")
-        counter(
-            "llm_provider.queue.duration", [self._read(self._queue)], "s", "Time before requests were sent"
-        )
-        counter("llm_provider.attempts", [self._read(self._attempts)], "{request}", "Requests sent")
+        billed = "Tokens of the requests that were billed"
+        self._tokens = histogram("gen_ai.client.token.usage", "{token}", billed, TOKEN_BUCKETS)
+        self._sums: list[_Sums] = []
+
+        def counter(name: str, unit: str, description: str) -> _Sums:
+            sums = _Sums()
+            meter.create_observable_counter(name, [self._read(sums)], unit, description)
+            self._sums.append(sums)
+            return sums
+
+        self._cost = counter("llm_provider.cost", "USD", "Cost of requests")
+        self._unknown = counter("llm_provider.cost.unknown", "{request}", "Requests of unknown cost")
+        self._lookups = counter("llm_provider.cache.lookups", "{call}", "Cache hits and misses")
+        self._queue = counter("llm_provider.queue.duration", "s", "Time before requests were sent")
+        self._attempts = counter("llm_provider.attempts", "{request}", "Requests sent")
         self._clients: weakref.WeakSet[Any] = weakref.WeakSet()
         gauge = meter.create_observable_gauge
         limit = "Requests that may be in flight, where a limit is known"
@@ -112,32 +108,15 @@ class Metrics:
         gauge("llm_provider.rate.limit", [self._state("rate")], "{request}/s", "Requests per second")
         gauge("llm_provider.requests.in_flight", [self._state("in_flight")], "{request}", "Under way now")
         gauge("llm_provider.calls.waiting", [self._state("waiting")], "{call}", "Waiting for a slot now")
-        _made.add(self)
+        _all.add(self)
 
     def watch(self, client: Any) -> None:
         """Read the limits of a client for as long as it exists. It has `statistics()`."""
         self._clients.add(client)
 
-    def ended(self, facts: CallFacts, seconds: float, outcome: Any) -> None:
-        """Record the end of a call that was sent."""
-        error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
-        first = getattr(getattr(outcome, "timing", None), "first_token", None) if facts.streamed else None
-        self._later((self._ended, facts, seconds, error, getattr(outcome, "model", None), first))
-
-    def looked_up(self, facts: CallFacts, *, hit: bool) -> None:
-        """Count a lookup in the cache."""
-        self._later((self._looked_up, facts, hit))
-
-    def attempt(self, facts: CallFacts, waited: float, error: str | None) -> None:
-        """Count a request and the time before it was sent."""
-        self._later((self._attempted, facts, waited, error))
-
-    def paid(self, facts: CallFacts, paid: Paid) -> None:
-        """Record the tokens and the cost of a request."""
-        self._later((self._paid, facts, paid))
-
-    def _later(self, work: tuple[Any, ...]) -> None:
-        self._pending.append(work)
+    def note(self, record: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call one of the `record_…` methods later, together with others."""
+        self._pending.append(partial(record, *args, **kwargs))
         if len(self._pending) >= _TOGETHER:
             self.flush()
 
@@ -145,41 +124,46 @@ class Metrics:
         """Record everything that was noted so far."""
         while self._pending:
             try:
-                record, *facts = self._pending.popleft()
+                record = self._pending.popleft()
             except IndexError:  # another thread took the last one
                 return
-            record(*facts)
+            record()
 
-    def _ended(
-        self, facts: CallFacts, seconds: float, error: str | None, served: str | None, first: float | None
+    def record_end(
+        self, call: ObservedCall, seconds: float, error: str | None, served: str | None, first: float | None
     ) -> None:
-        names = place(facts.operation, facts.provider, facts.model, facts.base_url)
+        """Record the end of a call that was sent."""
+        names = describe_target(call.operation, call.provider, call.model, call.base_url)
         if error is not None:
             names = {**names, ERROR_TYPE: error}
-        elif served is not None and served != facts.model:
+        elif served is not None and served != call.model:
             names = {**names, RESPONSE_MODEL: served}
         self._duration.record(seconds, names)
         if first is not None:
             self._first_chunk.record(first, names)
 
-    def _looked_up(self, facts: CallFacts, hit: bool) -> None:
-        self._lookups.add(1, (*_names(facts), ("llm_provider.cache.result", "hit" if hit else "miss")))
+    def record_lookup(self, call: ObservedCall, hit: bool) -> None:
+        """Count a lookup in the cache."""
+        self._lookups.add(1, (*_names(call), ("llm_provider.cache.result", "hit" if hit else "miss")))
 
-    def _attempted(self, facts: CallFacts, waited: float, error: str | None) -> None:
-        names = _names(facts)
+    def record_attempt(self, call: ObservedCall, waited: float, error: str | None) -> None:
+        """Count a request and the time before it was sent."""
+        names = _names(call)
         if waited > 0:
             self._queue.add(waited, names)
         self._attempts.add(1, names if error is None else (*names, (ERROR_TYPE, error)))
 
-    def _paid(self, facts: CallFacts, paid: Paid) -> None:
-        names = _names(facts, paid.delivery)
-        if paid.usd is None:
+    def record_payment(self, call: ObservedCall, payment: Payment) -> None:
+        """Record the tokens and the cost of a request."""
+        names = _names(call, payment.delivery)
+        if payment.usd is None:
             self._unknown.add(1, names)
         else:
-            self._cost.add(paid.usd, names)
-        if paid.usage is not None:
-            for kind, count in (("input", paid.usage.input_tokens), ("output", paid.usage.output_tokens)):
-                self._tokens.record(count, _token_names(names, paid.served, kind))
+            self._cost.add(payment.usd, names)
+        if payment.usage is not None:
+            counts = (("input", payment.usage.input_tokens), ("output", payment.usage.output_tokens))
+            for kind, count in counts:
+                self._tokens.record(count, _token_names(names, payment.served, kind))
 
     def _read(self, sums: _Sums) -> Callback:
         def read(_: CallbackOptions) -> Iterable[Observation]:
@@ -193,39 +177,39 @@ class Metrics:
         """Reads one number of each scope. The scopes of several keys and clients are added up."""
 
         def read(_: CallbackOptions) -> Iterable[Observation]:
-            found: dict[_Names, float] = {}
+            totals: dict[_Names, float] = {}
             for client in list(self._clients):
                 for scope in client.statistics():
                     value = getattr(scope, field)
                     if value is not None:
-                        names = place("chat", scope.provider, scope.model, scope.base_url)
+                        names = describe_target("chat", scope.provider, scope.model, scope.base_url)
                         # A limit holds for all operations together.
                         key = tuple(each for each in names.items() if each[0] != OPERATION)
-                        found[key] = found.get(key, 0) + value
-            return [self._observation(value, dict(names)) for names, value in found.items()]
+                        totals[key] = totals.get(key, 0) + value
+            return [self._observation(value, dict(names)) for names, value in totals.items()]
 
         return read
 
     def forget_parent(self) -> None:
+        """Begin anew in a forked child."""
         self._pending.clear()
         for sums in self._sums:
             sums.clear()
 
 
-_made: weakref.WeakSet[Metrics] = weakref.WeakSet()
+_all: weakref.WeakSet[Metrics] = weakref.WeakSet()
 _by_provider: weakref.WeakKeyDictionary[Any, Metrics] = weakref.WeakKeyDictionary()
 
 
 def metrics_of(provider: MeterProvider) -> Metrics:
     """The metrics of a provider, made once: an instrument of the same name twice would be counted twice."""
-    found = _by_provider.get(provider)
-    if found is None:
-        found = _by_provider[provider] = Metrics(provider)
-    return found
+    if provider not in _by_provider:
+        _by_provider[provider] = Metrics(provider)
+    return _by_provider[provider]
 
 
-def _names(facts: CallFacts, delivery: str = "live") -> _Names:
-    names = tuple(place(facts.operation, facts.provider, facts.model, facts.base_url).items())
+def _names(call: ObservedCall, delivery: str = "live") -> _Names:
+    names = tuple(describe_target(call.operation, call.provider, call.model, call.base_url).items())
     return names if delivery == "live" else (*names, ("llm_provider.delivery", delivery))
 
 
@@ -234,4 +218,4 @@ def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, Any]:
     return {**dict(names), RESPONSE_MODEL: served, "gen_ai.token.type": kind}
 
 
-reset_in_child(_made, Metrics.forget_parent)
+reset_in_child(_all, Metrics.forget_parent)

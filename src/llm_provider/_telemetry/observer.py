@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._errors import LLMError
 from . import telemetry as setting
-from .facts import AskedCall, AttemptFacts, CallFacts, Paid, Place
-from .logs import attempt_line, call_line, is_logging, outcome_of
+from .logs import is_logging, log_attempt, log_call
+from .observed_call import AskedCall, Destination, EndedAttempt, ObservedCall, Payment
+from .reasons import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_UNTOLD = 10_000
+_MOST_KEPT = 10_000
 """Results whose calls are kept. A batch that the user does not read to its end leaves some."""
 
 
@@ -43,7 +44,7 @@ class Observer:
     """
 
     __slots__ = (
-        "__weakref__", "_asked", "_content", "_statistics", "_telemetry", "idle", "is_on", "metrics",
+        "__weakref__", "_calls", "_content", "_statistics", "_telemetry", "idle", "is_on", "metrics",
         "reads_prompts", "spans",
     )  # fmt: skip
 
@@ -61,12 +62,13 @@ class Observer:
         """Whether every call is observed, and not only those that are logged."""
         self.reads_prompts = content
         """Whether it needs the prompt of each call. Stored answers of a batch are else found without."""
-        self._asked: OrderedDict[int, tuple[Any, AskedCall]] | None = None
+        self._calls: OrderedDict[int, tuple[object, AskedCall]] | None = None
+        """By the id of a result: the result, which keeps the id in use, and its call."""
         self._telemetry = telemetry
         if telemetry:
-            self.found_providers()
+            self.find_providers()
 
-    def found_providers(self) -> bool:
+    def find_providers(self) -> bool:
         """Begin to export to the providers that are configured by now. Returns whether there is one."""
         # The modules of OpenTelemetry's API are for programs that use it.
         if self.spans is None and (tracers := setting.tracer_provider(self._telemetry)) is not None:
@@ -81,90 +83,79 @@ class Observer:
         return self.spans is not None or self.metrics is not None
 
     def remember_calls(self) -> None:
-        """Keep the call of each result until `asked_for` is asked for it."""
-        self._asked, self.is_on, self.reads_prompts = OrderedDict(), True, True
+        """Keep the call of each result until `take_call` is asked for it."""
+        self._calls, self.is_on, self.reads_prompts = OrderedDict(), True, True
 
-    def asked_for(self, result: Any) -> AskedCall | None:
+    def take_call(self, result: object) -> AskedCall | None:
         """The call of a result; None if it was refused before it began."""
-        found = None if self._asked is None else self._asked.pop(id(result), None)
-        return None if found is None else found[1]
+        entry = None if self._calls is None else self._calls.pop(id(result), None)
+        return None if entry is None else entry[1]
 
-    def joined(self, rounds: Sequence[Any], outcome: T) -> T:
+    def join_calls(self, rounds: Sequence[object], outcome: T) -> T:
         """The outcome of several rounds, whose call is that of the first round."""
-        if self._asked is not None:
-            calls = [self._asked.pop(id(one), None) for one in rounds]
-            if calls[0] is not None:
-                self._asked[id(outcome)] = outcome, calls[0][1]
+        calls = [self.take_call(result) for result in rounds]
+        if self._calls is not None and calls[0] is not None:
+            self._calls[id(outcome)] = outcome, calls[0]
         return outcome
 
-    def _note(self, facts: CallFacts, outcome: Any) -> None:
+    def _remember(self, call: ObservedCall, outcome: object) -> None:
         # A call that was cancelled has no result.
         is_result = isinstance(outcome, LLMError) or not isinstance(outcome, BaseException)
-        if self._asked is not None and is_result:
-            self._asked[id(outcome)] = outcome, facts.shown()
-            if len(self._asked) > _MOST_UNTOLD:
-                self._asked.popitem(last=False)
+        if self._calls is not None and is_result:
+            self._calls[id(outcome)] = outcome, call.to_asked_call()
+            if len(self._calls) > _MOST_KEPT:
+                self._calls.popitem(last=False)
 
     def statistics(self) -> list[Any]:
         """The state of the rate control of the client; empty after its end."""
         statistics = self._statistics()
         return [] if statistics is None else statistics()
 
-    def looked_up(self, facts: CallFacts, started: float, outcome: Any) -> None:
+    def note_lookup(self, call: ObservedCall, started: float, outcome: object) -> None:
         """Note a call that ended with the lookup: a stored answer, or the error of `cache="only"`."""
         failed = isinstance(outcome, BaseException)
-        self.found_providers()
-        self._note(facts, outcome)
+        self.find_providers()
+        self._remember(call, outcome)
         if self.metrics is not None:
-            self.metrics.looked_up(facts, hit=not failed)
+            self.metrics.note(self.metrics.record_lookup, call, not failed)
         if self.spans is not None:
-            self.spans.hit(facts, started, outcome)
-        self._log(facts, time.perf_counter() - started, outcome, None, None if failed else 0.0)
+            self.spans.add_lookup(call, started, outcome)
+        self._log(call, time.perf_counter() - started, outcome, None, None if failed else 0.0)
 
-    def start(self, operation: str, to: Place, started: float) -> tuple[Started | None, bool]:
+    def start(self, operation: str, to: Destination, started: float) -> tuple[Started | None, bool]:
         """Start the span of a call that is sent, in its own task.
 
-        Args:
-            operation: Its name in the GenAI conventions.
-            to: What is called.
-            started: When the user made the call, by `time.perf_counter`.
+        `started` is when the user made the call, by `time.perf_counter`.
 
         Returns:
             The span, and whether anybody reads what happens to the call. Nobody may, if a sampler left its
-            span out: then the call needs no facts and no watch.
+            span out: then the call needs no `ObservedCall` and no watch.
         """
         if self.spans is None or (
             self.metrics is None and (setting.SDK_METRICS in modules or self._telemetry is True)
         ):
-            self.found_providers()
+            self.find_providers()
         if self.spans is None:
             return None, True
         span = self.spans.start(operation, to, started)
-        read = self.metrics is not None or self._asked is not None
-        return span, read or span.span.is_recording() or is_logging(INFO)
+        is_read = self.metrics is not None or self._calls is not None
+        return span, is_read or span.span.is_recording() or is_logging(INFO)
 
-    def watch(self, facts: CallFacts, started: float, span: Started | None, *, missed: bool) -> Watch:
-        """Begin to follow a call that is sent.
-
-        Args:
-            facts: The call.
-            started: When the user made it, by `time.perf_counter`.
-            span: Its span.
-            missed: Whether its answer was looked up before, and not found.
-        """
+    def watch(self, call: ObservedCall, started: float, span: Started | None, *, missed: bool) -> Watch:
+        """Begin to follow a call that is sent. It was looked up before, and not found, if it `missed`."""
         if missed and self.metrics is not None:
-            self.metrics.looked_up(facts, hit=False)
-        return Watch(self, facts, started, span)
+            self.metrics.note(self.metrics.record_lookup, call, False)
+        return Watch(self, call, started, span)
 
-    def paid(self, facts: CallFacts, paid: Paid) -> None:
+    def note_payment(self, call: ObservedCall, payment: Payment) -> None:
         """Note the tokens and the cost of a request."""
         if self.metrics is not None:
-            self.metrics.paid(facts, paid)
-        if paid.delivery != "live" and is_logging(INFO):
-            call_line(facts, "ok", 0.0, usage=paid.usage, usd=paid.usd, delivery=paid.delivery)
+            self.metrics.note(self.metrics.record_payment, call, payment)
+        if payment.delivery != "live" and is_logging(INFO):
+            log_call(call, "ok", 0.0, payment.usage, payment.usd, delivery=payment.delivery)
 
-    def ended(
-        self, watch: Watch, outcome: Any, attempts: int, usage: Usage | None, usd: float | None
+    def note_end(
+        self, watch: Watch, outcome: object, attempts: int, usage: Usage | None, usd: float | None
     ) -> None:
         """Note the end of a call that was sent, in the task that began to follow it.
 
@@ -175,74 +166,69 @@ class Observer:
             usage: The tokens of those that were billed; None if none was.
             usd: Their cost in USD; None where it is not known.
         """
-        seconds, facts = time.perf_counter() - watch.started, watch.facts
-        assert facts is not None
-        self._note(facts, outcome)
+        seconds, call = time.perf_counter() - watch.started, watch.call
+        assert call is not None
+        self._remember(call, outcome)
         if self.metrics is not None and attempts:
             # A call that was answered by the request of another one was not sent.
-            self.metrics.ended(facts, seconds, outcome)
+            error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
+            first = getattr(getattr(outcome, "timing", None), "first_token", None) if call.streamed else None
+            served = getattr(outcome, "model", None)
+            self.metrics.note(self.metrics.record_end, call, seconds, error, served, first)
         if self.spans is not None and watch.span is not None:
-            self.spans.end(watch.span, facts, outcome, usage, usd)
-        self._log(facts, seconds, outcome, usage, usd, attempts)
+            self.spans.end(watch.span, call, outcome, usage, usd)
+        self._log(call, seconds, outcome, usage, usd, attempts)
 
     def _log(
-        self,
-        facts: CallFacts,
-        seconds: float,
-        outcome: Any,
-        usage: Usage | None,
-        usd: float | None,
+        self, call: ObservedCall, seconds: float, outcome: object, usage: Usage | None, usd: float | None,
         attempts: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not is_logging(INFO):
             return
-        more: dict[str, Any] = {}
+        content: dict[str, str | None] = {}
         if self._content:
             from .content import answer_json, prompt_json
 
-            more = {"prompt": prompt_json(facts.request), "answer": answer_json(outcome)}
+            content = {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
         if isinstance(outcome, BaseException):
-            name, why = outcome_of(outcome)
+            # The name of another class says all that may be told.
+            why = reason(outcome) if isinstance(outcome, LLMError) else None
             if self._content:
-                more["message"] = str(outcome)
-            call_line(
-                facts, name, seconds, usage=usage, usd=usd, attempts=attempts, reason=why,
-                status=getattr(outcome, "status", None), **more,
+                content["message"] = str(outcome)
+            log_call(
+                call, type(outcome).__name__, seconds, usage, usd, attempts=attempts, reason=why,
+                status=getattr(outcome, "status", None), **content,
             )  # fmt: skip
             return
-        cached = bool(getattr(outcome, "cached", False))
-        if usage is None:
-            usage = getattr(outcome, "usage", None)
         queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
-        call_line(
-            facts, "ok", seconds, usage=usage, usd=usd, cached=cached, attempts=attempts,
-            queued=queued or None, served=getattr(outcome, "model", None), **more,
+        log_call(
+            call, "ok", seconds, getattr(outcome, "usage", None) if usage is None else usage, usd,
+            cached=bool(getattr(outcome, "cached", False)), attempts=attempts, queued=queued or None,
+            served=getattr(outcome, "model", None), **content,
         )  # fmt: skip
 
 
 class Watch:
     """Follows one call that is sent."""
 
-    __slots__ = ("facts", "observer", "span", "started")
+    __slots__ = ("call", "observer", "span", "started")
 
     def __init__(
-        self, observer: Observer, facts: CallFacts | None, started: float, span: Started | None
+        self, observer: Observer, call: ObservedCall | None, started: float, span: Started | None
     ) -> None:
-        self.observer = observer
-        self.facts = facts
+        self.observer, self.started, self.span = observer, started, span
+        self.call = call
         """None for a call that is not sent."""
-        self.started = started
-        self.span = span
 
-    def attempt(self, attempt: AttemptFacts) -> None:
+    def note_attempt(self, attempt: EndedAttempt) -> None:
         """Note a request that has ended."""
-        facts, observer, failure = self.facts, self.observer, attempt.failure
-        if facts is None:
+        call, observer, failure = self.call, self.observer, attempt.failure
+        if call is None:
             return
         if observer.metrics is not None:
             error = None if failure is None else failure.error
-            observer.metrics.attempt(facts, attempt.waited, error)
+            observer.metrics.note(observer.metrics.record_attempt, call, attempt.waited, error)
         if observer.spans is not None and self.span is not None:
-            observer.spans.attempt(self.span, attempt)
+            observer.spans.add_attempt(self.span, attempt)
         if is_logging(DEBUG):
-            attempt_line(facts, attempt)
+            log_attempt(call, attempt)

@@ -21,15 +21,13 @@ from .._errors import (
     RateLimitError,
 )
 
-_WORDS = MappingProxyType(
-    {
-        RateLimitError: "rate limited",
-        OverloadedError: "overloaded",
-        QuotaExceededError: "no quota left",
-        InternalServerError: "server error",
-        APIResponseValidationError: "invalid answer",
-    }
-)
+_WORDS = MappingProxyType({
+    RateLimitError: "rate limited",
+    OverloadedError: "overloaded",
+    QuotaExceededError: "no quota left",
+    InternalServerError: "server error",
+    APIResponseValidationError: "invalid answer",
+})  # fmt: skip
 
 _NUMBERS = MappingProxyType({name: number for number, name in errno.errorcode.items()})
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .._errors import LLMError
-from .facts import AttemptFacts, CallFacts, Place
+from .observed_call import Destination, EndedAttempt, ObservedCall
 from .reasons import reason
 
 if TYPE_CHECKING:
@@ -38,46 +38,32 @@ REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
 ERROR_TYPE = "error.type"
 SERVER, PORT = "server.address", "server.port"
 
-_PROVIDERS = MappingProxyType(
-    {
-        "gemini": "gcp.gemini",
-        "mistral": "mistral_ai",
-        "xai": "x_ai",
-        "azure": "azure.ai.openai",
-        "azure_ai": "azure.ai.inference",
-        "bedrock": "aws.bedrock",
-        "vertex_ai": "gcp.vertex_ai",
-        "watsonx": "ibm.watsonx.ai",
-    }
-)
+_PROVIDERS = MappingProxyType({
+    "gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai", "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference", "bedrock": "aws.bedrock", "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+})  # fmt: skip
 """The conventions' names of providers that are called otherwise here. litellm's prefixes are among them."""
 
-_PARAMETERS = MappingProxyType(
-    {
-        "max_tokens": "gen_ai.request.max_tokens",
-        "temperature": "gen_ai.request.temperature",
-        "top_p": "gen_ai.request.top_p",
-        "seed": "gen_ai.request.seed",
-        "stop": "gen_ai.request.stop_sequences",
-        "reasoning_effort": "gen_ai.request.reasoning.level",
-        "dimensions": "gen_ai.embeddings.dimension.count",
-    }
-)
-_OPTIONS = MappingProxyType(
-    {
-        "top_k": "gen_ai.request.top_k",
-        "frequency_penalty": "gen_ai.request.frequency_penalty",
-        "presence_penalty": "gen_ai.request.presence_penalty",
-    }
-)
-
-_USAGE = MappingProxyType(
-    {
-        "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
-        "cache_write_input_tokens": "gen_ai.usage.cache_write.input_tokens",
-        "reasoning_output_tokens": "gen_ai.usage.reasoning.output_tokens",
-    }
-)
+_PARAMETERS = MappingProxyType({
+    "max_tokens": "gen_ai.request.max_tokens",
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "seed": "gen_ai.request.seed",
+    "stop": "gen_ai.request.stop_sequences",
+    "reasoning_effort": "gen_ai.request.reasoning.level",
+    "dimensions": "gen_ai.embeddings.dimension.count",
+})  # fmt: skip
+_OPTIONS = MappingProxyType({
+    "top_k": "gen_ai.request.top_k",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+})  # fmt: skip
+_USAGE = MappingProxyType({
+    "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_input_tokens": "gen_ai.usage.cache_write.input_tokens",
+    "reasoning_output_tokens": "gen_ai.usage.reasoning.output_tokens",
+})  # fmt: skip
 """The counts that are set where they are above 0."""
 
 ATTEMPT = "llm_provider.attempt"
@@ -92,12 +78,7 @@ class Started(NamedTuple):
 
 
 class Spans:
-    """Makes the spans of calls.
-
-    Args:
-        provider: The provider of tracers.
-        content: Whether spans hold prompts and answers.
-    """
+    """Makes the spans of calls. With `content` they hold prompts and answers."""
 
     def __init__(self, provider: TracerProvider, *, content: bool) -> None:
         from opentelemetry import context, trace
@@ -106,37 +87,29 @@ class Spans:
         self._attach, self._detach = context.attach, context.detach
         self._in_context = trace.set_span_in_context
         self._client, self._internal = SpanKind.CLIENT, SpanKind.INTERNAL
-        self._failed = functools.partial(Status, StatusCode.ERROR)
+        self._error = functools.partial(Status, StatusCode.ERROR)
         self._tracer = trace.get_tracer("llm_provider", version(), provider, SCHEMA_URL)
         self._content = content
 
-    def start(self, operation: str, to: Place, started: float) -> Started:
+    def start(self, operation: str, to: Destination, started: float) -> Started:
         """Start the span of a call, and make it the current span of this task.
 
-        Args:
-            operation: Its name in the GenAI conventions.
-            to: What is called.
-            started: When the user made the call, by `time.perf_counter`.
+        `started` is when the user made the call, by `time.perf_counter`.
         """
         span = self._open(operation, to, started)
         return Started(span, self._attach(self._in_context(span)))
 
-    def _open(self, operation: str, to: Place, started: float) -> Span:
+    def _open(self, operation: str, to: Destination, started: float) -> Span:
         return self._tracer.start_span(
             f"{operation} {to.model}",
             kind=self._client,
             # A sampler may decide by these.
-            attributes=place(operation, to.provider, to.model, to.base_url),
+            attributes=describe_target(operation, to.provider, to.model, to.base_url),
             start_time=time.time_ns() - int((time.perf_counter() - started) * 1e9),
         )
 
     def start_tool(self, call: ToolCall, description: str | None) -> Started:
-        """Start the span of a tool that the user's program runs, and make it the current span of this task.
-
-        Args:
-            call: The call of the model.
-            description: What the tool is for, as the model was told.
-        """
+        """Start the span of a tool that the user's program runs, as the current span of this task."""
         attributes = {
             OPERATION: "execute_tool",
             "gen_ai.tool.name": call.name,
@@ -151,21 +124,18 @@ class Spans:
         span = self._tracer.start_span(name, kind=self._internal, attributes=attributes)
         return Started(span, self._attach(self._in_context(span)))
 
-    def end_tool(self, started: Started, error: BaseException | None, content: Any = None) -> None:
+    def end_tool(self, started: Started, error: BaseException | None, content: object = None) -> None:
         """End the span of a tool, in the task that started it.
 
-        Args:
-            started: The span.
-            error: What the tool raised.
-            content: What the model is told; None if it is told nothing.
+        `content` is what the model is told; None if it is told nothing.
         """
         self._detach(started.token)
         span = started.span
         if span.is_recording():
             if error is not None:
                 span.set_attribute(ERROR_TYPE, type(error).__name__)
-                told = self._content and isinstance(content, str)
-                span.set_status(self._failed(content if told else type(error).__name__))
+                message = content if self._content and isinstance(content, str) else type(error).__name__
+                span.set_status(self._error(message))
             elif self._content:
                 # Few programs set the switch.
                 from .content import result_text
@@ -173,7 +143,7 @@ class Spans:
                 span.set_attribute("gen_ai.tool.call.result", result_text(content))
         span.end()
 
-    def attempt(self, started: Started, attempt: AttemptFacts) -> None:
+    def add_attempt(self, started: Started, attempt: EndedAttempt) -> None:
         """Add the event of a request that has ended."""
         if not started.span.is_recording():
             return
@@ -194,45 +164,41 @@ class Spans:
         started.span.add_event(ATTEMPT, attributes)
 
     def end(
-        self,
-        started: Started,
-        facts: CallFacts,
-        outcome: Any,
-        usage: Usage | None,
-        usd: float | None,
+        self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
     ) -> None:
         """End the span of a call, in the task that started it.
 
-        Args:
-            started: The span.
-            facts: The call.
-            outcome: Its result or its exception.
-            usage: The tokens that its requests used; None if none was billed, as for a stored answer.
-            usd: Their cost in USD; None where it is not known.
+        `outcome` is its result or its exception. `usage` is None if no request was billed, and `usd` where
+        the cost is not known.
         """
         self._detach(started.token)
-        self._close(started.span, facts, outcome, usage, usd)
+        self._close(started.span, call, outcome, usage, usd)
 
     def drop(self, started: Started) -> None:
         """End a span that a sampler left out, in the task that started it."""
         self._detach(started.token)
         started.span.end()
 
-    def hit(self, facts: CallFacts, started: float, outcome: Any) -> None:
+    def add_lookup(self, call: ObservedCall, started: float, outcome: object) -> None:
         """The span of a call that the cache answered, or that it could not answer."""
         usd = None if isinstance(outcome, BaseException) else 0.0
-        self._close(self._open(facts.operation, facts, started), facts, outcome, None, usd)
+        self._close(self._open(call.operation, call, started), call, outcome, None, usd)
 
     def _close(
-        self, span: Span, facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | None
+        self, span: Span, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
     ) -> None:
         if span.is_recording():
-            span.set_attributes({**_parameters(facts), **_ended(facts, outcome, usage, usd)})
+            span.set_attributes({**_describe_request(call), **_describe_end(call, outcome, usage, usd)})
             if isinstance(outcome, BaseException):
-                told = str(outcome) if self._content else reason(outcome)
-                span.set_status(self._failed(told))
+                span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
             if self._content:
-                span.set_attributes(_content(facts, outcome))
+                # Few programs set the switch.
+                from .content import answer_json, prompt_json
+
+                prompt, answer = prompt_json(call.request), answer_json(outcome)
+                for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
+                    if text is not None:
+                        span.set_attribute(name, text)
         span.end()
 
 
@@ -243,10 +209,10 @@ def version() -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def place(operation: str, provider: str, model: str, base_url: str | None) -> Mapping[str, Any]:
+def describe_target(operation: str, provider: str, model: str, base_url: str | None) -> Mapping[str, Any]:
     """The attributes that say what is called and where.
 
-    >>> dict(place("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
+    >>> dict(describe_target("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
     'gcp.gemini'
     """
     name = model.partition("/")[0] if provider == "litellm" else provider
@@ -262,28 +228,25 @@ def place(operation: str, provider: str, model: str, base_url: str | None) -> Ma
     return attributes
 
 
-def _parameters(facts: CallFacts) -> dict[str, Any]:
+def _describe_request(call: ObservedCall) -> dict[str, Any]:
     """The attributes of the parameters that the user set."""
-    request, found = facts.request, {}
-    for name, attribute in _PARAMETERS.items():
-        value = getattr(request, name, None)
-        if value is not None:
-            found[attribute] = value
+    request = call.request
+    values = {attribute: getattr(request, name, None) for name, attribute in _PARAMETERS.items()}
+    attributes = {attribute: value for attribute, value in values.items() if value is not None}
     if getattr(request, "n", 1) > 1:
-        found["gen_ai.request.choice.count"] = request.n
+        attributes["gen_ai.request.choice.count"] = request.n
     if getattr(request, "response_format", None) is not None:
-        found["gen_ai.output.type"] = "json"
-    options = getattr(request, "options", None)
-    if options:
-        found.update({name: options[option] for option, name in _OPTIONS.items() if options.get(option)})
-    if facts.tag:
-        found["llm_provider.tag"] = facts.tag
-    if facts.streamed:
-        found["gen_ai.request.stream"] = True
-    return found
+        attributes["gen_ai.output.type"] = "json"
+    options = getattr(request, "options", None) or {}
+    attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
+    if call.tag:
+        attributes["llm_provider.tag"] = call.tag
+    if call.streamed:
+        attributes["gen_ai.request.stream"] = True
+    return attributes
 
 
-def _ended(facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | None) -> dict[str, Any]:
+def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> dict[str, Any]:
     """The attributes of the end of a call."""
     attributes: dict[str, Any] = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
     if usage is not None:
@@ -309,7 +272,7 @@ def _ended(facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | Non
     attributes[RESPONSE_MODEL] = outcome.model
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
-    if facts.streamed and timing.first_token is not None:
+    if call.streamed and timing.first_token is not None:
         attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
     choices = getattr(outcome, "choices", ())
     if choices:
@@ -317,18 +280,3 @@ def _ended(facts: CallFacts, outcome: Any, usage: Usage | None, usd: float | Non
         if outcome.id:
             attributes["gen_ai.response.id"] = outcome.id
     return attributes
-
-
-def _content(facts: CallFacts, outcome: Any) -> dict[str, Any]:
-    """The prompt and the answer, which only the switch for content lets a span hold."""
-    # Few programs set the switch.
-    from .content import answer_json, prompt_json
-
-    return {
-        name: text
-        for name, text in (
-            ("gen_ai.input.messages", prompt_json(facts.request)),
-            ("gen_ai.output.messages", answer_json(outcome)),
-        )
-        if text is not None
-    }

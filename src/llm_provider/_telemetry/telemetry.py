@@ -48,11 +48,7 @@ class Telemetry:
 
 
 def switch(variable: str) -> bool | None:
-    """A variable of the environment that is a switch; None if it is not set.
-
-    Raises:
-        RequestError: its value is none of the words for on and off.
-    """
+    """A variable of the environment that is on or off; None if it is not set."""
     text = os.environ.get(variable, "").strip().lower()
     if not text:
         return None
@@ -61,13 +57,8 @@ def switch(variable: str) -> bool | None:
     return text in _YES
 
 
-def checked(value: bool | Telemetry | None) -> bool | Telemetry | None:
-    """The setting `telemetry`; None if OpenTelemetry is used as soon as the program configures it.
-
-    Raises:
-        RequestError: it is no such value.
-        MissingDependencyError: it is on, and OpenTelemetry's API is not installed.
-    """
+def check_telemetry(value: bool | Telemetry | None) -> bool | Telemetry | None:
+    """The setting `telemetry`; None if OpenTelemetry is used as soon as the program configures it."""
     if value is None:
         value = switch(VARIABLE)
     if value is not None and not isinstance(value, (bool, Telemetry)):

@@ -32,7 +32,6 @@ Kind: TypeAlias = Literal["retry", "down", "pause", "rate", "full", "budget", "e
 """Why a call waits: for its next request, for a provider that is down, for the end of a pause after refusals,
 for its turn within the rate or among the requests in flight, for a budget, or for another process."""
 
-
 _OF_PROVIDER = ("retry", "down", "pause", "rate")
 
 _QUIET = logging.DEBUG
@@ -52,10 +51,9 @@ class _Told:
 
 
 class Waits:
-    """Tells the waits of one client. It may be used from any thread.
+    """Tells the waits of one client, in any thread.
 
-    Args:
-        show: Whether they are told on standard error and in the progress bar. The log has them anyway.
+    With `show`, standard error or the progress bar has them; the log has them anyway.
     """
 
     def __init__(self, *, show: bool) -> None:
@@ -66,14 +64,9 @@ class Waits:
         self._current: tuple[float, str] = (-math.inf, "")
 
     def tell(self, scope: str, kind: Kind, text: str, *, seconds: float = 0.0, attempt: int = 0) -> None:
-        """Tell a wait, unless the same was told a moment ago.
+        """Tell a wait for a provider and a model, unless the same was told a moment ago.
 
-        Args:
-            scope: The provider and the model that the calls wait for.
-            kind: The kind of the wait.
-            text: Why, and for how long.
-            seconds: How long the wait lasts, if that is known.
-            attempt: The number of the attempt that failed. A higher one than before is always told.
+        `seconds` is how long it lasts, if that is known. A higher `attempt` than before is always told.
         """
         now = time.monotonic()
         end = now + (seconds or _SHOWN_SECONDS)
@@ -93,24 +86,18 @@ class Waits:
                 if told.untold:
                     line += f" ({told.untold} more retries since the last line)"
             self._told[group] = _Told(max(now + pause, end + LEAST_SECONDS), pause, attempt)
-            shown = self._show and not self._bars and level > _QUIET
+            prints = self._show and not self._bars and level > _QUIET
         if is_configured(WAITS) and WAITS.isEnabledFor(level):
             WAITS.log(level, "%s", line)
-        elif shown:
+        elif prints:
             print_line(line)
 
-    def retrying(self, scope: str, seconds: float, why: str, attempt: int, waiting: int) -> None:
-        """Tell that a request is repeated.
-
-        Args:
-            scope: The provider and the model.
-            seconds: Until the next request.
-            why: The reason of the failure.
-            attempt: The number of the attempt that failed.
-            waiting: Calls that wait besides this one.
-        """
-        others = f"; {waiting} more {_calls_wait(waiting)}" if waiting else ""
-        text = f"retrying in {_rounded(seconds)}: {why}, attempt {attempt}{others}"
+    def tell_retry(self, scope: str, seconds: float, why: str, attempt: int, waiting: int) -> None:
+        """Tell that a failed attempt is repeated in some seconds, while so many other calls wait."""
+        others = f"; {count_calls(waiting, ' more')}" if waiting else ""
+        # Without decimals where they tell nothing.
+        wait = format_duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
+        text = f"retrying in {wait}: {why}, attempt {attempt}{others}"
         self.tell(scope, "retry", text, seconds=seconds, attempt=attempt)
 
     @contextlib.contextmanager
@@ -143,26 +130,13 @@ class Waits:
                 self._bars -= 1
 
 
-def counted(waiting: int) -> str:
+def count_calls(waiting: int, more: str = "") -> str:
     """How many calls wait.
 
-    >>> counted(1), counted(37)
-    ('1 call waits', '37 calls wait')
+    >>> count_calls(1), count_calls(37, " more")
+    ('1 call waits', '37 more calls wait')
     """
-    return f"{waiting} {_calls_wait(waiting)}"
-
-
-def _calls_wait(count: int) -> str:
-    return "call waits" if count == 1 else "calls wait"
-
-
-def _rounded(seconds: float) -> str:
-    """A duration without decimals.
-
-    >>> _rounded(8.04), _rounded(1.4), _rounded(75)
-    ('8 s', '1.4 s', '1 min 15 s')
-    """
-    return format_duration(seconds) if seconds < 2 or seconds >= 59.5 else f"{seconds:.0f} s"
+    return f"{waiting}{more} {'call waits' if waiting == 1 else 'calls wait'}"
 
 
 def print_line(line: str) -> None:

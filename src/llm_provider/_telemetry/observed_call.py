@@ -1,4 +1,4 @@
-"""The facts of a call that observers need: `CallFacts` and `Ended`."""
+"""What observers learn of a call: the call itself, each of its requests, and what each request cost."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class AskedCall:
     """The value of `metadata` for this input of a batch."""
 
 
-class Place(Protocol):
-    """What a call goes to: `CallFacts`, or a target of `_requests/routing`."""
+class Destination(Protocol):
+    """The server of a call: `ObservedCall`, or a target of `_requests/routing`."""
 
     @property
     def provider(self) -> str: ...
@@ -40,7 +40,7 @@ class Place(Protocol):
 
 
 @dataclass(slots=True)
-class CallFacts:
+class ObservedCall:
     """A call as it was asked for."""
 
     operation: str
@@ -54,25 +54,20 @@ class CallFacts:
     request: Any
     """The checked arguments. Only the switch for content lets their messages be read."""
     tag: str = ""
-    """The names of the `track` blocks around the call."""
     streamed: bool = False
     metadata: Any = None
 
-    def shown(self) -> AskedCall:
+    def to_asked_call(self) -> AskedCall:
         """The call for the user's function."""
         messages: Any = getattr(self.request, "messages", None) or getattr(self.request, "inputs", ())
         return AskedCall(
-            operation=self.operation,
-            provider=self.provider,
-            model=self.asked,
-            messages=tuple(messages),
-            tag=self.tag,
-            metadata=self.metadata,
-        )
+            operation=self.operation, provider=self.provider, model=self.asked, messages=tuple(messages),
+            tag=self.tag, metadata=self.metadata,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
-class Paid:
+class Payment:
     """The tokens and the cost of one request that was answered, or that failed and may have been billed."""
 
     usage: Usage | None
@@ -84,7 +79,7 @@ class Paid:
 
 
 @dataclass(slots=True)
-class AttemptFacts:
+class EndedAttempt:
     """One request that has ended."""
 
     number: int
