@@ -10,11 +10,11 @@ SAFE = "&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;&quot;&amp;?"
 
 
 def test_every_block_shows_text_and_runs_nothing() -> None:
-    for block in (html.text, html.code, html.small, html.figure, html.words, html.failed):
+    for block in (html.text, html.code, html.small, html.figure, html.words, html.failure):
         assert SAFE in block(HOSTILE)
         assert "<script>" not in block(HOSTILE)
     assert html.warning(HOSTILE, HOSTILE).count(SAFE) == 2
-    assert SAFE in html.folded(HOSTILE, "")
+    assert SAFE in html.fold(HOSTILE, "")
     shown = html.table([HOSTILE], [[html.words(HOSTILE)]], caption=HOSTILE)
     assert shown.count(SAFE) == 3
     html.block(shown).encode()
@@ -50,8 +50,8 @@ def test_a_table_counts_the_rows_that_it_leaves_out() -> None:
 
 
 def test_no_block_has_a_colour_of_its_own() -> None:
-    shown = html.table(["a"], [[html.words("b"), html.failed("c")]], caption="d", left_out=1)
-    shown += html.text("e\n```\nf\n```") + html.code("g") + html.folded("h", "i") + html.warning("j", "k")
+    shown = html.table(["a"], [[html.words("b"), html.failure("c")]], caption="d", left_out=1)
+    shown += html.text("e\n```\nf\n```") + html.code("g") + html.fold("h", "i") + html.warning("j", "k")
     for word in ("color", "background", "#"):
         assert word not in shown
 

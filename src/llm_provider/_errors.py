@@ -208,7 +208,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-def _dollars(text: str) -> Decimal:
+def _decimal(text: str) -> Decimal:
     from decimal import Decimal
 
     return Decimal(text)
@@ -217,9 +217,9 @@ def _dollars(text: str) -> Decimal:
 READERS: dict[str, Callable[[Any], Any]] = {
     "failures": lambda failures: tuple(FailedAttempt(**failure) for failure in failures),
     "candidates": tuple,
-    "budget": _dollars,
-    "spent": _dollars,
-    "needed": _dollars,
+    "budget": _decimal,
+    "spent": _decimal,
+    "needed": _decimal,
 }
 """Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
 

@@ -177,21 +177,22 @@ def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
         return ""
     import difflib
 
-    public = [one for one in known if not one.startswith("_")]
+    public = [other for other in known if not other.startswith("_")]
     near = difflib.get_close_matches(name, public, n=1, cutoff=0.7)
     return f": did you mean {near[0]!r}?" if near else ""
 
 
 def missing_attribute(value: object, name: str) -> AttributeError:
     """The error for an attribute that a value does not have."""
-    remedy = _remedy(value, name)
     # Python would add a guess of its own to an error that names its object.
-    return AttributeError(f"{type(value).__name__} has no attribute {name!r}{remedy}", name=name, obj=None)
+    return AttributeError(
+        f"{type(value).__name__} has no attribute {name!r}{_remedy(value, name)}", name=name, obj=None
+    )
 
 
 def _remedy(value: object, name: str) -> str:
     kind = type(value)
-    return remedy_for([one.__name__ for one in kind.__mro__], name, dir(kind))
+    return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
 
 
 class Hinting:
@@ -202,10 +203,10 @@ class Hinting:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            found = getattr(type(self), name, None)
-            if isinstance(found, property):
+            attribute = getattr(type(self), name, None)
+            if isinstance(attribute, property):
                 # Python comes here too if a property raised an AttributeError, which is raised once more.
-                return found.__get__(self)
+                return attribute.__get__(self)
             raise missing_attribute(self, name)
 
 

@@ -1,4 +1,4 @@
-"""HTML for notebooks: the blocks of which each view of a value is made.
+"""HTML for notebooks: the blocks that make up each view of a value.
 
 Every block escapes its text and cuts a long one. Colours and fonts are those of the page, so views can be
 read on a light and on a dark background. Styles are attributes, because viewers of notebooks remove style
@@ -22,6 +22,7 @@ _BLOCK, _BLOCK_LINES = 5_000, 100
 """Characters and lines of a block of text."""
 
 _ROOM = "<style>@scope{:scope{border-collapse:collapse}th,td{padding:0.3em 0.6em}}</style>"
+_WRAP = "white-space: pre-wrap; overflow-wrap: anywhere"
 _WIDE = ' style="text-align: start"'
 _SHORT = 24
 """Characters of a text that has a line of its own in a table."""
@@ -36,19 +37,18 @@ def block(*parts: str) -> str:
 
 def text(content: str) -> str:
     """A text with its line breaks, in the direction of its script. Code in Markdown is set as code."""
-    shown = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
-    rest = len(content) - len(shown)
+    beginning = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
+    rest = len(content) - len(beginning)
     # Texts and codes alternate.
-    pieces = enumerate(_FENCED.split(shown))
-    parts = [_code(piece) if place % 2 else _prose(piece) for place, piece in pieces if piece.strip()]
+    pieces = enumerate(_FENCED.split(beginning))
+    parts = [_code(piece) if number % 2 else _prose(piece) for number, piece in pieces if piece.strip()]
     more = small(f"… {rest:,} more characters") if rest else ""
     return f'<div style="max-width: 60em">{"".join(parts)}</div>{more}'
 
 
 def _prose(content: str) -> str:
-    style = "white-space: pre-wrap; overflow-wrap: anywhere"
-    shown = safe(content.strip("\n"))
-    return f'<div dir="auto" style="{style}">{shown}</div>'
+    prose = safe(content.strip("\n"))
+    return f'<div dir="auto" style="{_WRAP}">{prose}</div>'
 
 
 def _code(content: str) -> str:
@@ -58,9 +58,7 @@ def _code(content: str) -> str:
 
 def code(content: str) -> str:
     """One line of code, such as a call of a function."""
-    return (
-        f'<div><code style="white-space: pre-wrap; overflow-wrap: anywhere">{safe(cut(content))}</code></div>'
-    )
+    return f'<div><code style="{_WRAP}">{safe(cut(content))}</code></div>'
 
 
 def narrow(picture: str) -> str:
@@ -75,11 +73,10 @@ def small(*facts: str) -> str:
 
 def warning(title: str, message: str) -> str:
     """The name of an error, and its message."""
-    shown = safe(cut(message, _BLOCK))
-    return f'<div style="white-space: pre-wrap; overflow-wrap: anywhere"><b>⚠ {safe(title)}</b> {shown}</div>'
+    return f'<div style="{_WRAP}"><b>⚠ {safe(title)}</b> {safe(cut(message, _BLOCK))}</div>'
 
 
-def folded(title: str, content: str) -> str:
+def fold(title: str, content: str) -> str:
     """A block that opens when its title is clicked. `content` is HTML."""
     return f"<details><summary><small>{safe(title)}</small></summary>{content}</details>"
 
@@ -94,7 +91,7 @@ def words(content: str) -> str:
     return f'<td dir="auto" style="{_style(content)}">{safe(cut(content, lines=_CELL_LINES))}</td>'
 
 
-def failed(content: str) -> str:
+def failure(content: str) -> str:
     """A table's cell with an error."""
     return f'<td style="{_style(content)}"><b>⚠</b> <i>{safe(cut(content, lines=_CELL_LINES))}</i></td>'
 
@@ -103,48 +100,40 @@ def _style(content: str) -> str:
     if len(content) <= _SHORT:
         # Else a long text beside it would leave it no room.
         return "text-align: start; white-space: pre"
-    return (
-        "text-align: start; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 12em; max-width: 40em"
-    )
+    return f"text-align: start; {_WRAP}; min-width: 12em; max-width: 40em"
 
 
 def table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    caption: str = "",
-    wide: str | None = None,
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", wide: str | None = None,
     left_out: int = 0,
-) -> str:
-    """A table.
+) -> str:  # fmt: skip
+    """A table of cells that are HTML. Without titles it has no head.
 
-    Args:
-        titles: The titles of the columns; none for a table without a head.
-        rows: The cells of each row, as HTML.
-        caption: A line above the table.
-        wide: The title of a column of long texts.
-        left_out: The number of rows that are not in it.
+    `wide` is the title of a column of long texts, and `left_out` the number of rows that are not in it.
     """
-    named = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
+    heading = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
     head = "".join(f"<th{_WIDE if title == wide else ''}>{safe(title)}</th>" for title in titles)
     head = f'<thead style="text-align: end"><tr>{head}</tr></thead>' if titles else ""
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     body = f'<tbody style="text-align: end">{body}</tbody>'
     more = small(f"… {left_out:,} more are not shown") if left_out else ""
-    return f"<table>{named}{_ROOM}{head}{body}</table>{more}"
+    return f"<table>{heading}{_ROOM}{head}{body}</table>{more}"
 
 
 def error_view(error: Any) -> str:
-    """An `LLMError` that is a value. One that is raised is shown by its traceback, as any exception."""
-    facts = [error.provider or "", error.model or ""]
-    facts.append(f"HTTP {error.status}" if error.status is not None else "")
-    facts.append(str(error.code or ""))
-    facts.append(f"request {error.request_id}" if error.request_id else "")
-    facts.append(f"{error.attempts} attempts" if error.attempts > 1 else "")
-    facts.append("may succeed later" if error.retryable else "")
+    """An `LLMError` that is a value. An error that is raised is shown by its traceback."""
     cost = error.cost
-    facts.append("cost unknown" if cost is None else format_usd(cost) if cost else "")
-    return block(warning(type(error).__name__, error.message), small(*facts))
+    line = small(
+        error.provider or "",
+        error.model or "",
+        f"HTTP {error.status}" if error.status is not None else "",
+        str(error.code or ""),
+        f"request {error.request_id}" if error.request_id else "",
+        f"{error.attempts} attempts" if error.attempts > 1 else "",
+        "may succeed later" if error.retryable else "",
+        "cost unknown" if cost is None else format_usd(cost) if cost else "",
+    )
+    return block(warning(type(error).__name__, error.message), line)
 
 
 def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
@@ -153,8 +142,8 @@ def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
     >>> cut("abcdef", 4), cut("abcd", 4)
     ('abc…', 'abcd')
     """
-    shown = "\n".join(content[:most].split("\n")[:lines])
-    return content if shown == content else f"{shown[: most - 1]}…"
+    beginning = "\n".join(content[:most].split("\n")[:lines])
+    return content if beginning == content else f"{beginning[: most - 1]}…"
 
 
 def safe(content: str) -> str:

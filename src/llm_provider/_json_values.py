@@ -12,7 +12,7 @@ _MISSING = ("NAType", "NaTType")
 """The classes of pandas' missing values."""
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> Any:
     """A value that JSON can hold. Whatever has no form of its own in JSON becomes text.
 
     Amounts of money keep every digit as text. Bytes are text if they are UTF-8, else base64. Values of NumPy
@@ -29,7 +29,7 @@ def json_value(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [json_value(part) for part in value]
     if isinstance(value, (bytes, bytearray)):
-        return _text(bytes(value))
+        return _decode(bytes(value))
     if isinstance(value, str):
         # `str(value)` would be the name of an enumeration's member.
         return str.__str__(value)
@@ -43,10 +43,10 @@ def json_value(value: Any) -> Any:
             return json_value(plain(**arguments))
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
-    return _written(value)
+    return _to_text(value)
 
 
-def _written(value: Any) -> str:
+def _to_text(value: object) -> str:
     from decimal import Decimal
 
     if isinstance(value, Decimal) and value.is_finite():
@@ -58,7 +58,7 @@ def _written(value: Any) -> str:
         return shown(value)
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:

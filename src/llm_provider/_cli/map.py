@@ -339,10 +339,10 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str,
         if isinstance(output, OutputFile):
             tally = output.arrange(max(work.positions, output.positions)) if output.is_kept else Tally()
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_left_by_interrupt(work, output, sent, parameters))
+        interrupt.add_note(_describe_rest(work, output, sent, parameters))
         raise
     except OSError as error:
-        left = _left_by_interrupt(work, output, sent, parameters)
+        left = _describe_rest(work, output, sent, parameters)
         raise full_disk(error, output.name, left) or error from None
     if isinstance(output, OutputFile):
         answered = tally.rows - tally.errors.total()
@@ -377,7 +377,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str
     return cost
 
 
-def _left_by_interrupt(
+def _describe_rest(
     work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: dict[str, Any]
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""

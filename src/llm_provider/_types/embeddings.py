@@ -93,14 +93,9 @@ class Embeddings(Hinting):
     def _repr_html_(self) -> str:
         from .. import _html
 
-        facts = (
-            self.provider,
-            self.model,
-            f"{self.usage.input_tokens:,} tokens",
-            cost_text(self.cost, cached=self.cached),
-            f"{self.timing.total:.2f} s",
-        )
-        return _html.block(_html.safe(self._size()), _html.small(*facts))
+        tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self.cost, cached=self.cached)
+        line = _html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
+        return _html.block(_html.safe(self._size()), line)
 
     def _size(self) -> str:
         plural = "" if len(self.vectors) == 1 else "s"

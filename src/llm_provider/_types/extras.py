@@ -67,8 +67,8 @@ class GeneratedImage:
             file.write(self.data)
 
     def __repr__(self) -> str:
-        facts = f"{len(self.data)} bytes" if self.data else repr(self.url)
-        return f"GeneratedImage({self.media_type!r}, {facts})"
+        content = f"{len(self.data)} bytes" if self.data else repr(self.url)
+        return f"GeneratedImage({self.media_type!r}, {content})"
 
     def _repr_png_(self) -> bytes | None:
         return self.data if self.data and self.media_type == "image/png" else None
@@ -81,10 +81,10 @@ class GeneratedImage:
             return f'<img src="{_address(self.media_type, self.data)}">'
         # A page would load an address by itself, and tell its server who reads the notebook. A picture of
         # another type, such as SVG, may hold such addresses.
-        shown = html.escape(self.url or repr(self))
+        text = html.escape(self.url or repr(self))
         if (self.url or "").startswith(("https://", "http://")):
-            return f'<a href="{shown}" rel="noopener noreferrer" target="_blank">{shown}</a>'
-        return shown
+            return f'<a href="{text}" rel="noopener noreferrer" target="_blank">{text}</a>'
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +133,7 @@ class GeneratedAudio:
         return f"GeneratedAudio({self.format!r}, {len(self.data)} bytes{said})"
 
     def _repr_html_(self) -> str:
-        name = (
-            "wav" if self.format == "pcm16" else {"mp3": "mpeg", "opus": "ogg"}.get(self.format, self.format)
-        )
+        name = {"pcm16": "wav", "mp3": "mpeg", "opus": "ogg"}.get(self.format, self.format)
         return f'<audio controls src="{html.escape(_address(f"audio/{name}", self.playable))}"></audio>'
 
 

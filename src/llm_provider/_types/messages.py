@@ -105,8 +105,8 @@ class ToolResult:
     @property
     def message(self) -> Message:
         """The tool message that answers the call."""
-        told = {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
-        return told if self.error is None else {**told, "is_error": True}
+        message = {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
+        return message if self.error is None else {**message, "is_error": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

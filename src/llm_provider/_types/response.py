@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from .._errors import (
     READERS,
@@ -184,28 +184,24 @@ class Response(NoMapping, Generic[T_co]):
 
         Like `images`, `audio` and `server_tool_calls`, they are read from `raw` each time.
         """
-        found: list[Citation] = self._extra("citations")
-        return found
+        return cast("list[Citation]", self._read_extra("citations"))
 
     @property
     def images(self) -> list[GeneratedImage]:
         """The images that the first sample holds."""
-        found: list[GeneratedImage] = self._extra("images")
-        return found
+        return cast("list[GeneratedImage]", self._read_extra("images"))
 
     @property
     def audio(self) -> GeneratedAudio | None:
         """The speech of the first sample, or None."""
-        found: GeneratedAudio | None = self._extra("audio")
-        return found
+        return cast("GeneratedAudio | None", self._read_extra("audio"))
 
     @property
     def server_tool_calls(self) -> list[ServerToolCall]:
         """The calls of the provider's own tools in the first sample, such as web searches, with results."""
-        found: list[ServerToolCall] = self._extra("server_tool_calls")
-        return found
+        return cast("list[ServerToolCall]", self._read_extra("server_tool_calls"))
 
-    def _extra(self, name: str) -> Any:
+    def _read_extra(self, name: str) -> object:
         return extra_reader.read(name, self.provider, self.raw)
 
     @property
@@ -254,14 +250,14 @@ class Response(NoMapping, Generic[T_co]):
             LengthFinishReasonError: the answer was cut at its token limit.
             SchemaMismatchError: the text is not JSON, or does not match the schema.
         """
-        reading = self._read(self.choices[0])
+        reading = self._parse(self.choices[0])
         # Without a response format, the parameter of the type is Any.
         return None if reading is None else reading.value  # type: ignore[return-value]  # no format, no type
 
     @property
     def all_parsed(self) -> list[T_co]:
         """`parsed` of all `n` samples; empty if no JSON was requested. It raises what `parsed` raises."""
-        readings = map(self._read, self.choices)
+        readings = map(self._parse, self.choices)
         return [reading.value for reading in readings if reading is not None]
 
     @property
@@ -271,19 +267,18 @@ class Response(NoMapping, Generic[T_co]):
         "text" is the whole text, "fence" a Markdown code block, "prose" among words. It raises what `parsed`
         raises.
         """
-        reading = self._read(self.choices[0])
+        reading = self._parse(self.choices[0])
         return None if reading is None else reading.source
 
-    def _read(self, choice: Choice) -> Reading | None:
+    def _parse(self, choice: Choice) -> Reading | None:
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
         reason = choice.finish_reason
         if reason in ("refusal", "content_filter"):
-            raise self._paid(RefusalError(f"there is nothing to parse: finish_reason is {reason!r}"))
+            raise self._with_cost(RefusalError(f"there is nothing to parse: finish_reason is {reason!r}"))
         if reason == "length":
-            raise self._paid(
-                LengthFinishReasonError("the answer was cut at its token limit; raise max_tokens")
-            )
+            problem = "the answer was cut at its token limit; raise max_tokens"
+            raise self._with_cost(LengthFinishReasonError(problem))
         # Most answers are not parsed, and a hit loads as little as possible.
         from .._schemas.reading import NoMatchError, read
         from .._schemas.structure import structure_of
@@ -294,15 +289,10 @@ class Response(NoMapping, Generic[T_co]):
         except NoMatchError as error:
             problem = str(error)
         called = ", and the model called tools" if choice.tool_calls else ""
-        raise self._paid(
-            SchemaMismatchError(
-                f"the answer does not match response_format: {problem}{called}",
-                text=choice.text,
-                validation_error=problem,
-            )
-        )
+        message = f"the answer does not match response_format: {problem}{called}"
+        raise self._with_cost(SchemaMismatchError(message, text=choice.text, validation_error=problem))
 
-    def _paid(self, error: OutputError) -> OutputError:
+    def _with_cost(self, error: OutputError) -> OutputError:
         """An error about this answer, with what the answer cost."""
         error.provider, error.model = self.provider, self.model
         error.attempts, error.failures, error.maybe_billed = self.attempts, self.failures, self.maybe_billed
@@ -320,22 +310,22 @@ class Response(NoMapping, Generic[T_co]):
             parsed = self.parsed
         except OutputError:
             parsed = None
-        described = self.response_format
-        if described is not None and not isinstance(described, Mapping):
+        form = self.response_format
+        if form is not None and not isinstance(form, Mapping):
             from .._schemas.structure import structure_of
 
-            structure = structure_of(described)
+            structure = structure_of(form)
             if structure is not None:
-                named = {"name": structure.name, "schema": structure.schema}
-                described = {"type": "json_schema", "json_schema": named}
-        facts = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
+                schema = {"name": structure.name, "schema": structure.schema}
+                form = {"type": "json_schema", "json_schema": schema}
+        values = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
         return {
             "text": self.text,
             "finish_reason": self.finish_reason,
             "reasoning": self.reasoning,
             "tool_calls": json_value(self.tool_calls),
             "parsed": json_value(parsed),
-            **json_value(facts | {"response_format": described, "body": _written(self.body)}),
+            **json_value(values | {"response_format": form, "body": _encode_body(self.body)}),
         }
 
     @classmethod
@@ -360,20 +350,20 @@ class Response(NoMapping, Generic[T_co]):
             )
         known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
         try:
-            known["choices"] = tuple(map(_choice, known["choices"]))
+            known["choices"] = tuple(map(_read_choice, known["choices"]))
             known["usage"] = usage_from_dict(known["usage"])
             known["timing"] = Timing(**known.get("timing") or {})
             known["failures"] = READERS["failures"](known.get("failures") or ())
-            known["body"] = _read(known.get("body", "null"))
+            known["body"] = _decode_body(known.get("body", "null"))
             known["dropped"] = tuple(known.get("dropped") or ())
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
-            known["tool_rounds"] = _tool_rounds(known.get("tool_rounds"))
+            known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
             return cls(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            found = f"the dict of {facts['error']}" if facts.get("error") else shown(dict(facts))
-            raise RequestError(f"this is not the dict of a response: {found} ({error!r})") from None
+            given = f"the dict of {facts['error']}" if facts.get("error") else shown(dict(facts))
+            raise RequestError(f"this is not the dict of a response: {given} ({error!r})") from None
 
     def __str__(self) -> str:
         return self.text
@@ -389,24 +379,24 @@ class Response(NoMapping, Generic[T_co]):
     def _repr_html_(self) -> str:
         from .. import _html
 
-        parts = []
+        parts: list[str] = []
         for number, sample in enumerate(self.samples[: _html.ROWS], start=1):
             if len(self.choices) > 1:
                 parts.append(_html.small(f"sample {number} of {len(self.choices)}"))
             if sample.reasoning:
-                parts.append(_html.folded("reasoning", _html.text(sample.reasoning)))
+                parts.append(_html.fold("reasoning", _html.text(sample.reasoning)))
             if sample.text:
                 parts.append(_html.text(sample.text))
             parts += [_html.code(call_text(call)) for call in sample.tool_calls]
             parts += [_html.narrow(image._repr_html_()) for image in sample.images]
             parts.append("" if sample.audio is None else sample.audio._repr_html_())
             sources = [source.title or source.url or source.quote or "" for source in sample.citations]
-            if named := [_html.cut(name) for name in dict.fromkeys(sources) if name]:
-                parts.append(_html.folded(f"sources: {len(named)}", _html.text("\n".join(named))))
-        return _html.block(*parts, _html.small(*self._facts()))
+            if titles := [_html.cut(title) for title in dict.fromkeys(sources) if title]:
+                parts.append(_html.fold(f"sources: {len(titles)}", _html.text("\n".join(titles))))
+        return _html.block(*parts, _html.small(*self._summarise()))
 
-    def _facts(self) -> Iterator[str]:
-        """The facts of the answer, for people."""
+    def _summarise(self) -> Iterator[str]:
+        """What a person wants to know of the answer besides its text."""
         yield from (self.provider, self.model)
         yield f"{'' if self.finish_reason in ('stop', 'tool_calls') else '⚠ '}{self.finish_reason}"
         yield f"{self.usage.input_tokens:,} + {self.usage.output_tokens:,} tokens"
@@ -426,15 +416,15 @@ class Response(NoMapping, Generic[T_co]):
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 
 
-def _choice(facts: Mapping[str, Any]) -> Choice:
+def _read_choice(facts: Mapping[str, Any]) -> Choice:
     calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
-    told = facts.get("logprobs")
-    logprobs = None if told is None else tuple(map(token_from_dict, told))
+    tokens = facts.get("logprobs")
+    logprobs = None if tokens is None else tuple(map(token_from_dict, tokens))
     message = AssistantMessage(facts.get("message") or {})
     return Choice(**{**facts, "tool_calls": calls, "message": message, "logprobs": logprobs})
 
 
-def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
+def _read_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
     """The rounds, in which the exception of a tool is its text."""
     if facts is None:
         return None
@@ -452,14 +442,14 @@ def _tool_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
     )
 
 
-def _written(body: bytes) -> str | dict[str, str]:
+def _encode_body(body: bytes) -> str | dict[str, str]:
     try:
         return body.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode()}
 
 
-def _read(body: str | Mapping[str, str]) -> bytes:
+def _decode_body(body: str | Mapping[str, str]) -> bytes:
     return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
 
 

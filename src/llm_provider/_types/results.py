@@ -103,9 +103,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         """The errors by position in this list."""
         return {index: result for index, result in enumerate(self) if isinstance(result, LLMError)}
 
-    def raise_for_errors(
-        self: Sequence[Response[T] | LLMError],
-    ) -> Results[Response[T]]:
+    def raise_for_errors(self: Sequence[Response[T] | LLMError]) -> Results[Response[T]]:
         """Raise if a call failed; else return these results, which are all responses.
 
         Raises:
@@ -115,12 +113,11 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         if not errors:
             return cast("Results[Response[T]]", self)
         unsent, sums = sum(not error.attempts for error in errors), Results(self)
+        not_sent = f" ({unsent:,} of them were not sent)" if unsent else ""
         error = BatchError(
-            f"{len(errors)} of {len(self)} calls failed{_unsent(unsent)}; the first: {errors[0]}",
-            results=self,
-            attempts=sums.attempts,
-            maybe_billed=sums.maybe_billed,
-        )
+            f"{len(errors)} of {len(self)} calls failed{not_sent}; the first: {errors[0]}",
+            results=self, attempts=sums.attempts, maybe_billed=sums.maybe_billed,
+        )  # fmt: skip
         error.cost, error.usage = None if sums.cost.unknown else float(sums.cost), sums.usage
         raise error from errors[0]
 
@@ -152,11 +149,10 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         `unknown` counts the stored answers whose price is not known.
         """
-        found = [result for result in self if isinstance(result, Response)]
         return Cost.of(
             None if result.price is None or result.cost is None else result.price - result.cost
-            for result in found
-            if result.cached or result.price is not None
+            for result in self
+            if isinstance(result, Response) and (result.cached or result.price is not None)
         )
 
     @property
@@ -243,15 +239,15 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         return Results([*self, *other])
 
     def __repr__(self) -> str:
-        return f"Results({', '.join(self._facts())})"
+        return f"Results({', '.join(self._summarise())})"
 
-    def _facts(self) -> Iterator[str]:
+    def _summarise(self) -> Iterator[str]:
         """The results in a few words."""
         errors = len(self.errors)
         cached = sum(result.cached for result in self)
-        yield _counted(len(self) - errors, "response")
+        yield _count(len(self) - errors, "response")
         if errors:
-            yield _counted(errors, "error")
+            yield _count(errors, "error")
         if cached:
             yield f"{cached:,} from the cache"
         yield str(self.cost)
@@ -259,12 +255,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     def _repr_html_(self) -> str:
         from .results_views import as_html
 
-        return as_html(self, " · ".join(self._facts()))
+        return as_html(self, " · ".join(self._summarise()))
 
 
-def _counted(number: int, noun: str) -> str:
+def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _unsent(number: int) -> str:
-    return f" ({number:,} of them were not sent)" if number else ""

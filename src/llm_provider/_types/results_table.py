@@ -26,13 +26,9 @@ _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish
 _OF_CALL = ("model", "provider", "cached", "response_id")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
-_SUMS: dict[str, Any] = {
-    "cost": 0.0,
-    "price": 0.0,
-    **dict.fromkeys(_TOKENS, 0),
-    "attempts": 0,
-    "seconds": None,
-}
+_SUMS: dict[str, object] = {
+    "cost": 0.0, "price": 0.0, **dict.fromkeys(_TOKENS, 0), "attempts": 0, "seconds": None,
+}  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
 """All columns but those of the metadata and of `parsed`."""
@@ -47,7 +43,7 @@ _ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
 def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     """The rows of a table without metadata, each with its own columns of `parsed`."""
     for index, result in enumerate(results):
-        shared = _facts(result)
+        shared = _columns_of_call(result)
         for sample in _samples(result):
             yield {"input_index": index, **shared, **sample}
             shared |= _SUMS
@@ -57,8 +53,9 @@ def _samples(result: Result) -> Iterator[dict[str, Any]]:
     """What each sample of a result has for itself."""
     number = -1
     # A call that failed has the samples that were answered before its error.
-    for number, one in enumerate(result.samples):
-        yield {"sample": number, "text": one.text, "finish_reason": one.finish_reason} | _parsed(one)
+    for number, sample in enumerate(result.samples):
+        columns = {"sample": number, "text": sample.text, "finish_reason": sample.finish_reason}
+        yield columns | _columns_of_parsed(sample)
     if isinstance(result, LLMError):
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
 
@@ -68,35 +65,26 @@ def row_count(result: Result) -> int:
     return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
 
 
-def _facts(result: Result) -> dict[str, Any]:
+def _columns_of_call(result: Result) -> dict[str, object]:
     """What the samples of a result share."""
-    own: dict[str, Any]
-    if isinstance(result, LLMError):
-        own = {"response_id": result.request_id, "attempts": result.attempts}
-    else:
-        timing = result.timing
-        own = {"response_id": result.id, "attempts": timing.attempts, "seconds": timing.total}
-        own["price"] = result.price
+    own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
+        "response_id": result.id, "seconds": result.timing.total, "price": result.price,
+    }  # fmt: skip
+    own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     usage = result.usage or Usage()
-    return own | {
-        "model": result.model,
-        "provider": result.provider,
-        "cached": result.cached,
-        "cost": result.cost,
-        **{name: getattr(usage, name) for name in _TOKENS},
-    }
+    return own | {name: getattr(usage, name) for name in _TOKENS}
 
 
-def _parsed(sample: Response) -> dict[str, Any]:
+def _columns_of_parsed(sample: Response) -> dict[str, Any]:
     """The columns of a sample's `parsed`; none if it cannot be read."""
     try:
-        found = sample.parsed
+        value = sample.parsed
     except OutputError:
         return {}
-    return {} if found is None else dict(_cells(_PARSED, found))
+    return {} if value is None else dict(_cells(_PARSED, value))
 
 
-def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _cells(name: str, value: object) -> Iterator[tuple[str, object]]:
     """A value as cells: the fields of an object have one each, under a dotted name."""
     inner = _fields(value)
     if not inner:
@@ -118,7 +106,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return named
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, Enum):
         return _cell(value.value)
     return value if type(value).__name__ in _ATOMS else json_value(value)
@@ -126,16 +114,15 @@ def _cell(value: Any) -> Any:
 
 def metadata_columns(result: Result) -> dict[str, Any]:
     """The metadata of a result as columns."""
-    found = result.metadata
-    if found is None:
+    metadata = result.metadata
+    if metadata is None:
         return {}
-    if not isinstance(found, Mapping):
-        return {"metadata": found}
-    # A name that is taken gets a prefix, so that neither value is lost.
-    taken = (name in COLUMNS or str(name).partition(".")[0] == _PARSED for name in found)
+    if not isinstance(metadata, Mapping):
+        return {"metadata": metadata}
+    # A name of another column gets a prefix, so that neither value is lost.
     return {
-        f"metadata_{name}" if is_taken else str(name): value
-        for (name, value), is_taken in zip(found.items(), taken, strict=True)
+        f"metadata_{name}" if name in COLUMNS or str(name).partition(".")[0] == _PARSED else str(name): value
+        for name, value in metadata.items()
     }
 
 
@@ -145,22 +132,23 @@ def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
     metadata = [metadata_columns(result) for result in results]
     own = {
         name: [metadata[row["input_index"]].get(name) for row in rows]
-        for name in dict.fromkeys(name for facts in metadata for name in facts)
+        for name in dict.fromkeys(name for values in metadata for name in values)
     }
     parsed = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in COLUMNS]
     behind = COLUMNS.index("text") + 1
-    table = {
-        name: [row.get(name) for row in rows] for name in (*COLUMNS[:behind], *parsed, *COLUMNS[behind:])
-    }
+    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:])
+    table = {name: [row.get(name) for row in rows] for name in names}
     for name in parsed:
         # Where an object may be absent, its fields are columns, which are empty then.
-        if all(cell is None for cell in table[name]) and any(one.startswith(f"{name}.") for one in parsed):
+        if all(cell is None for cell in table[name]) and any(
+            other.startswith(f"{name}.") for other in parsed
+        ):
             del table[name]
     return own | table
 
 
 def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
-    """See `Results.to_pandas`."""
+    """A DataFrame of pandas, with the index of the inputs where they have one in common."""
     pandas = imported("pandas", "pip install pandas")
     table = columns(results)
     frame: pd.DataFrame = pandas.DataFrame(table).astype(_TYPES)
@@ -173,7 +161,7 @@ def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
 
 
 def to_polars(results: Sequence[Result]) -> pl.DataFrame:
-    """See `Results.to_polars`."""
+    """A DataFrame of polars, with the index of the inputs as its first columns."""
     polars = imported("polars", "pip install polars")
     table = columns(results)
     labels, names = _index(results, table["input_index"])
@@ -187,10 +175,10 @@ def to_polars(results: Sequence[Result]) -> pl.DataFrame:
     return frame
 
 
-def _index(results: Sequence[Result], places: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+def _index(results: Sequence[Result], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
     """The label of each row and the names of the levels; none if the inputs had no index in common."""
     labels = [result.row_label for result in results]
     known = [label for label in labels if label is not None]
     if len(known) < len(labels) or len({label.names for label in known}) != 1:
         return [], ()
-    return [known[place].value for place in places], known[0].names
+    return [known[position].value for position in positions], known[0].names

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -15,52 +13,38 @@ from typing import Any
 from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
-from .._runtime.files import full_disk
+from .._runtime.files import full_disk, replace_file
 from .._runtime.json_pieces import LARGE
 from .response import Response, Result, call_text, result_from_dict
 from .results_table import metadata_columns, row_count, table_rows
 
 
 def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
-    """See `Results.to_jsonl`."""
+    """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
+    lines = (
+        part.encode("utf-8", "backslashreplace") for result in results for part in _parts_of_line(result)
+    )
+    # A link is kept, and the file behind it is replaced.
+    goal = Path(path).expanduser().resolve()
+    # A pipe or a device cannot be replaced.
+    replaces = goal.is_file() or not goal.exists()
     try:
-        _write(results, path)
+        with replace_file(goal, 0o666) if replaces else goal.open("wb") as file:
+            file.writelines(lines)
     except OSError as error:
         safe = "the results are in memory, and an earlier file is as it was"
         raise full_disk(error, path, safe) or error from None
 
 
-def _write(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
-    lines = (part for result in results for part in (*_parts_of_line(result), "\n"))
-    # A link is kept, and the file behind it is replaced.
-    goal = Path(os.path.realpath(Path(path).expanduser()))
-    if goal.exists() and not stat.S_ISREG(goal.stat().st_mode):
-        # A pipe or a device cannot be replaced.
-        with goal.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(lines)
-        return
-    part = goal.with_name(f".{goal.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(goal)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
-
-
 def _parts_of_line(result: Result) -> Iterable[str]:
     """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
     if isinstance(result, Response) and len(result.body) >= LARGE:
-        return json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict())
-    return (json.dumps(result.to_dict(), ensure_ascii=False),)
+        return (*json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict()), "\n")
+    return (json.dumps(result.to_dict(), ensure_ascii=False), "\n")
 
 
 def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
-    """See `Results.from_jsonl`."""
+    """The results in the lines of a file."""
     with Path(path).expanduser().open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -86,27 +70,26 @@ def as_html(results: Sequence[Result], summary: str) -> str:
     """
     # The sort keeps the order among errors and among responses.
     errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
-    found = ((index, row) for index in errors_first for row in table_rows([results[index]]))
-    shown = sorted(islice(found, _html.ROWS), key=itemgetter(0))
-    own = [metadata_columns(results[index]) for index, _ in shown]
-    models = {row["model"] for _, row in shown if "error" not in row}
+    samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))
+    rows = sorted(islice(samples, _html.ROWS), key=itemgetter(0))
+    own = [metadata_columns(results[index]) for index, _ in rows]
+    models = {row["model"] for _, row in rows if "error" not in row}
     titles = [
-        *dict.fromkeys(name for facts in own for name in facts),
-        *(["sample"] if any(row["sample"] for _, row in shown) else ()),
+        *dict.fromkeys(name for values in own for name in values),
+        *(["sample"] if any(row["sample"] for _, row in rows) else ()),
         *(["model"] if len(models) > 1 else ()),
         "text",
         "finish_reason",
         *_FIGURES,
     ]
     cells = (
-        _cells(titles, facts | row, results[index], index)
-        for (index, row), facts in zip(shown, own, strict=True)
+        _cells(titles, values | row, results[index], index)
+        for (index, row), values in zip(rows, own, strict=True)
     )
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
-    left_out = sum(map(row_count, results)) - len(shown)
-    return _html.block(
-        _html.safe(summary), _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
-    )
+    left_out = sum(map(row_count, results)) - len(rows)
+    table = _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
+    return _html.block(_html.safe(summary), table)
 
 
 def _cells(titles: Sequence[str], row: Mapping[str, Any], result: Result, index: int) -> list[str]:
@@ -118,8 +101,8 @@ def _cell(title: str, row: Mapping[str, Any], result: Result) -> str:
     value = row.get(title)
     if title == "text":
         if "error" in row:
-            return _html.failed(f"{type(result).__name__}: {result}")
-        return _html.words(_described(result.samples[row["sample"]]))
+            return _html.failure(f"{type(result).__name__}: {result}")
+        return _html.words(_describe(result.samples[row["sample"]]))
     if title in _FIGURES:
         if title == "cost" and row["cached"]:
             return _html.figure("cached")
@@ -128,7 +111,7 @@ def _cell(title: str, row: Mapping[str, Any], result: Result) -> str:
     return _html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
 
 
-def _described(sample: Response) -> str:
+def _describe(sample: Response) -> str:
     """The text of a sample, or its other parts if it has none."""
     parts = [sample.text] if sample.text else [*map(call_text, sample.tool_calls)]
     return "\n".join(parts or [f"[{image.media_type}]" for image in sample.images])
