@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,17 @@ from llm_provider import (
     Client,
     RequestError,
 )
+from llm_provider._requests.parameters import ClientSettings
+from llm_provider._settings import NAMES
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
+
+
+def test_each_setting_has_a_check_a_type_and_a_row_of_the_manual() -> None:
+    assert ClientSettings.__annotations__.keys() == NAMES
+    manual = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z_]+)` \|", manual, flags=re.MULTILINE)) == NAMES
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from llm_provider._limits.timeouts import Patience
-from llm_provider._settings import RateControl
+from llm_provider._requests.checks import RateControl
 from llm_provider.simulator import Fault, Simulator
 
 every_controller = pytest.mark.parametrize("make", [AdaptiveController, AIMD])

@@ -13,7 +13,7 @@ import pytest
 
 import llm_provider
 from llm_provider import BatchParameters, Client, EmbedParameters, Parameters, Response
-from llm_provider._requests.parameters import Defaults, EstimateParameters
+from llm_provider._requests.parameters import ClientParameters, EstimateParameters
 from llm_provider._requests.signatures import document
 from support import RunScript
 
@@ -41,7 +41,7 @@ def test_signatures_and_docstrings_name_every_parameter(name: str) -> None:
 
 
 def test_a_client_names_its_defaults_and_options() -> None:
-    assert Defaults.__annotations__.keys() <= inspect.signature(Client).parameters.keys()
+    assert ClientParameters.__annotations__.keys() == inspect.signature(Client).parameters.keys()
     assert Parameters.__annotations__.keys() <= inspect.signature(Client.with_options).parameters.keys()
     assert "\n    temperature: Randomness" in (inspect.getdoc(Client) or "")
 
@@ -71,7 +71,7 @@ def test_types_of_a_function_can_be_read() -> None:
     hints = typing.get_type_hints(llm_provider.call)
     assert (hints["model"], hints["return"]) == (str, Response)
     assert typing.get_type_hints(llm_provider.submit_many)["return"] is llm_provider.Batch
-    assert typing.get_type_hints(Client.__init__)["defaults"] == typing.Unpack[Defaults]
+    assert typing.get_type_hints(Client.__init__)["parameters"] == typing.Unpack[ClientParameters]
 
 
 def test_a_signature_can_be_bound_changed_and_copied() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._settings import RateControl
+from llm_provider._requests.checks import RateControl
 from llm_provider._telemetry.logs import WAITS
 from llm_provider._telemetry.waits import LEAST_SECONDS, Waits
 from llm_provider.simulator import Fault, Simulator

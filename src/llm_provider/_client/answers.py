@@ -13,7 +13,6 @@ from .._calls.preload import SHORTAGES, shortage
 from .._errors import LLMError, RequestError
 from .._foreign_attributes import Hinting
 from .._limits.concurrency import Concurrency
-from .._settings import callback
 
 if TYPE_CHECKING:
     from .._batches.front import BatchFront
@@ -205,13 +204,9 @@ class Answers(Hinting, ABC):
 
             fill(parameters, self._defaults, names)
 
-    def _observe(self, on_result: Any) -> None:
-        """Note the client's function for results, and whether it takes the call as a second argument.
-
-        Raises:
-            RequestError: it is no function.
-        """
-        self._on_result, self._takes_request = callback("on_result", on_result), False
+    def _observe(self, on_result: Callable[..., object] | None) -> None:
+        """Note the client's function for results, and whether it takes the call as a second argument."""
+        self._on_result, self._takes_request = on_result, False
         if on_result is None:
             return
         # Few clients have such a function.

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from .._cache.response_cache import ResponseCache
 from .._calls.chat import CHAT
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
 from .._errors import RequestError, shown
-from .._limits.concurrency import UNBOUNDED, Concurrency, concurrency, concurrency_of_environment, unasked
-from .._limits.timeouts import DEFAULT_TIMEOUT, Timeouts
+from .._limits.concurrency import UNBOUNDED, Concurrency, unasked
 from .._money.ledger import Ledger
-from .._requests.api_keys import KeyList
-from .._requests.request import Request, check, seal
-from .._requests.routing import Transport, priced_as, resolve
+from .._requests.request import Request, seal
+from .._requests.routing import priced_as, resolve
 from .._requests.signatures import document, with_parameters
 from .._runtime.forks import reset_in_child
-from .._settings import KEPT_BY_DEFAULT, MAX_RESPONSE_BYTES, RateControl, decide, dollars
-from .._telemetry.telemetry import Telemetry
-from .._types.messages import FinishReason, Prompt
+from .._settings import NAMES, parse_settings
+from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.usage import Usage
 from .batch_methods import BatchMethods
@@ -42,14 +38,12 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from .._batches.handle import Batch
-    from .._cache.second_level.settings import SecondLevel, SecondLevelStore
     from .._cache.storage.diff import Explanation
     from .._calls.call import Call
     from .._calls.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
-    from .._requests.checks import CacheMode
-    from .._requests.parameters import Common, Defaults, Parameters, Untyped
+    from .._requests.parameters import ClientParameters, Common, Parameters, Untyped
     from .._tokens.models import Model
 
 T = TypeVar("T")
@@ -64,62 +58,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     The functions of the module do the same on one client with default settings.
 
     Args:
-        cache_dir: The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache.
-        cache_shared: Whether the group of the cache directory shares it, as a laboratory does. Whoever can
-            write to it can change the answers that you get. The directory and its answers are made writable
-            for its group. Default `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that
-            others can write to; see docs/security.md.
-        cache: "use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
-            machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
-            object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
-            `LLM_PROVIDER_CACHE`, else "use".
-        cache_finish_reasons: The cache keeps and serves only answers with these finish reasons. Add "length",
-            "refusal" or "content_filter" to keep such answers too, and "empty" for answers without content.
-        max_concurrent: Most requests under way per provider, model and key; default
-            `LLM_PROVIDER_MAX_CONCURRENT`. Without both, it is 1,000 for batches and asynchronous calls (less
-            if the process may not open as many files), beginning with 8, and threads that wait in `call` or
-            `stream` have no limit. Within it the rate control finds the limits of the provider.
-        keys: API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`),
-            or a list over which calls are spread. A list within it holds the keys of one account:
-            docs/keys.md.
-        env_file: A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
-            environment. The file is read once and changes no variable. No file is read without this setting.
-        prices: A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones.
-        budget: USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
-            processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules.
-        timeout: Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts
-            replace them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both.
-        max_retries: The most requests after the first one, if each fails in a way that may pass. Default 10,
-            and while the provider is down as many as `outage_patience` allows.
-        outage_patience: Seconds that calls wait for a provider that is down; see docs/reliability.md. Default
-            60 for a single call, and 3,600 for `embed` and for the calls of a batch, together.
-        max_response_bytes: The most bytes of an answer after decompression. A larger one is not read to its
-            end, and its call fails.
-        on_result: For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored
-            ones too, or with its `LLMError`, in the thread or task of the call. A function of two arguments
-            also gets the `AskedCall`. An exception that it raises becomes a warning.
-        rate_control: "adaptive" learns how many requests and tokens a second an account may send. After the
-            first refusal it learns together with the other processes of this machine that use the same cache
-            directory; "shared" does so from the first request on, "independent" never. "aimd" only halves
-            the number of requests in flight after a refusal. See docs/rate-control.md.
-        transport: The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest
-            one for the route by measurement, which is aiohttp for all today.
-        ledger: A file to which each answer, hit and failure that may have been billed is appended as one
-            line of JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read`
-            sums it.
-        strict_model: Whether an answer by another snapshot of a model than before raises `ModelDriftError`.
-            Otherwise the first such answer causes a warning.
-        show_estimate_above: USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate`
-            before it begins, made from a sample of its inputs. None shows none, and a script never shows
-            one.
-        telemetry: OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own.
-            Default `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
-            docs/observability.md.
-        log_content: Whether log lines and spans hold prompts and answers; default
-            `LLM_PROVIDER_LOG_CONTENT`, else False.
-        show_waits: Whether a wait of more than a second is told on standard error, or in the progress bar;
-            default `LLM_PROVIDER_SHOW_WAITS`, else True.
-        **defaults: See `Defaults`.
+        **parameters: See `ClientParameters`.
 
     A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
     uses those defaults that it has as parameters, but not `extra_body`.
@@ -135,72 +74,32 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     """
 
     @with_parameters
-    def __init__(
-        self,
-        *,
-        cache_dir: str | os.PathLike[str] | None = None,
-        cache_shared: bool | None = None,
-        cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None = None,
-        cache_finish_reasons: Collection[FinishReason | Literal["empty"]] = KEPT_BY_DEFAULT,
-        max_concurrent: int | None = None,
-        keys: Mapping[str, KeyList] | None = None,
-        env_file: str | os.PathLike[str] | None = None,
-        prices: str | os.PathLike[str] | None = None,
-        budget: float | Decimal | Budget | None = None,
-        timeout: float | Timeouts = DEFAULT_TIMEOUT,
-        max_retries: int | None = None,
-        outage_patience: float | None = None,
-        max_response_bytes: int = MAX_RESPONSE_BYTES,
-        on_result: Callable[..., object] | None = None,
-        rate_control: RateControl = "adaptive",
-        transport: Transport | None = None,
-        ledger: str | os.PathLike[str] | None = None,
-        strict_model: bool = False,
-        show_estimate_above: float | None = 1.0,
-        telemetry: bool | Telemetry | None = None,
-        log_content: bool | None = None,
-        show_waits: bool | None = None,
-        **defaults: Unpack[Defaults],
-    ) -> None:
-        # For `pickle`, without the API keys.
-        given = {name: value for name, value in locals().items() if name not in ("self", "defaults")}
-        self._given = {name: given[name] for name in given.keys() - {"keys"} if given[name] is not None}
-        self._has_keys = keys is not None
-        seal(defaults)
-        self._settings = decide(
-            timeout=timeout,
-            max_retries=max_retries,
-            outage_patience=outage_patience,
-            max_response_bytes=max_response_bytes,
-            cache=cache,
-            cache_finish_reasons=cache_finish_reasons,
-            rate_control=rate_control,
-            transport=transport,
-            keys=keys or {},
-            budget=budget,
-            env_file=env_file,
-            telemetry=telemetry,
-            log_content=log_content,
-            show_waits=show_waits,
-        )
+    def __init__(self, **parameters: Unpack[ClientParameters]) -> None:
+        seal(parameters)
+        # For `pickle`, and without the API keys there.
+        self._given = {name: value for name, value in parameters.items() if name in NAMES}
+        self._settings = settings = parse_settings(self._given)
+        self._has_keys = self._given.pop("keys", None) is not None
         self._defaults: Mapping[str, Any] = {}
-        if defaults:
+        if parameters.keys() - NAMES:
             from .._requests.defaults import checked_defaults
 
-            self._defaults = checked_defaults("Client", defaults, Client.__init__.__kwdefaults__ or {})
+            rest = {name: value for name, value in parameters.items() if name not in NAMES}
+            self._defaults = checked_defaults("Client", rest, NAMES)
         self._original: Client | None = None
         self._counts = OrderedDict()
         self._warned: set[tuple[str, str]] = set()
-        asked = concurrency(max_concurrent) or concurrency_of_environment()
-        self._concurrency = asked or unasked()
-        self._concurrency_of_threads = asked or UNBOUNDED
-        self._show_estimate_above = dollars("show_estimate_above", show_estimate_above)
-        self._prices, self._ledger_file = prices_of(prices), ledger_of(ledger)
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=check("strict_model", strict_model))
+        self._concurrency = settings.max_concurrent or unasked()
+        self._concurrency_of_threads = settings.max_concurrent or UNBOUNDED
+        self._show_estimate_above = settings.show_estimate_above
+        self._prices, self._ledger_file = prices_of(settings.prices), ledger_of(settings.ledger)
+        recorder = CostRecorder(self._prices, self._ledger_file, strict=settings.strict_model)
         self._usage = Ledger(recorder.totals)
-        self._cache = cache_of(self._settings.second_level, cache_dir, recorder.saved, shared=cache_shared)
-        self._engine = Engine(self._settings, self._cache, recorder)
-        self._observe(on_result)
+        self._cache = cache_of(
+            settings.second_level, settings.cache_dir, recorder.saved, shared=settings.cache_shared
+        )
+        self._engine = Engine(settings, self._cache, recorder)
+        self._observe(settings.on_result)
         self._started, self._starting = False, threading.Lock()
         _clients.add(self)
         # For a client that is dropped without `close`. The thread that drops it must not wait.
@@ -482,7 +381,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         await self.aclose()
 
 
-Client.__doc__ = document(Client.__doc__ or "", "Defaults", "defaults")
+Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
 
 
 def _close_all() -> None:

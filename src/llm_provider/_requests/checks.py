@@ -32,6 +32,10 @@ InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 Resend: TypeAlias = Literal["batch", "live"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
+RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
+"""How the limit of a scope is found. "adaptive", "shared" and "independent" use `_limits/controller`, which
+the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
+is the baseline for comparisons: additive increase and multiplicative decrease alone."""
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _OWN_HEADERS = frozenset(

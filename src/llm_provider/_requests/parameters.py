@@ -10,18 +10,24 @@ base lacks it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
+from .._cache.second_level.settings import SecondLevel, SecondLevelStore
 from .._limits.timeouts import Timeouts
 from .._money.budget import Budget
+from .._telemetry.telemetry import Telemetry
+from .._types.messages import FinishReason
+from .api_keys import KeyList
 from .checks import (
     CacheMode,
     DeliveryMode,
     Endpoint,
     InBatch,
     Modality,
+    RateControl,
     ReasoningContext,
     ReasoningEffort,
     ReasoningSummary,
@@ -31,6 +37,7 @@ from .checks import (
     Verbosity,
 )
 from .model_kinds import ModelKind
+from .routing import Transport
 from .tools import Tool
 
 
@@ -164,6 +171,90 @@ class SharedDefaults(TypedDict, total=False):
 
 class Defaults(SharedDefaults, RequestMetadata, ResponseFormat, total=False):
     """The parameters of a call for which `Client` takes defaults, beside its own settings."""
+
+
+class ClientSettings(TypedDict, total=False):
+    """The settings of a client. `_settings` has the check and the default of each."""
+
+    cache_dir: str | os.PathLike[str] | None
+    """The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache."""
+    cache_shared: bool | None
+    """Whether the group of the cache directory shares it, as a laboratory does. Whoever can write to it can
+    change the answers that you get. The directory and its answers are made writable for its group. Default
+    `LLM_PROVIDER_CACHE_SHARED`, else False, which refuses a directory that others can write to; see
+    docs/security.md."""
+    cache: CacheMode | bool | str | SecondLevel | SecondLevelStore | None
+    """"use", "refresh", "only" or "off", for calls without `cache`; see `Parameters`. Or a store that
+    machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
+    object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
+    `LLM_PROVIDER_CACHE`, else "use"."""
+    cache_finish_reasons: Collection[FinishReason | Literal["empty"]] | None
+    """The cache keeps and serves only answers with these finish reasons. Add "length", "refusal" or
+    "content_filter" to keep such answers too, and "empty" for answers without content. Default "stop" and
+    "tool_calls"."""
+    max_concurrent: int | None
+    """Most requests under way per provider, model and key; default `LLM_PROVIDER_MAX_CONCURRENT`. Without
+    both, it is 1,000 for batches and asynchronous calls (less if the process may not open as many files),
+    beginning with 8, and threads that wait in `call` or `stream` have no limit. Within it the rate control
+    finds the limits of the provider."""
+    keys: Mapping[str, KeyList] | None
+    """API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`), or a
+    list over which calls are spread. A list within it holds the keys of one account: docs/keys.md."""
+    env_file: str | os.PathLike[str] | None
+    """A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+    environment. The file is read once and changes no variable. No file is read without this setting."""
+    prices: str | os.PathLike[str] | None
+    """A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones."""
+    budget: float | Decimal | Budget | None
+    """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
+    processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""
+    timeout: float | Timeouts | None
+    """Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts replace
+    them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both. Default 600."""
+    max_retries: int | None
+    """The most requests after the first one, if each fails in a way that may pass. Default 10, and while
+    the provider is down as many as `outage_patience` allows."""
+    outage_patience: float | None
+    """Seconds that calls wait for a provider that is down; see docs/reliability.md. Default 60 for a single
+    call, and 3,600 for `embed` and for the calls of a batch, together."""
+    max_response_bytes: int | None
+    """The most bytes of an answer after decompression. A larger one is not read to its end, and its call
+    fails. Default 64,000,000."""
+    on_result: Callable[..., object] | None
+    """For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored ones too,
+    or with its `LLMError`, in the thread or task of the call. A function of two arguments also gets the
+    `AskedCall`. An exception that it raises becomes a warning."""
+    rate_control: RateControl | None
+    """How the rate is found; default "adaptive", which learns how many requests and tokens a second an
+    account may send. After the first refusal it learns together with the other processes of this machine
+    that use the same cache directory; "shared" does so from the first request on, "independent" never.
+    "aimd" only halves the number of requests in flight after a refusal. See docs/rate-control.md."""
+    transport: Transport | None
+    """The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest one for
+    the route by measurement, which is aiohttp for all today."""
+    ledger: str | os.PathLike[str] | None
+    """A file to which each answer, hit and failure that may have been billed is appended as one line of
+    JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read` sums it."""
+    strict_model: bool | None
+    """Whether an answer by another snapshot of a model than before raises `ModelDriftError`. Otherwise the
+    first such answer causes a warning."""
+    show_estimate_above: float | None
+    """USD. If a `call_many` is likely to cost more, a notebook shows its `Estimate` before it begins, made
+    from a sample of its inputs. None shows none, and a script never shows one. Default 1.00."""
+    telemetry: bool | Telemetry | None
+    """OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own. Default
+    `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
+    docs/observability.md."""
+    log_content: bool | None
+    """Whether log lines and spans hold prompts and answers; default `LLM_PROVIDER_LOG_CONTENT`, else
+    False."""
+    show_waits: bool | None
+    """Whether a wait of more than a second is told on standard error, or in the progress bar; default
+    `LLM_PROVIDER_SHOW_WAITS`, else True."""
+
+
+class ClientParameters(ClientSettings, Defaults, total=False):
+    """What `Client` takes: its settings, and defaults for the parameters of calls."""
 
 
 class SharedParameters(SharedDefaults, total=False):
