@@ -29,10 +29,6 @@ def user(content: Any) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
-def call(identifier: str, arguments: str = '{"city":"Bern"}') -> dict[str, Any]:
-    return {"id": identifier, "type": "function", "function": {"name": "weather", "arguments": arguments}}
-
-
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
 SECRET = {"type": "redacted_thinking", "data": "eA=="}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Bern"}}

@@ -23,10 +23,6 @@ def payload_of(prompt: Any = "Hi", model: str = MODEL, **parameters: Any) -> dic
     return encode(prompt, model, **parameters).payload
 
 
-def user(*parts: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": list(parts)}]
-
-
 def reply(*parts: dict[str, Any], finish: str | None = "STOP", **fields: Any) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}}
     if finish is not None:

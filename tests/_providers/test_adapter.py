@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from llm_provider._errors import APIResponseValidationError, RequestError, UnsupportedParameterError
+from golden import Pair, golden
+from llm_provider._errors import RequestError, UnsupportedParameterError
 from llm_provider._providers import adapter
 from llm_provider._providers.adapter import EncodedRequest
 from llm_provider._providers.registry import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES
+
+
+@golden("adapter", "shapes/openai", "shapes/responses", "shapes/anthropic", "shapes/gemini")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
 
 T = TypeVar("T")
 JSON_VALUES = st.recursive(
@@ -90,22 +97,6 @@ class TestReading:
     @given(JSON_VALUES)
     def test_a_part_is_an_object(self, value: Any) -> None:
         assert adapter.part({"details": value}, "details") == (value if isinstance(value, dict) else {})
-
-    def test_an_object_is_expected(self) -> None:
-        assert adapter.expect_dict({}, "answer") == {}
-        with pytest.raises(
-            APIResponseValidationError, match="the provider's answer is list, not a JSON object"
-        ):
-            adapter.expect_dict([], "answer")
-
-    @pytest.mark.parametrize("value", [None, "", 0, ["stop"], {"reason": "stop"}, 5])
-    def test_an_answer_without_a_word_for_its_end_was_cut(self, value: Any) -> None:
-        with pytest.raises(APIResponseValidationError, match="cut"):
-            adapter.finish(value, {"stop": "stop"})
-
-    def test_an_unknown_word_is_an_ordinary_end(self) -> None:
-        assert adapter.finish("max_tokens", {"max_tokens": "length"}) == "length"
-        assert adapter.finish("brand_new", {"max_tokens": "length"}) == "stop"
 
 
 def test_a_refusal_names_the_parameter_the_model_and_the_remedy() -> None:

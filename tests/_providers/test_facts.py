@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import llm_provider
+from golden import Pair, golden
 from llm_provider import Client
 from llm_provider._calls.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._providers import registry
-from llm_provider._providers.facts import (
-    Medium,
-    RequestFacts,
-    SpecialPrices,
-    largest_limit,
-    mentioned,
-    variant_of,
-)
+from llm_provider._providers.facts import Medium, RequestFacts, SpecialPrices, largest_limit, mentioned
 from llm_provider._requests.request import Request
+
+
+@golden("facts")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
 
 PACKAGE = Path(llm_provider.__file__).parent
 PICTURE = base64.b64encode(bytes(30_000)).decode()
@@ -114,23 +114,6 @@ def test_the_facts_name_the_service_level_that_the_adapter_names(maker: Client, 
     call = maker._engine.prepare(CHAT, request, UNBOUNDED)
     assert call.adapter is registry.load(name)
     assert call.adapter.variant(call.encoded) == call.facts().variant != "standard"
-
-
-@pytest.mark.parametrize(
-    ("tier", "variant"),
-    [
-        ("flex", "flex"),
-        ("ultrafast", "ultrafast"),
-        ("default", "standard"),
-        ("batch", "standard"),
-        ("", None),
-        (None, None),
-        (5, None),
-        (["flex"], None),
-    ],
-)
-def test_only_known_service_levels_have_prices_of_their_own(tier: object, variant: str | None) -> None:
-    assert variant_of(tier) == variant
 
 
 def test_the_largest_limit_counts_and_nonsense_does_not() -> None:

@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, RequestError, UnsupportedParameterError
+from golden import Pair, golden
+from llm_provider import Client, UnsupportedParameterError
 from llm_provider._providers.foreign_tools import _NAMED, checked_tools, owner_of, with_named_tools
 from llm_provider._providers.registry import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._requests.tools import SERVER_TOOLS
 from llm_provider.simulator import Simulator
+
+
+@golden("foreign_tools")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
 
 FUNCTION = {"type": "function", "function": {"name": "weather"}}
 ANTHROPIC: list[dict[str, Any]] = [
@@ -26,20 +33,7 @@ GEMINI: list[dict[str, Any]] = [
     {"codeExecution": {}},
     {"function_declarations": [{"name": "weather"}]},
 ]
-OTHERS: list[dict[str, Any]] = [
-    FUNCTION,
-    {"type": "web_search"},
-    {"type": "web_search_preview_2025_03_11"},
-    {"type": "openrouter:web_search"},
-    {"type": "custom", "custom": {"name": "x"}},
-]
 MODELS = {"openai": "gpt-5.1", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
-
-
-def test_the_owner_of_a_tool() -> None:
-    assert {owner_of(tool) for tool in ANTHROPIC} == {"anthropic"}
-    assert {owner_of(tool) for tool in GEMINI} == {"gemini"}
-    assert {owner_of(tool) for tool in OTHERS} == {None}
 
 
 @pytest.mark.parametrize("provider", MODELS)
@@ -104,22 +98,3 @@ def test_a_name_is_refused_where_the_provider_runs_no_such_tool(
 def test_other_tools_stay() -> None:
     request = Request.build("gpt-5.1", "Hi", {"tools": [FUNCTION]})
     assert with_named_tools(request, "openai") is request
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("gpt-5.1", "get weather"),
-        ("gpt-5.1", "x" * 65),
-        ("claude-sonnet-5-5", "a.b"),
-        ("gemini-3.8-flash", "1st"),
-    ],
-)
-def test_names_that_the_provider_refuses_are_refused(model: str, name: str) -> None:
-    tool = {"type": "function", "function": {"name": name, "parameters": {}}}
-    target = resolve(model)
-    with pytest.raises(RequestError, match=r"tools\[0\] is named .* does not accept"):
-        load(target.route.adapter).encode(Request.build(model, "Hi", {"tools": [tool]}), target)
-    # A server of one's own may accept it.
-    target = resolve("local/m", "http://localhost:1")
-    assert load("openai").encode(Request.build("local/m", "Hi", {"tools": [tool]}), target).payload["tools"]

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from llm_provider._providers.schema_rules import (
-    needs_schema,
-    recursions,
-    told,
-    with_schema_in_prompt,
-    wrapped,
-)
+from golden import Pair, golden
+from llm_provider._providers.schema_rules import needs_schema, recursions, with_schema_in_prompt
 from llm_provider._requests.request import Request
+
+
+@golden("schema_rules")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
 
 
 class Leaf(BaseModel):
@@ -32,24 +32,6 @@ class Even(BaseModel):
 
 class Odd(BaseModel):
     even: Even | None = None
-
-
-def test_definitions_stay_at_the_root() -> None:
-    schema = {"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "null"}}}
-    assert wrapped(schema) == {
-        "type": "object",
-        "properties": {"answer": {"type": "array", "items": {"$ref": "#/$defs/a"}}},
-        "required": ["answer"],
-        "additionalProperties": False,
-        "$defs": {"a": {"type": "null"}},
-    }
-
-
-def test_limits_are_told_in_the_description() -> None:
-    assert told({"type": "string"}, {}) == {"type": "string"}
-    assert told({"type": "string"}, {"minLength": 2, "maxLength": 3})["description"] == (
-        "(minLength: 2, maxLength: 3)"
-    )
 
 
 @pytest.mark.parametrize(

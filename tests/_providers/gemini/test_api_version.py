@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from golden import Pair, golden
 from llm_provider import Client, RequestError
-from llm_provider._providers.gemini.api_version import chosen_version, split_version
+from llm_provider._providers.gemini.api_version import chosen_version
 from llm_provider.simulator import Simulator
 
 
-@pytest.mark.parametrize(
-    ("base_url", "server", "version"),
-    [
-        ("https://example.com/v1beta", "https://example.com", "v1beta"),
-        ("http://localhost:80/a/v1", "http://localhost:80/a", "v1"),
-        ("https://example.com", "https://example.com", None),
-        ("https://v1", "https://v1", None),
-        ("https://example.com/version", "https://example.com/version", None),
-        (None, None, None),
-    ],
-)
-def test_the_version_at_the_end_of_a_base_url(
-    base_url: str | None, server: str | None, version: str | None
-) -> None:
-    assert split_version(base_url) == (server, version)
+@golden("gemini/api_version")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
 
 
 def test_the_base_url_precedes_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,16 +5,20 @@ import json
 from contextlib import suppress
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemini_payloads import JSON_VALUES, PIECES, reply
-from llm_provider._errors import APIResponseValidationError, InternalServerError, LLMError
+from gemini_payloads import JSON_VALUES, PIECES
+from golden import Pair, golden
+from llm_provider._errors import LLMError
 from llm_provider._providers.gemini.assembler import Assembler
 from llm_provider._providers.gemini.decode import decode
-from llm_provider._types.logprobs import TokenLogprob
-from llm_provider._types.messages import Delta, ToolCall, ToolCallDelta, delta_of
+from llm_provider._types.messages import Delta, ToolCallDelta, delta_of
+
+
+@golden("gemini/assembler")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
 
 
 @given(st.lists(PIECES, max_size=3))
@@ -96,50 +100,6 @@ def test_a_stream_adds_up_to_the_answer_however_it_is_cut(
     ]
 
 
-def test_samples_of_a_stream_are_kept_apart_and_the_first_is_shown() -> None:
-    assembler = Assembler()
-    shown = [
-        assembler.feed({"candidates": [{"content": {"parts": [{"text": text}]}, "index": index, **end}]})
-        for text, index, end in [
-            ("a", 0, {}),
-            ("x", 1, {}),
-            ("b", 0, {"finishReason": "STOP"}),
-            ("y", 1, {"finishReason": "STOP"}),
-        ]
-    ]
-    assert shown == ["a", "", "b", ""]
-    assert [choice.text for choice in decode(assembler.reply()).choices] == ["ab", "xy"]
-
-
-def test_log_probabilities_of_a_stream_add_up() -> None:
-    assembler = Assembler()
-    for token, end in (("a", {}), ("b", {"finishReason": "STOP"})):
-        result = {"chosenCandidates": [{"token": token}], "topCandidates": [{"candidates": []}]}
-        assembler.feed({"candidates": [{"content": {}, "logprobsResult": result, **end}]})
-    found = decode(assembler.reply()).choices[0].logprobs
-    assert found == (TokenLogprob(token="a", logprob=0.0), TokenLogprob(token="b", logprob=0.0))
-
-
-@pytest.mark.parametrize("events", [[], [{}], [reply({"text": "x"}, finish=None)], [{"usageMetadata": {}}]])
-def test_a_stream_without_its_end_is_no_answer(events: list[dict[str, Any]]) -> None:
-    assembler = Assembler()
-    for event in events:
-        assembler.feed(event)
-    with pytest.raises(APIResponseValidationError, match="cut"):
-        assembler.reply()
-
-
-def test_a_blocked_prompt_in_a_stream() -> None:
-    assembler = Assembler()
-    assembler.feed({"promptFeedback": {"blockReason": "SAFETY"}})
-    assert decode(assembler.reply()).choices[0].finish_reason == "content_filter"
-
-
-def test_an_error_event_ends_the_stream() -> None:
-    with pytest.raises(InternalServerError):
-        Assembler().feed({"error": {"status": "INTERNAL", "message": "oops"}})
-
-
 def fed(*events: dict[str, Any]) -> tuple[Any, list[Delta]]:
     """The reply of a stream, and its deltas."""
     assembler = Assembler()
@@ -153,43 +113,6 @@ def event(*candidates: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 def piece(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"content": {"role": "model", "parts": list(parts)}, **fields}
-
-
-END = {"content": {"role": "model"}, "finishReason": "STOP"}
-
-
-def shown_calls(deltas: list[Delta]) -> tuple[ToolCall, ...]:
-    calls: dict[int, dict[str, str]] = {}
-    for call in (call for delta in deltas for call in delta.tool_calls):
-        known = calls.setdefault(call.index, {"id": "", "name": "", "arguments": ""})
-        for name in known:
-            known[name] += getattr(call, name)
-    return tuple(ToolCall(**call) for _, call in sorted(calls.items()))
-
-
-def test_pieces_of_one_candidate_in_one_event_are_all_shown() -> None:
-    whole, deltas = fed(event(piece({"text": "Hel"}), piece({"text": "lo"}), END))
-    assert [delta.text for delta in deltas] == [decode(whole).choices[0].text] == ["Hello"]
-    thought = {"text": "Hm", "thought": True}
-    call = {"functionCall": {"name": "f", "args": {}}}
-    whole, deltas = fed(event(piece(thought), piece({"text": "a"}), piece(call), END))
-    assert (deltas[0].reasoning, deltas[0].text) == ("Hm", "a")
-    assert shown_calls(deltas) == decode(whole).choices[0].tool_calls
-
-
-def test_a_single_candidate_with_another_number_is_shown() -> None:
-    whole, deltas = fed(event(piece({"text": "Hello"}, index=1)), event({**END, "index": 1}))
-    assert "".join(delta.text for delta in deltas) == decode(whole).choices[0].text == "Hello"
-
-
-@pytest.mark.parametrize("first", [{}, {"responseId": "r0"}])
-def test_a_call_keeps_its_id_when_the_id_of_the_answer_comes_later(first: dict[str, str]) -> None:
-    call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}
-    whole, deltas = fed(event(piece(call), **first), event(piece(call)), event(END, responseId="r1"))
-    answer = decode(whole)
-    assert answer.id == "r1"
-    assert shown_calls(deltas) == answer.choices[0].tool_calls
-    assert [part["thoughtSignature"] for part in whole["candidates"][0]["content"]["parts"]] == ["c2ln"] * 2
 
 
 CODE = {"executableCode": {"language": "PYTHON", "code": "print(11111 * 1097)"}}
@@ -219,94 +142,6 @@ def test_the_answer_goes_on_after_a_finish_reason(told: Any) -> None:
     assert streamed == decode(event(piece(*parts, finishReason="STOP"))).choices[0]
     assert "".join(delta.text for delta in deltas) == streamed.text
     assert sum(len(delta.tool_calls) for delta in deltas) == len(streamed.tool_calls)
-
-
-def test_a_finish_reason_in_every_event() -> None:
-    whole, deltas = fed(*[event(piece({"text": text}, finishReason="STOP")) for text in ("Hel", "lo")])
-    assert "".join(delta.text for delta in deltas) == decode(whole).choices[0].text == "Hello"
-
-
-def test_an_answer_is_whole_with_its_finish_reason() -> None:
-    assembler = Assembler()
-    states = []
-    for one in (event(piece({"text": "x"})), event(END), event(usageMetadata={})):
-        assembler.feed(one)
-        states.append((assembler.is_whole(), assembler.is_complete()))
-    assert states == [(False, False), (True, False), (True, False)]
-
-
-def argument(path: str, more: bool = False, **value: Any) -> dict[str, Any]:
-    return {"jsonPath": path, **value, **({"willContinue": True} if more else {})}
-
-
-def call_part(*pieces: dict[str, Any], more: bool = True, **fields: Any) -> dict[str, Any]:
-    call = {**fields, **({"partialArgs": list(pieces)} if pieces else {})}
-    return {"functionCall": {**call, **({"willContinue": True} if more else {})}}
-
-
-def test_arguments_that_are_streamed() -> None:
-    begun = {**call_part(name="plan", id="wire-1"), "thoughtSignature": "c2ln"}
-    whole, deltas = fed(
-        event(piece({"text": "I plan"}), responseId="r1"),
-        event(piece(begun)),
-        event(piece(call_part(argument("$.city", more=True, stringValue="Be")))),
-        event(piece(call_part(argument("$.city", stringValue="rn")))),
-        event(piece(call_part(argument("$.days", numberValue=2), argument("$.night", boolValue=False)))),
-        event(piece(call_part(argument("$.stops[0].name", stringValue="Zoo")))),
-        event(piece(call_part(argument("$['stops'][1].name", nullValue="NULL_VALUE")))),
-        event(piece(call_part(more=False))),
-        event(piece(call_part(argument("$.x", numberValue=1), more=False, name="other"))),
-        event(END),
-    )
-    choice = decode(whole).choices[0]
-    arguments = {"city": "Bern", "days": 2, "night": False, "stops": [{"name": "Zoo"}, {"name": None}]}
-    assert choice.tool_calls[0].parsed_arguments == arguments
-    assert [(call.id, call.name) for call in choice.tool_calls] == [
-        ("wire-1", "plan"),
-        ("call_r1_1", "other"),
-    ]
-    assert choice.tool_calls[1].parsed_arguments == {"x": 1}
-    assert shown_calls(deltas) == choice.tool_calls
-    assert "".join(delta.text for delta in deltas) == choice.text == "I plan"
-    assert whole["candidates"][0]["content"]["parts"][1] == {
-        "functionCall": {"name": "plan", "id": "wire-1", "args": arguments},
-        "thoughtSignature": "c2ln",
-    }
-
-
-@pytest.mark.parametrize("last", [END, piece({"text": "done"}, finishReason="STOP")])
-def test_streamed_arguments_end_with_the_next_part_or_the_answer(last: dict[str, Any]) -> None:
-    begun = call_part(argument("$.a", stringValue="b"), name="f")
-    whole, deltas = fed(event(piece(begun)), event(last))
-    choice = decode(whole).choices[0]
-    assert shown_calls(deltas) == choice.tool_calls
-    assert choice.tool_calls[0].parsed_arguments == {"a": "b"}
-
-
-@pytest.mark.parametrize("path", ["$", "", None, "a", "$.a[7]", "$[0]", "$.a.b.c"])
-def test_a_piece_of_arguments_without_a_place(path: Any) -> None:
-    pieces = [argument("$.a.b", stringValue="x"), argument(path, stringValue="y")]
-    with pytest.raises(APIResponseValidationError):
-        fed(event(piece(call_part(*pieces, name="f"))))
-
-
-def test_a_stream_that_comes_again_is_read_once() -> None:
-    events = [
-        reply({"text": text}, finish=finish, usageMetadata={"promptTokenCount": 3, "candidatesTokenCount": n})
-        for n, (text, finish) in enumerate((("ha", None), ("ha", "STOP")), 1)
-    ]
-    # Some models give each event a finish reason.
-    for told in (events, [{**event, "candidates": events[1]["candidates"]} for event in events]):
-        assembler = Assembler()
-        shown = "".join(delta_of(assembler.feed(event)).text for event in [*told, *told])
-        assert shown == decode(assembler.reply()).choices[0].text == "haha"
-
-
-def test_equal_events_without_counts_are_pieces_of_an_answer() -> None:
-    assembler = Assembler()
-    for _ in range(2):
-        assembler.feed(reply({"text": "ha"}))
-    assert decode(assembler.reply()).choices[0].text == "haha"
 
 
 def piece_of(*parts: dict[str, Any], **others: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
+from golden import Pair, golden
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -22,136 +23,34 @@ from llm_provider._errors import (
     PermissionDeniedError,
     QuotaExceededError,
     RateLimitError,
-    RequestError,
-    UnsupportedParameterError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import EmbeddingAnswer, EncodedRequest, Outgoing
+from llm_provider._providers.adapter import Outgoing
 from llm_provider._providers.gemini import adapter, embeddings
 from llm_provider._providers.gemini.connection import GeminiConnection
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
-from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
+
+
+@golden("gemini/embeddings")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
 
 MODEL = "gemini-embedding-001"
 TEXTS = ("What is 2+2?", "Four.", "é")
 
 
-def encode(model: str = MODEL, **parameters: Any) -> EncodedRequest:
-    request = EmbedRequest.build(model, TEXTS, parameters)  # type: ignore[arg-type]  # names are checked there
-    return embeddings.encode(request, resolve(model))
-
-
-def reply(*vectors: Any, **fields: Any) -> dict[str, Any]:
-    usage = {"promptTokenCount": 7, "promptTokenDetails": [{"modality": "TEXT", "tokenCount": 7}]}
-    return {"embeddings": [{"values": vector} for vector in vectors], "usageMetadata": usage, **fields}
-
-
 class TestEncode:
-    def test_the_payload_is_what_the_sdk_makes_of_it(self) -> None:
-        encoded = encode(dimensions=256, extra_body={"taskType": "RETRIEVAL_QUERY"})
-        assert encoded.operation == "v1/models/gemini-embedding-001:batchEmbedContents"
-        payload = embeddings.payload_of(encoded, TEXTS)
-        assert [request["content"]["parts"] for request in payload["requests"]] == [
-            [{"text": text}] for text in TEXTS
-        ]
-        for request in payload["requests"]:
-            types.Content.model_validate(request.pop("content"))
-            assert request.pop("model") == "models/gemini-embedding-001"
-            types.EmbedContentConfig.model_validate(request)
-            assert request == {"outputDimensionality": 256, "taskType": "RETRIEVAL_QUERY"}
-
-    def test_each_request_takes_some_of_the_texts(self) -> None:
-        encoded = encode()
-        assert len(embeddings.payload_of(encoded, TEXTS[:1])["requests"]) == 1
-        assert encoded.payload == {"model": "models/gemini-embedding-001"}
-
-    def test_a_name_in_full(self) -> None:
-        encoded = encode("gemini/models/gemini-embedding-2")
-        assert encoded.operation == "v1/models/gemini-embedding-2:batchEmbedContents"
-
-    @pytest.mark.parametrize(
-        ("model", "dimensions", "remedy"),
-        [(MODEL, 3073, "use at most 3072"), ("gemini/embedding-001", 256, "have 768 dimensions")],
-    )
-    def test_dimensions_that_the_model_does_not_have(self, model: str, dimensions: int, remedy: str) -> None:
-        with pytest.raises(UnsupportedParameterError, match=remedy):
-            encode(model, dimensions=dimensions)
-
-    @pytest.mark.parametrize("name", ["content", "requests", "model"])
-    def test_extra_body_cannot_hold_the_arguments(self, name: str) -> None:
-        with pytest.raises(RequestError, match=name):
-            encode(extra_body={name: "x"})
-
-    def test_a_chat_model_does_not_embed(self) -> None:
-        with pytest.raises(RequestError, match="does not embed; use one of gemini/gemini-embedding-001"):
-            encode("gemini-3.8-flash")
-
     @pytest.mark.parametrize(
         ("model", "tokens"), [(MODEL, 2048), ("gemini-embedding-2", 8192), ("gemini-embedding-9", None)]
     )
     def test_limits(self, model: str, tokens: int | None) -> None:
         assert embeddings.limits(resolve(model)) == (100, None, tokens)
-
-
-class TestDecode:
-    def test_vectors_and_usage(self) -> None:
-        answer = embeddings.decode(reply([0.5, 1], [0.5, -0.5]), 2)
-        assert answer == EmbeddingAnswer([[0.5, 1.0], [0.5, -0.5]], Usage(input_tokens=7))
-
-    def test_a_model_may_tell_no_usage(self) -> None:
-        assert embeddings.decode({"embeddings": [{"values": [0.5]}]}, 1).usage is None
-        assert embeddings.usage({"embeddings": [], "usageMetadata": {}}) is None
-        assert embeddings.usage({"embeddings": [], "usageMetadata": {"promptTokenCount": 0}}) == Usage()
-        assert embeddings.usage(None) is None
-
-    @pytest.mark.parametrize(
-        "broken",
-        [
-            None,
-            [],
-            {},
-            reply(embeddings=None),
-            reply([0.5]),
-            reply([0.5], [0.5], [0.5]),
-            reply([0.5], None),
-            reply([0.5], []),
-            reply([0.5], [0.5, 0.5]),
-            reply([0.5], ["0.5"]),
-            reply(embeddings=[{"values": [0.5]}, [0.5]]),
-        ],
-    )
-    def test_what_is_not_one_vector_for_each_text(self, broken: Any) -> None:
-        with pytest.raises(APIResponseValidationError):
-            embeddings.decode(broken, 2)
-
-    def test_an_error_with_status_200(self) -> None:
-        body = {"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}}
-        with pytest.raises(OverloadedError):
-            embeddings.decode(body, 1)
-
-
-class TestSplit:
-    def test_each_part_is_a_reply_by_itself(self) -> None:
-        parts = embeddings.split(reply([0.2], [0.1], [0.3]), [5, 1, 1])
-        assert [embeddings.decode(part, 1).vectors for part in parts] == [[[0.2]], [[0.1]], [[0.3]]]
-        assert [part["usageMetadata"]["promptTokenCount"] for part in parts] == [5, 1, 1]
-        assert [part["usageMetadata"]["promptTokenDetails"][0]["tokenCount"] for part in parts] == [5, 1, 1]
-
-    def test_a_reply_to_one_text_stays_as_it_is(self) -> None:
-        assert embeddings.split(reply([0.1]), [3]) == [reply([0.1])]
-
-    def test_no_usage_is_none_for_each(self) -> None:
-        parts = embeddings.split({"embeddings": [{"values": [0.1]}, {"values": [0.2]}]}, [1, 1])
-        assert parts == [{"embeddings": [{"values": [0.1]}]}, {"embeddings": [{"values": [0.2]}]}]
-
-    def test_a_broken_reply_is_not_split(self) -> None:
-        with pytest.raises(APIResponseValidationError):
-            embeddings.split(reply([0.1]), [1, 1])
 
 
 # Through the SDK

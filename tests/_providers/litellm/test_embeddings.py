@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from golden import Pair, golden
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -21,11 +22,10 @@ from llm_provider._errors import (
     PermissionDeniedError,
     QuotaExceededError,
     RateLimitError,
-    RequestError,
     UnsupportedParameterError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import EncodedRequest, Outgoing
+from llm_provider._providers.adapter import Outgoing
 from llm_provider._providers.litellm import adapter, embeddings
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
@@ -34,6 +34,12 @@ from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, ignore
+
+
+@golden("litellm/embeddings")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
 
 # As in test_adapter.py beside it.
 pytestmark = [
@@ -58,31 +64,7 @@ HOSTS = {
 TEXTS = ("What is 2+2?", "Four.", "é")
 
 
-def encode(model: str = OPENAI, **parameters: Any) -> EncodedRequest:
-    request = EmbedRequest.build(model, TEXTS, parameters)  # type: ignore[arg-type]  # names are checked there
-    return embeddings.encode(request, resolve(model))
-
-
 class TestEncode:
-    def test_the_payload_is_that_of_openai_with_litellms_name(self) -> None:
-        encoded = encode(dimensions=8, extra_body={"user": "me"})
-        assert encoded.operation == "embeddings"
-        assert embeddings.payload_of(encoded, TEXTS) == {
-            "model": "openai/text-embedding-3-small",
-            "input": list(TEXTS),
-            "dimensions": 8,
-            "user": "me",
-        }
-
-    @pytest.mark.parametrize("name", ["api_key", "timeout", "num_retries", "input", "stream"])
-    def test_extra_body_cannot_hold_what_belongs_to_the_call(self, name: str) -> None:
-        with pytest.raises(RequestError, match=name):
-            encode(extra_body={name: "x"})
-
-    def test_a_chat_model_does_not_embed(self) -> None:
-        with pytest.raises(RequestError, match="does not embed"):
-            encode("litellm/anthropic/claude-sonnet-5-5")
-
     def test_limits_are_those_of_the_provider_behind(self) -> None:
         assert embeddings.limits(resolve(OPENAI)) == (2048, 300_000, 8192)
         assert embeddings.limits(resolve(MISTRAL)).tokens == 16_384

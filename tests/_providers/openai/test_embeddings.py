@@ -6,11 +6,12 @@ import asyncio
 import base64
 import json
 import struct
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import pytest
 from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
 
+from golden import Pair, golden
 from llm_provider import Client
 from llm_provider._errors import (
     APIConnectionError,
@@ -25,11 +26,9 @@ from llm_provider._errors import (
     PermissionDeniedError,
     QuotaExceededError,
     RateLimitError,
-    RequestError,
-    UnsupportedParameterError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import EmbeddingAnswer, EncodedRequest, Outgoing
+from llm_provider._providers.adapter import EncodedRequest, Outgoing
 from llm_provider._providers.openai import adapter, embeddings
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
@@ -40,76 +39,19 @@ from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
 from support import ignore
 
+
+@golden("openai/embeddings")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
 MODEL = "text-embedding-3-small"
 TEXTS = ("What is 2+2?", "Four.", "é")
-
-
-def encode(model: str = MODEL, **parameters: Any) -> EncodedRequest:
-    request = EmbedRequest.build(model, TEXTS, parameters)  # type: ignore[arg-type]  # names are checked there
-    return embeddings.encode(request, resolve(model, request.base_url))
-
-
-def entry(index: int | None, *vector: float) -> dict[str, Any]:
-    place = {} if index is None else {"index": index}
-    return {"object": "embedding", **place, "embedding": list(vector)}
 
 
 def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
     usage = {"prompt_tokens": 7, "total_tokens": 7}
     return {"object": "list", "data": list(entries), "model": MODEL, "usage": usage, **fields}
-
-
-class TestEncode:
-    def test_the_payload_is_one_of_the_sdks(self) -> None:
-        encoded = encode(dimensions=256, extra_body={"user": "me"}, extra_headers={"X-Own": "1"})
-        assert encoded.operation == "embeddings"
-        assert encoded.headers == {"x-own": "1"}
-        payload = embeddings.payload_of(encoded, TEXTS)
-        assert payload == {"model": MODEL, "input": list(TEXTS), "dimensions": 256, "user": "me"}
-        assert payload.keys() <= get_type_hints(EmbeddingCreateParams).keys()
-
-    def test_each_request_takes_some_of_the_texts(self) -> None:
-        encoded = encode()
-        assert encoded.payload == {"model": MODEL}
-        assert embeddings.payload_of(encoded, TEXTS[:1]) == {"model": MODEL, "input": ["What is 2+2?"]}
-        assert encoded.payload == {"model": MODEL}, "left as it was for the next request"
-
-    @pytest.mark.parametrize(
-        ("model", "dimensions", "remedy"),
-        [
-            ("text-embedding-ada-002", 256, "its vectors have 1536 dimensions"),
-            (MODEL, 1537, "use at most 1536"),
-            ("text-embedding-3-large", 4000, "use at most 3072"),
-            ("mistral/mistral-embed", 256, "its vectors have 1024 dimensions"),
-            ("together_ai/BAAI/bge-base-en-v1.5", 256, "has no such parameter"),
-        ],
-    )
-    def test_dimensions_that_the_model_does_not_have(self, model: str, dimensions: int, remedy: str) -> None:
-        with pytest.raises(UnsupportedParameterError, match=remedy) as caught:
-            encode(model, dimensions=dimensions)
-        assert caught.value.parameter == f"dimensions={dimensions}"
-
-    @pytest.mark.parametrize(
-        ("model", "name"),
-        [
-            ("text-embedding-3-large", "dimensions"),
-            ("mistral/codestral-embed", "output_dimension"),
-            ("fireworks_ai/nomic-ai/nomic-embed-text-v1.5", "dimensions"),
-            ("local/anything", "dimensions"),
-        ],
-    )
-    def test_dimensions_are_spelled_as_the_host_does(self, model: str, name: str) -> None:
-        assert encode(model, dimensions=512).payload[name] == 512
-
-    def test_extra_body_cannot_hold_the_texts(self) -> None:
-        with pytest.raises(RequestError, match="'input'"):
-            encode(extra_body={"input": ["x"]})
-
-    def test_a_chat_model_does_not_embed(self) -> None:
-        with pytest.raises(
-            RequestError, match=r"gpt-6\.1-sol does not embed; use one of openai/text-embedding"
-        ):
-            encode("gpt-6.1-sol")
 
 
 class TestLimits:
@@ -132,91 +74,6 @@ def _source_of_the_parameters() -> str:
     import sys
 
     return inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
-
-
-class TestDecode:
-    def test_vectors_come_in_the_order_of_the_texts(self) -> None:
-        answer = embeddings.decode(reply(entry(2, 0.5), entry(0, 1), entry(1, -0.5)), 3)
-        assert answer == EmbeddingAnswer([[1.0], [-0.5], [0.5]], Usage(input_tokens=7), MODEL)
-
-    def test_base64_is_read_too(self) -> None:
-        packed = base64.b64encode(struct.pack("<2f", 0.5, -1.0)).decode()
-        assert embeddings.decode(reply({"index": 0, "embedding": packed}), 1).vectors == [[0.5, -1.0]]
-
-    def test_a_lone_vector_needs_no_index(self) -> None:
-        assert embeddings.decode(reply(entry(None, 0.5)), 1).vectors == [[0.5]]
-
-    @pytest.mark.parametrize(
-        ("told", "usage"),
-        [
-            (None, None),
-            ({}, None),
-            # A short text's part of the usage of many.
-            ({"prompt_tokens": 0, "total_tokens": 0}, Usage()),
-            ({"total_tokens": 5}, Usage(input_tokens=5)),
-            ({"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}, Usage(input_tokens=5)),
-        ],
-    )
-    def test_usage(self, told: Any, usage: Usage | None) -> None:
-        assert embeddings.usage(reply(entry(0, 0.5), usage=told)) == usage
-        assert embeddings.usage([]) is None
-
-    @pytest.mark.parametrize(
-        "broken",
-        [
-            None,
-            [],
-            {},
-            reply(),
-            reply(data=None),
-            reply(entry(0, 0.5)),
-            reply(entry(0, 0.5), entry(1, 0.5), entry(2, 0.5)),
-            reply(entry(0, 0.5), entry(0, 0.5)),
-            reply(entry(0, 0.5), entry(2, 0.5)),
-            reply(entry(0, 0.5), entry(-1, 0.5)),
-            reply(entry(None, 0.5), entry(None, 0.5)),
-            reply(entry(0, 0.5), {**entry(1, 0.5), "index": True}),
-            reply(entry(0, 0.5), {**entry(1, 0.5), "index": None}),
-            reply(entry(0, 0.5), {"index": 1}),
-            reply(entry(0, 0.5), entry(1)),
-            reply(entry(0, 0.5), entry(1, 0.5, 0.5)),
-            reply(entry(0, 0.5), "vector"),
-        ],
-    )
-    def test_what_is_not_one_vector_for_each_text(self, broken: Any) -> None:
-        with pytest.raises(APIResponseValidationError):
-            embeddings.decode(broken, 2)
-
-    def test_an_error_with_status_200(self) -> None:
-        with pytest.raises(RateLimitError):
-            embeddings.decode({"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}, 1)
-
-
-class TestSplit:
-    def test_each_part_is_a_reply_by_itself(self) -> None:
-        whole = reply(entry(1, 0.1), entry(0, 0.2), entry(2, 0.3))
-        parts = embeddings.split(whole, [5, 1, 1])
-        assert [embeddings.decode(part, 1).vectors for part in parts] == [[[0.2]], [[0.1]], [[0.3]]]
-        assert [part["usage"] for part in parts] == [
-            {"prompt_tokens": 5, "total_tokens": 5},
-            {"prompt_tokens": 1, "total_tokens": 1},
-            {"prompt_tokens": 1, "total_tokens": 1},
-        ]
-        for part in parts:
-            assert CreateEmbeddingResponse.model_validate(part).data[0].index == 0
-        assert whole == reply(entry(1, 0.1), entry(0, 0.2), entry(2, 0.3)), "left as it was"
-
-    def test_a_reply_to_one_text_stays_as_it_is(self) -> None:
-        assert embeddings.split(reply(entry(0, 0.1)), [3]) == [reply(entry(0, 0.1))]
-
-    def test_no_usage_is_none_for_each(self) -> None:
-        whole = reply(entry(0, 0.1), entry(1, 0.2))
-        del whole["usage"]
-        assert [embeddings.usage(part) for part in embeddings.split(whole, [1, 1])] == [None, None]
-
-    def test_a_broken_reply_is_not_split(self) -> None:
-        with pytest.raises(APIResponseValidationError):
-            embeddings.split(reply(entry(0, 0.1)), [1, 1])
 
 
 # Through the SDK

@@ -12,72 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from golden import Pair, golden
 from llm_provider import Client, Usage
 from llm_provider._providers.openai.usage import read_usage
 from openai_support import JSON_VALUES, completion
 from raw_server import RawServer, answering, streaming
 
+
+@golden("openai/usage")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
 NAMES = {"chat": ("prompt", "completion"), "responses": ("input", "output")}
 
 
 class TestUsage:
-    @pytest.mark.parametrize(
-        ("encoded", "expected"),
-        [
-            (
-                {
-                    "prompt_tokens": 100,
-                    "completion_tokens": 50,
-                    "prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 10},
-                    "completion_tokens_details": {"reasoning_tokens": 30},
-                    "total_tokens": 150,
-                },
-                Usage(
-                    input_tokens=100,
-                    output_tokens=50,
-                    cache_read_input_tokens=40,
-                    cache_write_input_tokens=10,
-                    reasoning_output_tokens=30,
-                ),
-            ),
-            # DeepSeek.
-            (
-                {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 64},
-                Usage(input_tokens=100, output_tokens=5, cache_read_input_tokens=64),
-            ),
-            # xAI leaves reasoning out of completion_tokens, and its total shows it.
-            (
-                {
-                    "prompt_tokens": 100,
-                    "completion_tokens": 5,
-                    "completion_tokens_details": {"reasoning_tokens": 30},
-                    "total_tokens": 135,
-                },
-                Usage(input_tokens=100, output_tokens=35, reasoning_output_tokens=30),
-            ),
-            # litellm for Anthropic.
-            (
-                {
-                    "prompt_tokens": 100,
-                    "completion_tokens": 5,
-                    "prompt_tokens_details": {
-                        "cache_creation_tokens": 60,
-                        "cache_creation_token_details": {"ephemeral_1h_input_tokens": 20},
-                    },
-                },
-                Usage(
-                    input_tokens=100,
-                    output_tokens=5,
-                    cache_write_input_tokens=60,
-                    cache_write_1h_input_tokens=20,
-                ),
-            ),
-            ({"prompt_tokens": None, "completion_tokens": "5", "prompt_tokens_details": None}, Usage()),
-        ],
-    )
-    def test_totals_are_inclusive(self, encoded: dict[str, Any], expected: Usage) -> None:
-        assert read_usage(encoded) == expected
-
     @given(
         st.dictionaries(
             st.sampled_from(
@@ -117,7 +67,6 @@ def read_as(form: str, counts: Any) -> Usage:
 
 amounts = st.integers(1, 10_000)
 forms = st.sampled_from(list(NAMES))
-parts_of_prompts = st.sampled_from(["audio_tokens", "cached_tokens", "image_tokens"])
 without_meaning = st.sampled_from([0, None, ..., 1, "401", -5])
 
 

@@ -1,0 +1,255 @@
+"""Golden pairs: what is given to one function of `_providers`, and what it makes of it.
+
+`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function. `given` is a
+request, a reply or a list of events in the form that the user or the provider sends. `gives` is the result
+without the attributes that have their defaults, or the error. `warns` are the warnings.
+
+`python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import importlib
+import json
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from llm_provider._errors import LLMError
+from llm_provider._providers import registry
+from llm_provider._providers.adapter import EncodedRequest
+from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import Target, resolve
+from llm_provider._types.messages import delta_of
+
+FOLDER = Path(__file__).parent / "data" / "golden"
+WIDTH = 140
+DECODERS = {
+    "openai.chat_stream": "openai.chat.decode",
+    "openai.responses_stream": "openai.responses.decode",
+    "anthropic.decode": "anthropic.decode.decode",
+    "gemini.assembler": "gemini.decode.decode",
+}
+"""Module of a stream's assembler → the function that reads the replies of the same format."""
+
+
+class Pair(NamedTuple):
+    """One golden pair."""
+
+    function: str
+    given: Any
+    expected: Any
+
+    def check(self) -> None:
+        """The function makes the same of it, and changes nothing that it was given but events."""
+        given = copy.deepcopy(self.given)
+        made = result_of(self.function, given)
+        assert made == self.expected
+        # Equality takes 1, 1.0 and True for one value.
+        assert json.dumps(made, sort_keys=True) == json.dumps(self.expected, sort_keys=True)
+        assert given == self.given or self.function.endswith("Assembler")
+
+
+def read(subject: str) -> dict[str, Pair]:
+    """Sentence → pair, of one file."""
+    found = json.loads((FOLDER / f"{subject}.json").read_text(encoding="utf-8"))
+    return {sentence: Pair(pair.pop("function"), pair.pop("given"), pair) for sentence, pair in found.items()}
+
+
+def golden(*subjects: str) -> pytest.MarkDecorator:
+    """Calls a test with each pair of some files."""
+    pairs = {f"{one}: {sentence}": pair for one in subjects for sentence, pair in read(one).items()}
+    return pytest.mark.parametrize("pair", pairs.values(), ids=pairs.keys())
+
+
+def result_of(function: str, given: Any) -> dict[str, Any]:
+    """What a function makes of its input, as JSON."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = {"gives": as_json(_call(function, given))}
+        except LLMError as error:
+            result = {"gives": _described(error)}
+    if caught:
+        result["warns"] = [str(warning.message) for warning in caught]
+    return result
+
+
+def _call(function: str, given: Any) -> Any:
+    module_name, _, name = function.rpartition(".")
+    module = importlib.import_module(f"llm_provider._providers.{module_name}")
+    called = _function(function)
+    if name == "Assembler":
+        return _folded(called(), given, _function(DECODERS[module_name]))
+    if name == "encode" and module_name.endswith("embeddings"):
+        return _embedding_request(module, *_embed_request(given))
+    if name == "encode":
+        request, target = chat_request(given)
+        encoded = called(request, target)
+        return _with_facts(encoded, registry.load(target.route.adapter))
+    if name == "facts":
+        return _facts(EncodedRequest(**given), module)
+    return called(**given)
+
+
+def _function(path: str) -> Callable[..., Any]:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"llm_provider._providers.{module}"), name)  # type: ignore[no-any-return]  # by name
+
+
+def chat_request(given: Mapping[str, Any]) -> tuple[Request, Target]:
+    """The request, and where it goes. Beside the parameters of a call, the pair has its `base_url`."""
+    parameters = dict(given)
+    model, messages = parameters.pop("model"), parameters.pop("messages")
+    target = resolve(model, parameters.pop("base_url", None))
+    return Request.build(model, messages, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+
+
+def _embed_request(given: Mapping[str, Any]) -> tuple[EmbedRequest, Target]:
+    parameters = dict(given)
+    model, inputs = parameters.pop("model"), parameters.pop("inputs")
+    target = resolve(model, parameters.pop("base_url", None))
+    return EmbedRequest.build(model, inputs, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+
+
+def _with_facts(encoded: EncodedRequest, adapter: Any) -> dict[str, Any]:
+    facts = _facts(encoded, adapter)
+    # What stands in the payload is not repeated.
+    sizes = {name: len(facts[name]) for name in ("texts", "media", "tools", "schemas") if facts.get(name)}
+    return {**as_json(encoded), "facts": {**facts, **sizes}}
+
+
+def _facts(encoded: EncodedRequest, module: Any) -> dict[str, Any]:
+    facts = module.facts(encoded)
+    assert module.variant(encoded) == facts.variant
+    special: dict[str, Any] = as_json(facts.special_prices())
+    return {**as_json(facts), **special}
+
+
+def _embedding_request(module: Any, request: EmbedRequest, target: Target) -> dict[str, Any]:
+    encoded = module.encode(request, target)
+    whole = {"payload": module.payload_of(encoded, request.inputs), "limits": as_json(module.limits(target))}
+    return {**as_json(encoded), **whole}
+
+
+def _folded(assembler: Any, events: list[Any], decode: Callable[[Any], Any]) -> dict[str, Any]:
+    """What a stream shows event by event, the reply that its events add up to, and its answer."""
+    shown, whole = [], []
+    is_whole = getattr(assembler, "is_whole", assembler.is_complete)
+    for event in events:
+        shown.append(as_json(delta_of(assembler.feed(event))))
+        whole.append(is_whole())
+    reply = assembler.reply()
+    try:
+        answer = as_json(decode(reply))
+    except LLMError as error:
+        answer = _described(error)
+    return {"shown": shown, "whole_after": whole.count(False), "reply": reply, "answer": answer}
+
+
+def _described(error: LLMError) -> dict[str, Any]:
+    default = vars(LLMError("")) | {
+        name: getattr(type(error), name) for name in ("retryable", "maybe_billed")
+    }
+    fields = {name: as_json(value) for name, value in vars(error).items() if value != default.get(name)}
+    return {"raises": type(error).__name__, **fields}
+
+
+def as_json(value: Any) -> Any:
+    """A result as JSON, without the attributes that have their defaults."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, LLMError):
+        return _described(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        defaults = {one.name: _default(one) for one in dataclasses.fields(value)}
+        return _without_defaults({name: getattr(value, name) for name in defaults}, defaults)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _without_defaults(value._asdict(), value._field_defaults)
+    if isinstance(value, Mapping):
+        return {name: as_json(one) for name, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [as_json(one) for one in value]
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _without_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Functions and modules are left out too: they are parts of the library."""
+    return {
+        name: as_json(value)
+        for name, value in fields.items()
+        if not callable(value) and not isinstance(value, types.ModuleType)
+        if name not in defaults or (value is not defaults[name] and value != defaults[name])
+    }
+
+
+def write(subject: str, pairs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the pairs of a file, with the results of today."""
+    made = {
+        sentence: {
+            "function": pair["function"],
+            "given": pair["given"],
+            **result_of(pair["function"], copy.deepcopy(pair["given"])),
+        }
+        for sentence, pair in pairs.items()
+    }
+    path = FOLDER / f"{subject}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(_lines(made, "")) + "\n", encoding="utf-8")
+
+
+def _lines(value: Any, indent: str, head: str = "", tail: str = "") -> Iterator[str]:
+    """JSON in lines of at most `WIDTH` characters, as few as that takes; only a long text needs more."""
+    flat = indent + head + json.dumps(value, ensure_ascii=False) + tail
+    if len(flat) <= WIDTH or not isinstance(value, (dict, list)) or not value:
+        yield flat
+        return
+    is_object = isinstance(value, dict)
+    yield indent + head + "{["[not is_object]
+    line = indent + " "
+    for number, name in enumerate(value, 1):
+        before = f"{json.dumps(name, ensure_ascii=False)}: " if is_object else ""
+        entry, after = value[name] if is_object else name, "," * (number < len(value))
+        text = before + json.dumps(entry, ensure_ascii=False) + after
+        if len(line) + 1 + len(text) <= WIDTH:
+            line += " " + text
+            continue
+        if line.strip():
+            yield line
+        line = indent + " "
+        if len(line) + 1 + len(text) <= WIDTH:
+            line += " " + text
+        else:
+            yield from _lines(entry, indent + "  ", before, after)
+    if line.strip():
+        yield line
+    yield indent + "}]"[not is_object] + tail
+
+
+def subjects() -> list[str]:
+    """The names of all files."""
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.json"))
+
+
+if __name__ == "__main__":
+    for name in subjects():
+        write(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
