@@ -18,7 +18,7 @@ from ._client.client import Client
 from ._errors import LLMError, RequestError
 from ._json_values import json_value
 from ._requests.inputs import batch_inputs
-from ._runtime.imports import imported, install_command
+from ._runtime.imports import import_optional, install_command
 from ._types.usage import Usage
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class _Job:
         settings: Mapping[str, Any] | None,
         num_cpus: float,
     ) -> None:
-        self._data = imported("ray.data", install_command("ray"))
+        self._data = import_optional("ray.data", install_command("ray"))
         if not isinstance(dataset, self._data.Dataset):
             raise RequestError(
                 f"dataset must be a ray.data.Dataset, not {type(dataset).__name__}: "
@@ -201,7 +201,7 @@ def _shared_budget(given: Budget, workers: int) -> Budget:
     if given.path is not None:
         return given
     total = given.left
-    ray = imported("ray", install_command("ray"))
+    ray = import_optional("ray", install_command("ray"))
     keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
     return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=given.allow_unknown)
 
@@ -213,7 +213,7 @@ class _TakeFromActor:
         self._keeper = keeper
 
     def __call__(self, needed: Decimal) -> Decimal:
-        ray = imported("ray", install_command("ray"))
+        ray = import_optional("ray", install_command("ray"))
         taken: Decimal = ray.get(self._keeper.take.remote(needed))
         return taken
 
@@ -384,7 +384,7 @@ def _settings_of_worker(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worker_name() -> str:
-    ray = imported("ray", install_command("ray"))
+    ray = import_optional("ray", install_command("ray"))
     actor = ray.get_runtime_context().get_actor_id()
     return str(actor or f"{os.uname().nodename}-{os.getpid()}")
 

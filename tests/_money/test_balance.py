@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from llm_provider._money.balance import Balance, MemoryBalance, ended, reserved
+from llm_provider._money.balance import Balance, MemoryBalance
 
 EMPTY = Balance(Decimal(0), Decimal(0), Decimal(0))
 
@@ -21,9 +21,9 @@ EMPTY = Balance(Decimal(0), Decimal(0), Decimal(0))
     ids=["known", "nothing", "not known"],
 )
 def test_a_reserved_amount_becomes_its_cost(cost: Decimal | None, after: Balance) -> None:
-    before = reserved(EMPTY, Decimal(2))
+    before = EMPTY.reserve(Decimal(2))
     assert before == Balance(Decimal(0), Decimal(2), Decimal(0))
-    assert ended(before, Decimal(2), cost) == after
+    assert before.settle(Decimal(2), cost) == after
 
 
 def test_a_claim_ends_once() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client, Ledger, LedgerWarning, RequestError, Usage, call
-from llm_provider._money.ledger_file import LedgerFile, postings
+from llm_provider._money.ledger_file import LedgerFile, read_postings
 from llm_provider._money.totals import Key, Posting
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
@@ -33,7 +33,7 @@ def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
     for event in EVENTS:
         file.append(event, id="an id", error=None)
     file.close()
-    assert list(postings(file.path)) == EVENTS
+    assert list(read_postings(file.path)) == EVENTS
     lines = file.path.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["usd"] for line in lines] == ["0.00000000000000000001", "12.50", None, None]
     assert "error" not in json.loads(lines[0])
@@ -104,7 +104,7 @@ def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -
     path.write_text(f"[]\n{json.dumps(line)}\n\n{json.dumps({**line, **change})}\n")
     with pytest.warns(LedgerWarning, match=r"left out \(2, the first is line 1\)"):
         assert Ledger.read(path).requests == 1
-    assert len(file.served()) == 1
+    assert len(file.read_served()) == 1
     file.close()
 
 
@@ -145,7 +145,7 @@ def test_a_posting_after_closing_is_written_too(tmp_path: Path) -> None:
     file.close()
     file.append(EVENTS[0])
     file.close()
-    assert list(postings(file.path)) == EVENTS[:1]
+    assert list(read_postings(file.path)) == EVENTS[:1]
 
 
 WRITER = """
@@ -185,7 +185,7 @@ def test_killed_writers_lose_nothing_that_they_have_written(tmp_path: Path) -> N
         assert writer.wait() == -signal.SIGKILL
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        written = list(postings(path))
+        written = list(read_postings(path))
     for name, count in acknowledged.items():
         numbers = [event.usage.input_tokens for event in written if event.key.tag == name and event.usage]
         # All that it said to have written, and at most one more.
@@ -207,7 +207,7 @@ def test_lines_of_many_threads_do_not_mix(tmp_path: Path) -> None:
     for worker in workers:
         worker.join()
     file.close()
-    assert list(postings(file.path)) == [long] * threads * times
+    assert list(read_postings(file.path)) == [long] * threads * times
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -216,7 +216,7 @@ def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path:
         import os, sys, warnings
         from decimal import Decimal
         from llm_provider._money.totals import Key, Posting
-        from llm_provider._money.ledger_file import LedgerFile, postings
+        from llm_provider._money.ledger_file import LedgerFile, read_postings
         warnings.simplefilter("ignore", DeprecationWarning)
         file = LedgerFile(os.environ["FILE"])
         with file._lock:  # as if another thread were writing at this moment
@@ -225,7 +225,7 @@ def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path:
             file.append(Posting(1.0, "answered", Key("a", "b", "c", ""), Decimal(1)))
         if child:
             assert os.waitpid(child, 0)[1] == 0
-            assert len(list(postings(file.path))) == 200
+            assert len(list(read_postings(file.path))) == 200
         else:
             os._exit(0)
     """

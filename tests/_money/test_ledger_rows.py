@@ -9,7 +9,7 @@ import pytest
 
 from llm_provider import Ledger, LedgerRow, Usage
 from llm_provider._money.ledger_rows import row_of
-from llm_provider._money.totals import COUNTS, Key, Sums, Totals
+from llm_provider._money.totals import COUNTS, Key, RowSums, Totals
 
 ALL = Key("", "", "", "")
 
@@ -34,8 +34,8 @@ def test_a_row_sums_several_rows_of_totals(totals: Totals) -> None:
 
 
 def test_a_bound_that_is_missing_leaves_none() -> None:
-    assert row_of(ALL, [Sums(at_most=Decimal(1)), Sums(at_most=None)]).unknown_at_most is None
-    assert row_of(ALL, [Sums(at_most=Decimal(1)), Sums(at_most=Decimal(2))]).unknown_at_most == 3
+    assert row_of(ALL, [RowSums(at_most=Decimal(1)), RowSums(at_most=None)]).unknown_at_most is None
+    assert row_of(ALL, [RowSums(at_most=Decimal(1)), RowSums(at_most=Decimal(2))]).unknown_at_most == 3
 
 
 def test_a_row_of_nothing_is_zero() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client, Ledger, LLMError, ModelDriftError, ModelDriftWarning, Response
-from llm_provider._money.model_drift import Served, same
+from llm_provider._money.model_drift import Served, is_same_model
 from llm_provider.simulator import Simulator
 
 OLD, NEW = "-2026-10-21", "-2026-11-19"
@@ -28,27 +28,27 @@ ALIAS = ("openai", "", "gpt-6.1-sol")
     ],
 )
 def test_which_names_are_one_model(one: str, other: str, expected: bool) -> None:
-    assert same(one, other) is same(other, one) is expected
+    assert is_same_model(one, other) is is_same_model(other, one) is expected
 
 
 def test_a_name_without_its_date_does_not_hide_a_change() -> None:
     served = Served()
     for name in ("gpt-6.1-sol", "gpt-6.1-sol" + OLD, "gpt-6.1-sol"):
-        assert served.changed(ALIAS, name, keep=True) is None
-    assert served.changed(ALIAS, "gpt-6.1-sol" + NEW, keep=True) == "gpt-6.1-sol" + OLD
+        assert served.update(ALIAS, name, keep=True) is None
+    assert served.update(ALIAS, "gpt-6.1-sol" + NEW, keep=True) == "gpt-6.1-sol" + OLD
 
 
 def test_a_dated_name_is_compared_with_itself() -> None:
     alias = ("openai", "", "gpt-6.1-sol" + OLD)
-    assert Served().changed(alias, alias[2], keep=True) is None
-    assert Served().changed(alias, "gpt-6.1-sol", keep=True) is None
-    assert Served().changed(alias, "gpt-6.1-sol" + NEW, keep=True) == alias[2]
+    assert Served().update(alias, alias[2], keep=True) is None
+    assert Served().update(alias, "gpt-6.1-sol", keep=True) is None
+    assert Served().update(alias, "gpt-6.1-sol" + NEW, keep=True) == alias[2]
 
 
 def test_servers_and_providers_are_told_apart() -> None:
     served = Served({ALIAS: "a"})
-    assert served.changed(("openai", "http://localhost:1/v1", ALIAS[2]), "b", keep=True) is None
-    assert served.changed(("groq", "", ALIAS[2]), "b", keep=True) is None
+    assert served.update(("openai", "http://localhost:1/v1", ALIAS[2]), "b", keep=True) is None
+    assert served.update(("groq", "", ALIAS[2]), "b", keep=True) is None
 
 
 def test_a_server_that_makes_up_names_is_reported_a_thousand_times_at_most() -> None:

@@ -88,7 +88,7 @@ def test_hits_that_are_priced_together_save_the_sum_of_their_costs(used: list[Us
     for usage in used:
         totals.hit(group, usage)
     ((_, sums),) = totals.rows()
-    alone = [group.saved(usage) for usage in used]
+    alone = [group.price(usage) for usage in used]
     assert sums.hits == len(used)
     assert sums.saved == total(usd for usd in alone if usd is not None)
 

@@ -93,9 +93,9 @@ def extended(tmp_path: Path) -> Path:
 
 
 def shipped(name: str) -> str:
-    from llm_provider._money.pricing import shipped_path
+    from llm_provider._money.pricing import find_table
 
-    return shipped_path(name)
+    return find_table(name)
 
 
 def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:

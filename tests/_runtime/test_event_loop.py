@@ -74,7 +74,7 @@ def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
         asked.set()
 
     # As single flight does while other calls need the request of a task.
-    job = event_loop.Job(work(), finished, cancel=lambda task: None)
+    job = event_loop.BackgroundTask(work(), finished, cancel=lambda task: None)
     job.cancel()
     assert asked.wait(60)
     release.set()

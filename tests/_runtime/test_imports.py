@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import MissingDependencyError
-from llm_provider._runtime.imports import imported, is_unfinished, when_imported
+from llm_provider._runtime.imports import import_optional, is_unfinished, when_imported
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -86,9 +86,9 @@ def test_a_cause_is_looked_through() -> None:
 
 
 def test_an_installed_package_is_imported_and_a_missing_one_is_named() -> None:
-    assert imported("json.decoder", "nothing") is sys.modules["json.decoder"]
+    assert import_optional("json.decoder", "nothing") is sys.modules["json.decoder"]
     with pytest.raises(MissingDependencyError, match="nosuchpackage is not installed: pip install its-name"):
-        imported("nosuchpackage.part", "pip install its-name")
+        import_optional("nosuchpackage.part", "pip install its-name")
 
 
 def test_a_missing_sdk_is_named_with_the_command(simulator: Simulator, run_script: RunScript) -> None:

@@ -251,18 +251,18 @@ def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path)
 def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None:
     async def main() -> None:
         holder, other = Leases(tmp_path), Leases(tmp_path)
-        one, same_place = names_of_one_place(holder)
-        lease = holder.take(one)
+        name, neighbour = names_with_a_shared_mark(holder)
+        lease = holder.take(name)
         assert lease is not None
-        waiting = asyncio.create_task(wait(other, one))
+        waiting = asyncio.create_task(wait(other, name))
         for _ in range(10):
-            passing = holder.take(same_place)
+            passing = holder.take(neighbour)
             assert passing is not None
             passing.release()
             await asyncio.sleep(0.01)
         assert not waiting.done()
         lease.release()
-        passing = holder.take(same_place)
+        passing = holder.take(neighbour)
         assert passing is not None
         passing.release()
         # The mark is gone, but the name is free.
@@ -271,15 +271,15 @@ def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None
     asyncio.run(main())
 
 
-def names_of_one_place(leases: Leases) -> tuple[str, str]:
-    """Two names whose marks are stored in the same place."""
+def names_with_a_shared_mark(leases: Leases) -> tuple[str, str]:
+    """Two names whose marks are the same bytes."""
     assert leases.take("opens the files") is not None
     assert leases._files is not None
     seen: dict[tuple[int, int], str] = {}
     number = 0
     while True:
         name = str(number)
-        descriptor, _, mark = leases._files.place(_tag(name))
+        descriptor, _, mark = leases._files.address_of(_tag(name))
         if (descriptor, mark) in seen:
             return seen[descriptor, mark], name
         seen[descriptor, mark] = name

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from llm_provider._schemas.json_schema import (
     SchemaViolationError,
+    equals,
+    find_problem,
     looks_like_schema,
-    problem_of,
     resolve,
-    same,
     subschemas,
     validate,
 )
@@ -92,7 +92,7 @@ class TestValidate:
     def test_agrees_with_jsonschema(self, schema: dict[str, Any], shared: Any, value: Any) -> None:
         jsonschema = pytest.importorskip("jsonschema", reason="it comes with litellm")
         schema = {**schema, "$defs": {"shared": shared}}
-        assert problem_of(schema) is None
+        assert find_problem(schema) is None
         assert matches(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
 
     @pytest.mark.parametrize(
@@ -162,16 +162,16 @@ class TestProblemOf:
         ],
     )
     def test_names_the_place(self, schema: dict[str, Any], problem: str) -> None:
-        assert (problem_of(schema) or "").startswith(problem)
+        assert (find_problem(schema) or "").startswith(problem)
 
     def test_a_schema_may_contain_itself(self) -> None:
-        assert problem_of({"properties": {"next": {"$ref": "#"}}}) is None
+        assert find_problem({"properties": {"next": {"$ref": "#"}}}) is None
 
     def test_depth_has_an_end(self) -> None:
         schema: dict[str, Any] = {}
         for _ in range(5000):
             schema = {"items": schema}
-        assert problem_of(schema) == "$ is nested too deeply"
+        assert find_problem(schema) == "$ is nested too deeply"
 
 
 def test_references_are_json_pointers() -> None:
@@ -191,9 +191,9 @@ def test_schemas_are_told_from_openais_form() -> None:
 
 
 def test_equality_is_jsons() -> None:
-    assert not same({"a": 1}, {"a": True})
-    assert same({"a": [None, 1]}, {"a": [None, 1.0]})
-    assert not same([1], [1, 2])
+    assert not equals({"a": 1}, {"a": True})
+    assert equals({"a": [None, 1]}, {"a": [None, 1.0]})
+    assert not equals([1], [1, 2])
 
 
 def test_every_inner_schema_is_found() -> None:

@@ -12,7 +12,7 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel, Field
 
-from llm_provider._schemas.python_types import form_of, is_type
+from llm_provider._schemas.python_types import describe_type, is_type
 from support import RunScript
 
 
@@ -80,21 +80,21 @@ class TestForms:
     )
     def test_values_are_read(self, given: Any, text: str, expected: Any) -> None:
         assert is_type(given)
-        form = form_of(given)
+        form = describe_type(given)
         assert form.schema
         assert form.load(text) == expected
 
     def test_a_typed_dict_keeps_its_optional_fields_and_its_description(self) -> None:
-        schema = form_of(Person).schema
+        schema = describe_type(Person).schema
         assert schema["required"] == ["name"]
         assert (schema["title"], schema["description"]) == ("Person", "A person.")
         with pytest.raises(ValueError, match="members"):
-            form_of(Team).load('{"lead": null}')
+            describe_type(Team).load('{"lead": null}')
 
     @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes such a type from Python 3.12 on")
     def test_a_typed_dict_that_contains_itself_says_what_to_write(self) -> None:
         with pytest.raises(TypeError, match=r"typing_extensions\.TypedDict"):
-            form_of(Selfish)
+            describe_type(Selfish)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunS
         from llm_provider._schemas import python_types
         assert python_types.is_type(list[int])
         assert "pydantic" not in sys.modules
-        assert python_types.form_of(list[int]).load("[1]") == [1]
+        assert python_types.describe_type(list[int]).load("[1]") == [1]
         assert "pydantic" in sys.modules
         """
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from llm_provider._schemas.reading import NoMatchError, Reading, read, without_nulls
+from llm_provider._schemas.reading import NoMatchError, Reading, drop_nulls, read
 from llm_provider._schemas.structure import Structure, structure_of
 
 
@@ -119,9 +119,11 @@ class TestNulls:
             "$defs": {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
         }
         value = {"a": None, "b": None, "c": None, "d": None}
-        assert without_nulls(value, schema, schema) == {"a": None, "c": None, "d": None}
-        assert without_nulls([value], {"items": schema}, schema) == [{"a": None, "c": None, "d": None}]
-        assert without_nulls({"b": None, "c": []}, {"anyOf": [schema]}, schema) == {"c": []}
+        assert drop_nulls(value, schema) == {"a": None, "c": None, "d": None}
+        assert drop_nulls([value], {"items": schema, "$defs": schema["$defs"]}) == [
+            {"a": None, "c": None, "d": None}
+        ]
+        assert drop_nulls({"b": None, "c": []}, {"anyOf": [schema], "$defs": schema["$defs"]}) == {"c": []}
 
     def test_the_alternative_that_matches_decides(self) -> None:
         one = {"properties": {"a": {"type": "integer"}, "k": {"const": 1}}, "required": ["k"]}
@@ -130,12 +132,12 @@ class TestNulls:
             "required": ["a", "k"],
         }
         schema = {"anyOf": [one, other]}
-        assert without_nulls({"a": None, "k": 1}, schema, schema) == {"k": 1}
-        assert without_nulls({"a": None, "k": 2}, schema, schema) == {"a": None, "k": 2}
+        assert drop_nulls({"a": None, "k": 1}, schema) == {"k": 1}
+        assert drop_nulls({"a": None, "k": 2}, schema) == {"a": None, "k": 2}
 
     def test_entries_of_arrays_have_their_schemas(self) -> None:
         schema = {"prefixItems": [{"properties": {"a": {"type": "integer"}}}], "items": True}
-        assert without_nulls([{"a": None}, {"a": None}], schema, schema) == [{}, {"a": None}]
+        assert drop_nulls([{"a": None}, {"a": None}], schema) == [{}, {"a": None}]
 
 
 def test_plain_json_is_any_value() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from llm_provider._errors import RequestError
-from llm_provider._schemas.structure import checked, strict_json, structure_of
+from llm_provider._schemas.structure import check_format, strict_json, structure_of
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class TestChecked:
         ],
     )  # fmt: skip
     def test_every_form_is_taken_unchanged(self, value: Any) -> None:
-        assert checked("response_format", value) == value
+        assert check_format("response_format", value) == value
 
     @pytest.mark.parametrize(
         ("value", "message"),
@@ -63,7 +63,7 @@ class TestChecked:
     )
     def test_anything_else_is_refused(self, value: Any, message: str) -> None:
         with pytest.raises(RequestError, match=message) as caught:
-            checked("response_format", value)
+            check_format("response_format", value)
         assert len(str(caught.value)) < 400
 
 

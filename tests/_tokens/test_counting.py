@@ -262,4 +262,4 @@ def test_a_wrong_prediction_is_billed_as_output(maker: Client) -> None:
 def test_a_rate_limit_counts_the_answer_unless_it_counts_what_may_be_answered(
     provider: str, tokens: float | None
 ) -> None:
-    assert counting.charged_tokens(provider, Usage(input_tokens=9, output_tokens=2)) == tokens
+    assert counting.count_charged_tokens(provider, Usage(input_tokens=9, output_tokens=2)) == tokens

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider._money.price_rows import PriceWarning
-from llm_provider._money.pricing import PriceTable, shipped_path
+from llm_provider._money.pricing import PriceTable, find_table
 from llm_provider._tokens.model_limits import COLUMNS, ModelLimits, limits_of, read
 
 HEADER = ",".join(COLUMNS)
@@ -20,7 +20,7 @@ def table(folder: Path, *lines: str) -> Path:
 
 
 def test_the_shipped_table_is_good_and_sorted() -> None:
-    rows = list(read(shipped_path("model_limits.csv")))
+    rows = list(read(find_table("model_limits.csv")))
     assert len(rows) > 500
     assert rows == sorted(rows)
     assert set(rows) <= {(row.provider, row.model) for row in PriceTable.load()}

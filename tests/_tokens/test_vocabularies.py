@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._tokens.vocabularies import ENCODINGS, VOCABULARIES, WEIGHTS, vocabulary_of
+from llm_provider._tokens.vocabularies import ENCODINGS, VOCABULARIES, load_weights, vocabulary_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,7 +52,7 @@ def test_every_model_of_openai_in_the_price_table_has_an_encoding() -> None:
 
 
 def test_every_vocabulary_has_weights_that_count_something() -> None:
-    assert set(WEIGHTS) == set(VOCABULARIES)
-    for weights in WEIGHTS.values():
+    assert set(load_weights()) == set(VOCABULARIES)
+    for weights in load_weights().values():
         assert all(weight >= 0 for weight in weights.values())
         assert weights["words"] > 0.5

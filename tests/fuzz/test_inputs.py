@@ -26,7 +26,7 @@ from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Level, duration, headroom
 from llm_provider._limits.retry import retry_after, retry_delay
 from llm_provider._limits.state import InvalidStateError
-from llm_provider._money.ledger_file import LedgerWarning, postings
+from llm_provider._money.ledger_file import LedgerWarning, read_postings
 from llm_provider._money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
 from llm_provider._providers.sse import EventSplitter
 
@@ -236,7 +236,7 @@ def test_a_ledgers_journal(folder: Path, changes: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LedgerWarning)
-        found = list(postings(path))
+        found = list(read_postings(path))
     for posting in found:
         assert posting.usd is None or (posting.usd.is_finite() and posting.usd >= 0)
         assert math.isfinite(posting.time)
@@ -245,7 +245,7 @@ def test_a_ledgers_journal(folder: Path, changes: Any) -> None:
 def test_what_the_fuzz_tests_change_is_valid(folder: Path) -> None:
     path = folder / "valid"
     path.write_bytes(journal())
-    assert len(list(postings(path))) == 3
+    assert len(list(read_postings(path))) == 3
     path.write_bytes(PRICES)
     assert len(check(PriceFile(path).lines())) == 3
     assert len(list(imported(path, ARCHIVE))) == 2

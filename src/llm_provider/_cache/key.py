@@ -16,26 +16,12 @@ from .storage.entry import SCHEMA_VERSION
 
 
 def cache_key(
-    *,
-    provider: str,
-    base_url: str | None,
-    operation: str,
-    body: bytes,
-    headers: Mapping[str, str],
-    draw: int,
+    *, provider: str, base_url: str | None, operation: str, body: bytes, headers: Mapping[str, str], draw: int
 ) -> str:
-    """The key of one sample, 64 hexadecimal digits.
+    """The key of one sample, 64 hexadecimal digits. The arguments are those of `Asked`.
 
-    Args:
-        provider: The route's name.
-        base_url: The server; another server may answer differently.
-        operation: The endpoint.
-        body: The payload as canonical JSON.
-        headers: The extra headers that are sent.
-        draw: The number of the sample, from 0.
-
-    >>> facts = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
-    >>> cache_key(body=b'{"seed":1}', **facts) == cache_key(body=b'{"seed":1.0}', **facts)
+    >>> others = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
+    >>> cache_key(body=b'{"seed":1}', **others) == cache_key(body=b'{"seed":1.0}', **others)
     False
     """
     head, tail = key_frame(
@@ -47,7 +33,7 @@ def cache_key(
 def key_frame(
     *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
 ) -> tuple[bytes, bytes]:
-    """The bytes that are hashed before and after the payload; the arguments are those of `cache_key`."""
+    """The bytes that are hashed before and after the payload."""
     tail = canonical([dict(headers), draw])
     return _head_of_key(provider, base_url, operation), b"," + tail[1:]
 

@@ -75,7 +75,7 @@ class CostRecorder:
         self.prices = prices
         self._file = file
         self._strict = strict
-        self._served = Served(None if file is None else file.served())
+        self._served = Served(None if file is None else file.read_served())
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
     def answered(
@@ -107,7 +107,7 @@ class CostRecorder:
         call.sent.charges += (Charge(cost, answer.usage, source),)
         strict = self._is_strict(call)
         if answer.model is not None:
-            sample.served_before = self._served.changed(place.alias, place.key.served, keep=not strict)
+            sample.served_before = self._served.update(place.alias, place.key.served, keep=not strict)
         refused = strict and sample.served_before is not None
         if batch is not None and batch.again:
             return cost
@@ -171,7 +171,7 @@ class CostRecorder:
 
     def entered(self, batch: str) -> set[str]:
         """The rows of a batch that the ledger's file has already."""
-        return set() if self._file is None else self._file.rows_of(batch)
+        return set() if self._file is None else self._file.find_rows(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
         """Record an answer that costs nothing.
@@ -181,7 +181,7 @@ class CostRecorder:
         """
         place, before = self._place(call, answer.model), None
         if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
-            before = self._served.changed(place.alias, place.key.served, keep=False)
+            before = self._served.update(place.alias, place.key.served, keep=False)
         variant = _variant(call, answer)
         group = place.hits.get(variant)
         if group is None:
@@ -195,7 +195,7 @@ class CostRecorder:
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", place.key, group.saved(answer.usage), answer.usage)
+            posting = Posting(time.time(), "hit", place.key, group.price(answer.usage), answer.usage)
             self._file.append(
                 posting, base_url=place.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )

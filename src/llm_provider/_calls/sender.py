@@ -32,7 +32,7 @@ from .._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from .._settings import Settings
 from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, Waits
-from .._tokens.counting import charged_tokens
+from .._tokens.counting import count_charged_tokens
 from .._types.usage import Usage
 from .attempt import Attempt
 from .call import Call, Sample
@@ -427,7 +427,7 @@ class _Sending:
 
     def _charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
-        return None if usage is None else charged_tokens(self._call.target.provider, usage)
+        return None if usage is None else count_charged_tokens(self._call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self._call, self._parts, prices)

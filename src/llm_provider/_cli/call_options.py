@@ -113,9 +113,9 @@ def read_schema(text: str) -> dict[str, Any]:
     if schema.get("type") in ("json_object", "json_schema"):
         # Forms of `response_format`, which the call checks.
         return schema
-    from .._schemas.json_schema import looks_like_schema, problem_of
+    from .._schemas.json_schema import find_problem, looks_like_schema
 
-    problem = problem_of(schema)
+    problem = find_problem(schema)
     if problem is None and not looks_like_schema(schema):
         problem = 'write one such as {"type": "object", "properties": {"city": {"type": "string"}}}'
     if problem is not None:

@@ -23,7 +23,7 @@ from typing import IO, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
 from .._requests.row_template import BRACES, parse_template
-from .._runtime.imports import imported, install_command
+from .._runtime.imports import import_optional, install_command
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt")
@@ -113,7 +113,7 @@ def _decompress(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[E
         unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb"))
         return unpacked, (gzip.BadGzipFile, EOFError, zlib.error)
     if suffix == ".zst":
-        zstd = imported("backports.zstd", install_command("zstd"))
+        zstd = import_optional("backports.zstd", install_command("zstd"))
         return zstd.ZstdFile(source), (zstd.ZstdError, EOFError)
     return source, ()
 

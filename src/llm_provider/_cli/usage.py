@@ -142,20 +142,20 @@ def _postings(path: Path) -> Iterator[Posting]:
 
 def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
     """Each line of a file with what it cost; None if it cannot be read."""
-    from .._money.ledger_file import posting_of
+    from .._money.ledger_file import parse_posting
     from .map_forms import Table
 
     if path.suffix.lower() == ".csv":
         for text, line in Table().read(file):
             # The header is no line.
-            yield (text, posting_of(_entry_of(line))) if line != {} else (b"", None)
+            yield (text, parse_posting(_entry_of(line))) if line != {} else (b"", None)
         return
     for text in file:
         try:
             line = orjson.loads(text)
         except ValueError:
             line = None
-        yield text, posting_of(line) or posting_of(_entry_of(line))
+        yield text, parse_posting(line) or parse_posting(_entry_of(line))
 
 
 def _entry_of(line: object) -> dict[str, object] | None:

@@ -187,7 +187,7 @@ class Answers(Hinting, ABC):
             return tool_loop.started(self._engine, call, hit, here=name == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return event_loop.Job(self._engine.stream(call, put), put, self._engine.cancel).cancel
+            return event_loop.BackgroundTask(self._engine.stream(call, put), put, self._engine.cancel).cancel
 
         return start
 

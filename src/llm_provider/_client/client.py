@@ -309,7 +309,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        from .._tokens.models import check_provider, list_models, live_models
+        from .._tokens.models import check_provider, complete_models, list_models
 
         if not isinstance(live, bool):
             raise RequestError(f"live must be True or False, not {shown(live)}")
@@ -327,7 +327,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         target, key = destination(provider, given.get("base_url"), given.get("api_key"), settings)
         self._start()
         found = event_loop.wait(event_loop.submit(listed(target, key, settings.max_retries)))
-        return live_models(self._prices(), provider, found)
+        return complete_models(self._prices(), provider, found)
 
     def batches(self) -> list[Batch]:
         """See `llm_provider.batches`."""

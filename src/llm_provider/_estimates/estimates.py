@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._runtime.imports import imported
+from .._runtime.imports import import_optional
 from .._tokens.range import Range
 from .._words import format_duration, format_usd
 from .estimate import Estimate, whole
@@ -55,7 +55,7 @@ class Estimates(dict[str, Estimate]):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        frame: pd.DataFrame = imported("pandas", "pip install pandas").DataFrame(
+        frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(
             [_facts(name, estimate) for name, estimate in self.items()]
         )
         return frame

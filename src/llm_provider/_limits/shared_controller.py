@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .._runtime.databases import open_database
-from .._runtime.leases import Lease, Leases, own_directory
+from .._runtime.leases import Lease, Leases, check_own_directory
 from .controller import AdaptiveController
 from .headers import Headroom
 from .rate_estimator import Ticket
@@ -102,7 +102,7 @@ class SharedStateFile:
             if self._directory is None:
                 raise OSError("the cache directory is on a network")
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            own_directory(self._directory)
+            check_own_directory(self._directory)
             path = self._directory / "rate-control.sqlite"
             if path.is_symlink():
                 raise OSError(f"{path} is a symbolic link")

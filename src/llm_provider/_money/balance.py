@@ -27,6 +27,17 @@ class Balance(NamedTuple):
     uncertain: Decimal
     """The part of `spent` that the provider may not have billed."""
 
+    def reserve(self, amount: Decimal) -> Balance:
+        """The balance after an amount was reserved."""
+        return self._replace(reserved=exact().add(self.reserved, amount))
+
+    def settle(self, amount: Decimal, cost: Decimal | None) -> Balance:
+        """The balance after the end of a request with a reserved amount; an unknown cost counts all of it."""
+        add, uncertain = exact().add, self.uncertain
+        if cost is None:
+            cost, uncertain = amount, add(uncertain, amount)
+        return Balance(add(self.spent, cost), exact().subtract(self.reserved, amount), uncertain)
+
 
 class BusyError(Exception):
     """Another process is writing the balance at this moment."""
@@ -45,7 +56,7 @@ class BalanceTransaction(Protocol):
         """Whether no other process has waited longer than this one."""
 
     def set_waiting(self, waiting: bool) -> None:
-        """Take, keep or leave this budget's place in the queue of processes that wait for money."""
+        """Enter, stay in or leave the queue of processes that wait for money."""
 
 
 class BalanceStore(Protocol):
@@ -98,7 +109,7 @@ class MemoryBalance:
     def claim(self, amount: Decimal) -> int:
         self._last += 1
         self._claims[self._last] = amount
-        self.balance = reserved(self.balance, amount)
+        self.balance = self.balance.reserve(amount)
         return self._last
 
     def is_next(self) -> bool:
@@ -108,29 +119,10 @@ class MemoryBalance:
         """Do nothing: no other process waits for this balance."""
 
     def end(self, claim: int, cost: Decimal | None) -> None:
-        self.balance = ended(self.balance, self._claims.pop(claim), cost)
+        self.balance = self.balance.settle(self._claims.pop(claim), cost)
 
     def read(self) -> Balance:
         return self.balance
 
     def close(self) -> None:
         """Do nothing: there is no file."""
-
-
-def reserved(balance: Balance, amount: Decimal) -> Balance:
-    """The balance after an amount was reserved."""
-    return balance._replace(reserved=exact().add(balance.reserved, amount))
-
-
-def ended(balance: Balance, amount: Decimal, cost: Decimal | None) -> Balance:
-    """The balance after a request ended.
-
-    Args:
-        balance: The balance before.
-        amount: USD that were reserved for the request.
-        cost: USD that it cost; None where that is unknown, which counts the whole amount.
-    """
-    add, (spent, still_reserved, uncertain) = exact().add, balance
-    if cost is None:
-        cost, uncertain = amount, add(uncertain, amount)
-    return Balance(add(spent, cost), exact().subtract(still_reserved, amount), uncertain)

@@ -31,11 +31,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime.databases import open_database
+from .._runtime.databases import is_busy, open_database
 from .._runtime.files import file_remedy
-from .._runtime.forks import run_around_forks
+from .._runtime.forks import run_for_each_around_forks
 from .._runtime.leases import Lease, hold
-from .balance import Balance, BusyError, ended, reserved
+from .balance import Balance, BusyError
 
 _APPLICATION = 1819107940
 """Marks the file as a budget in its SQLite header; `_SCHEMA` writes the same number."""
@@ -59,7 +59,6 @@ _CLOSING_PATIENCE = 2.0
 _STALE_SECONDS = 5.0
 """A process that has not polled for so long is stopped (Ctrl-Z, a debugger), and the others do not wait
 behind it. Times are of the machine's monotonic clock, which all processes share."""
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class FileTransaction:
@@ -76,19 +75,19 @@ class FileTransaction:
         cursor = self._connection.execute(
             "INSERT INTO claims (holder, amount) VALUES (?, ?)", (self._store.holder, str(amount))
         )
-        self.balance = reserved(self.balance, amount)
+        self.balance = self.balance.reserve(amount)
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def end(self, number: int, cost: Decimal | None) -> None:
         where = (number, self._store.holder)
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT amount FROM claims WHERE number = ? AND holder = ?", where
         ).fetchone()
         # It is missing if other processes took this one for dead, and have counted the claim.
-        if found is not None:
+        if row is not None:
             self._connection.execute("DELETE FROM claims WHERE number = ? AND holder = ?", where)
-            self.balance = ended(self.balance, Decimal(found[0]), cost)
+            self.balance = self.balance.settle(Decimal(row[0]), cost)
 
     def is_next(self) -> bool:
         now = time.monotonic()
@@ -125,7 +124,7 @@ class FileTransaction:
                 continue
             claims = self._connection.execute("SELECT amount FROM claims WHERE holder = ?", (holder,))
             for (amount,) in claims.fetchall():
-                self.balance = ended(self.balance, Decimal(amount), None)
+                self.balance = self.balance.settle(Decimal(amount), None)
             self._connection.execute("DELETE FROM claims WHERE holder = ?", (holder,))
             self._connection.execute("DELETE FROM line WHERE holder = ?", (holder,))
             lease.release(finished=False)
@@ -139,14 +138,9 @@ class FileTransaction:
 
 
 class BalanceFile:
-    """A `BalanceStore` in a file; one for each `Budget`.
+    """A `BalanceStore` in a file; one for each `Budget`. `RequestError` says why a file cannot be used.
 
-    Args:
-        path: The absolute path. SQLite's own files while it is open, and a directory of leases, lie beside
-            it.
-
-    Raises:
-        RequestError: the file cannot be used.
+    SQLite's own files while it is open, and a directory of leases, lie beside it. The path is absolute.
     """
 
     shared = True
@@ -163,7 +157,7 @@ class BalanceFile:
         self._ended: list[tuple[int, Decimal | None]] = []
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
-        with self._lock, self._explained():
+        with self._lock, self._translate_errors():
             connection = open_database(self._path, timeout=_OPENING_PATIENCE)
             try:
                 (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -188,8 +182,8 @@ class BalanceFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[FileTransaction]:
-        with self._lock, self._explained():
-            connection = self._connected()
+        with self._lock, self._translate_errors():
+            connection = self._connect()
             ended = len(self._ended)
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -228,8 +222,8 @@ class BalanceFile:
         deadline = time.monotonic() + _CLOSING_PATIENCE
         while True:
             try:
-                with self._lock, self._explained():
-                    return _balance(self._connected())
+                with self._lock, self._translate_errors():
+                    return _balance(self._connect())
             except BusyError:
                 # Another process is the first to open the file after a crash, and recovers it.
                 if time.monotonic() > deadline:
@@ -268,23 +262,23 @@ class BalanceFile:
         if connection is not None:
             connection.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = open_database(self._path, timeout=0)
             self._connection.execute("PRAGMA synchronous = NORMAL")
-        facts = Path(self._path).stat()
-        self._identity = self._identity or (facts.st_dev, facts.st_ino)
-        if (facts.st_dev, facts.st_ino) != self._identity:
+        status = Path(self._path).stat()
+        self._identity = self._identity or (status.st_dev, status.st_ino)
+        if (status.st_dev, status.st_ino) != self._identity:
             # Other processes would use the new file, and both files would be spent in full.
             raise RequestError(f"the budget's file {self._path} was replaced while it was in use")
         return self._connection
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+            if is_busy(error):
                 raise BusyError from None
             remedy = file_remedy(Path(self._path))
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}{remedy}") from None
@@ -306,6 +300,7 @@ class BalanceFile:
         """Begin in the child, to which the parent's claims and lease do not belong."""
         self._lock = threading.RLock()
         self._ended, self._lease, self.is_waiting = [], None, False
+        _unwritten.clear()
 
 
 def _balance(connection: sqlite3.Connection) -> Balance:
@@ -316,7 +311,6 @@ def _balance(connection: sqlite3.Connection) -> Balance:
 _open_files: weakref.WeakSet[BalanceFile] = weakref.WeakSet()
 _unwritten: list[BalanceFile] = []
 """Files that could not be closed when their budget was garbage-collected. They are closed at exit."""
-_forking: list[BalanceFile] = []
 
 
 def _close_all() -> None:
@@ -324,22 +318,10 @@ def _close_all() -> None:
         file.close(_CLOSING_PATIENCE)
 
 
-def _before_fork() -> None:
-    _forking[:] = _open_files
-    for file in _forking:
-        file.before_fork()
-
-
-def _after_fork() -> None:
-    while _forking:
-        _forking.pop().after_fork()
-
-
-def _start_anew() -> None:
-    _unwritten.clear()
-    while _forking:
-        _forking.pop().start_anew()
-
-
 atexit.register(_close_all)
-run_around_forks(before=_before_fork, after_in_parent=_after_fork, after_in_child=_start_anew)
+run_for_each_around_forks(
+    _open_files,
+    before=BalanceFile.before_fork,
+    after_in_parent=BalanceFile.after_fork,
+    after_in_child=BalanceFile.start_anew,
+)

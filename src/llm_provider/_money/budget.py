@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import functools
 import math
 import os
 import random
@@ -39,7 +40,7 @@ from pathlib import Path
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
-from .._runtime.exact_decimal import exact
+from .._runtime.exact_decimal import exact, total
 from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
 from .._words import format_usd
@@ -164,21 +165,22 @@ class Budget:
     @property
     def left(self) -> Decimal:
         """USD neither spent nor reserved."""
-        return self._left(self._store.read())
+        balance = self._store.read()
+        return self._subtract(balance.spent, balance.reserved)
 
-    def _left(self, balance: Balance) -> Decimal:
-        left = exact().subtract(self._limit, exact().add(balance.spent, balance.reserved))
-        return max(Decimal(0), left)
+    def _subtract(self, *used: Decimal) -> Decimal:
+        """USD of the limit without some amounts, at least 0."""
+        return max(Decimal(0), exact().subtract(self._limit, total(used)))
 
     def __repr__(self) -> str:
         try:
             balance = self._store.read()
         except LLMError as error:
             return f"Budget(limit={format_usd(self._limit)}, {error})"
-        facts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
-        facts |= {"uncertain": balance.uncertain} if balance.uncertain else {}
-        facts["left"] = self._left(balance)
-        return f"Budget({', '.join(f'{name}={format_usd(value)}' for name, value in facts.items())})"
+        amounts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
+        amounts |= {"uncertain": balance.uncertain} if balance.uncertain else {}
+        amounts["left"] = self._subtract(balance.spent, balance.reserved)
+        return f"Budget({', '.join(f'{name}={format_usd(amount)}' for name, amount in amounts.items())})"
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._path is None:
@@ -186,19 +188,15 @@ class Budget:
                 "a budget in memory cannot be sent to another process: give it a file to share, as in "
                 "Budget(5.00, path='run.budget')"
             )
-        return _unpickled, (self._limit, self._path, self._allow_unknown)
+        return functools.partial(Budget, path=self._path, allow_unknown=self._allow_unknown), (self._limit,)
 
     async def reserve(self, amount: Decimal) -> Reservation:
-        """Reserve the worst case of a request. Waits for requests under way if it does not fit beside them.
+        """Reserve the worst case of a request in USD. Waits for requests under way if it does not fit yet.
 
         Waiting calls are served in order of arrival. A call that is cancelled reserves nothing.
 
-        Args:
-            amount: USD, the request's worst case.
-
         Raises:
-            BudgetExceededError: the amount is more than limit - spent, so it cannot fit even when nothing
-                else is under way.
+            BudgetExceededError: the amount is more than limit - spent.
             RequestError: the budget's file cannot be used.
         """
         queued = _QueuedReservation(amount)
@@ -217,36 +215,26 @@ class Budget:
             raise
 
     def reserve_now(self, amount: Decimal) -> Reservation | None:
-        """Reserve the worst case of a request, if that is possible without waiting; else None.
-
-        Raises:
-            BudgetExceededError: as for `reserve`.
-            RequestError: as for `reserve`.
-        """
-        found: int | LLMError | None
+        """`reserve` if that is possible without waiting; else None."""
+        claim: int | LLMError | None
         try:
             with self._store.open() as transaction:
-                found = None if self._queue else self._claimed(transaction, amount)
+                claim = None if self._queue else self._try_to_claim(transaction, amount)
         except BusyError:
             return None
-        if isinstance(found, LLMError):
-            raise found
-        return None if found is None else Reservation(self, found, amount)
+        if isinstance(claim, LLMError):
+            raise claim
+        return None if claim is None else Reservation(self, claim, amount)
 
     def covers(self, amount: Decimal) -> bool:
         """Whether an amount would fit if nothing were under way: it is at most limit - spent."""
         return self._fits(self._store.read(), amount)
 
     def check(self, amount: Decimal) -> None:
-        """Raise if an amount can never be reserved.
-
-        Raises:
-            BudgetExceededError: the amount is more than limit - spent.
-            RequestError: the budget's file cannot be used.
-        """
+        """Raise `BudgetExceededError` if an amount is more than limit - spent: it can never be reserved."""
         balance = self._store.read()
         if not self._fits(balance, amount):
-            raise self._exceeded(balance, amount)
+            raise self._explain_excess(balance, amount)
 
     def _fits(self, balance: Balance, amount: Decimal) -> bool:
         return exact().add(balance.spent, amount) <= self._limit
@@ -268,10 +256,10 @@ class Budget:
         try:
             with self._store.open() as transaction:
                 for queued in self._queue:
-                    found = None if queued.future.done() else self._claimed(transaction, queued.amount)
-                    if found is None and not queued.future.done():
+                    claim = None if queued.future.done() else self._try_to_claim(transaction, queued.amount)
+                    if claim is None and not queued.future.done():
                         break
-                    served.append((queued, found))
+                    served.append((queued, claim))
                 transaction.set_waiting(len(served) < len(self._queue))
         except BusyError:
             self._serve_queue_in(_BUSY_PAUSE * random.uniform(0.5, 1.5))
@@ -279,13 +267,13 @@ class Budget:
         except RequestError as error:
             # A copy for each task: one error that several raise would collect the tracebacks of all.
             served = [(queued, copy.copy(error)) for queued in self._queue]
-        for queued, found in served:
+        for queued, claim in served:
             self._queue.popleft()
-            if isinstance(found, LLMError):
+            if isinstance(claim, LLMError):
                 if not queued.future.done():
-                    queued.future.set_exception(found)
-            elif found is not None:
-                queued.future.set_result(Reservation(self, found, queued.amount))
+                    queued.future.set_exception(claim)
+            elif claim is not None:
+                queued.future.set_result(Reservation(self, claim, queued.amount))
         if self._queue and self._store.shared:
             # A request that ends in another process wakes nobody here, so this process polls.
             now = time.monotonic()
@@ -295,11 +283,11 @@ class Budget:
         else:
             self._since = None
 
-    def _claimed(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
+    def _try_to_claim(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
         """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
         balance = transaction.balance
         if not self._fits(balance, amount):
-            return self._exceeded(balance, amount)
+            return self._explain_excess(balance, amount)
         if self._fits(balance, exact().add(amount, balance.reserved)) and transaction.is_next():
             return transaction.claim(amount)
         return None
@@ -311,10 +299,10 @@ class Budget:
         with contextlib.suppress(RuntimeError):
             self._timer = asyncio.get_running_loop().call_later(seconds, self._serve_queue)
 
-    def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
-        left = max(Decimal(0), exact().subtract(self._limit, balance.spent))
+    def _explain_excess(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
+        left = format_usd(self._subtract(balance.spent))
         message = (
-            f"this request may cost up to {format_usd(needed)}, and {format_usd(left)} of the budget of "
+            f"this request may cost up to {format_usd(needed)}, and {left} of the budget of "
             f"{format_usd(self._limit)} is left"
         )
         if balance.uncertain:
@@ -325,10 +313,7 @@ class Budget:
 
 
 def amount_of(value: object, name: str = "budget") -> Decimal:
-    """An amount of USD as an exact number. A float stands for the digits that Python prints for it.
-
-    Raises:
-        RequestError: the value is not a number, not finite, or negative.
+    """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount.
 
     >>> amount_of(0.1)
     Decimal('0.1')
@@ -347,16 +332,8 @@ def _store(path: str | None) -> BalanceStore:
     return BalanceFile(path)
 
 
-def _unpickled(limit: Decimal, path: str, allow_unknown: bool) -> Budget:
-    return Budget(limit, path=path, allow_unknown=allow_unknown)
-
-
 async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]:
-    """Reserve an amount in all of several budgets, or in none.
-
-    Raises:
-        BudgetExceededError: one of them cannot cover it.
-    """
+    """Reserve an amount in all of several budgets, or in none; `BudgetExceededError` if one is too small."""
     held: list[Reservation] = []
     try:
         # All calls use the same order, so no two of them can wait for each other.
@@ -370,25 +347,20 @@ async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservatio
 
 
 def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation] | None:
-    """Reserve an amount in all of several budgets, if that is possible without waiting; else None.
-
-    Raises:
-        BudgetExceededError: one of them cannot cover it.
-    """
+    """`reserve` if that is possible without waiting; else None."""
     held: list[Reservation] = []
+    complete = False
     try:
         for budget in set(budgets):
             reservation = budget.reserve_now(amount)
             if reservation is None:
-                break
+                return None
             held.append(reservation)
-        else:
-            return held
-    except BaseException:
-        release(held)
-        raise
-    release(held)
-    return None
+        complete = True
+        return held
+    finally:
+        if not complete:
+            release(held)
 
 
 def release(reservations: Iterable[Reservation]) -> None:

@@ -6,6 +6,7 @@ workers together never exceed the budget, and what a killed worker did not use i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -20,11 +21,7 @@ _PARTS = 16
 
 
 class BudgetParts:
-    """Gives out the parts of a budget, in the one process that the workers ask.
-
-    Args:
-        total: USD for all workers.
-        workers: The most workers at a time.
+    """Gives out the parts of a budget in USD, in the one process that at most so many workers ask.
 
     >>> parts = BudgetParts(Decimal(1), workers=2)
     >>> parts.take(Decimal("0.001")), parts.take(Decimal("0.9")), parts.take(Decimal("0.5"))
@@ -43,14 +40,12 @@ class BudgetParts:
 
 
 class LeasedBudget(Budget):
-    """The budget of one worker, which grows by parts of a common one.
+    """The budget of one worker, which grows by parts of a common one of `total` USD.
 
     Args:
         take: Takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is
             left. It is called on the event loop of the requests, about sixteen times, and should take some
             milliseconds.
-        total: USD of the common budget, for messages.
-        allow_unknown: As for `Budget`.
 
     >>> budget = LeasedBudget(BudgetParts(Decimal(1), workers=1).take, Decimal(1))
     >>> budget.covers(Decimal("0.5")), budget.covers(Decimal("1.01")), budget.covers(Decimal(1))
@@ -66,7 +61,7 @@ class LeasedBudget(Budget):
         self._is_used_up = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (self._take, self._total, self.allow_unknown)
+        return functools.partial(LeasedBudget, allow_unknown=self.allow_unknown), (self._take, self._total)
 
     def _fits(self, balance: Balance, amount: Decimal) -> bool:
         while not super()._fits(balance, amount):
@@ -80,15 +75,11 @@ class LeasedBudget(Budget):
             self._limit = exact().add(self._limit, taken)
         return True
 
-    def _exceeded(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
+    def _explain_excess(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
         return BudgetExceededError(
-            f"this request may cost up to {format_usd(needed)}, and so much is not left of the budget of "
+            f"this request may cost up to {format_usd(needed)}, and less than that is left of the budget of "
             f"{format_usd(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
             budget=self._total,
             spent=balance.spent,
             needed=needed,
         )
-
-
-def _unpickled(take: Callable[[Decimal], Decimal], total: Decimal, allow_unknown: bool) -> LeasedBudget:
-    return LeasedBudget(take, total, allow_unknown=allow_unknown)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from .._errors import RequestError
 from .._foreign_attributes import Hinting
 from .._runtime.exact_decimal import total
+from .._runtime.imports import import_optional
 from .._types.usage import Usage
 from .ledger_rows import LedgerRow, row_of
-from .totals import Key, Sums, Totals
+from .totals import Key, RowSums, Totals
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -56,7 +57,7 @@ class Ledger(Hinting):
             OSError: a file cannot be read.
             TypeError: no file is given.
         """
-        from .ledger_file import postings
+        from .ledger_file import read_postings
 
         if not paths:
             raise TypeError("Ledger.read() needs the path of a file")
@@ -64,7 +65,7 @@ class Ledger(Hinting):
 
         totals = Totals()
         for path in dict.fromkeys(Path(path).expanduser().resolve() for path in paths):
-            for posting in postings(path):
+            for posting in read_postings(path):
                 totals.post(posting)
         return cls(totals)
 
@@ -133,7 +134,7 @@ class Ledger(Hinting):
         if unknown:
             names = ", ".join(Key._fields)
             raise RequestError(f"rows can be summed by {names}, not by {', '.join(sorted(unknown))}")
-        groups: dict[Key, list[Sums]] = {}
+        groups: dict[Key, list[RowSums]] = {}
         for key, sums in self._totals.rows():
             kept = Key(
                 *(value if name in (by or Key._fields) else "" for name, value in key._asdict().items())
@@ -154,9 +155,12 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        from .ledger_views import to_pandas
+        from .ledger_views import make_columns
 
-        return to_pandas(self.rows(), self.total)
+        frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(
+            make_columns(self.rows(), self.total)
+        )
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars DataFrame, with USD as floats.
@@ -164,9 +168,12 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: polars is not installed.
         """
-        from .ledger_views import to_polars
+        from .ledger_views import make_columns
 
-        return to_polars(self.rows(), self.total)
+        frame: pl.DataFrame = import_optional("polars", "pip install polars").DataFrame(
+            make_columns(self.rows(), self.total)
+        )
+        return frame
 
     def to_jsonl(self, path: str | os.PathLike[str]) -> None:
         """Write the rows to a file of JSON lines, with USD as exact decimals in strings.
@@ -177,9 +184,9 @@ class Ledger(Hinting):
         Raises:
             OSError: the file cannot be written.
         """
-        from .ledger_views import to_jsonl
+        from .ledger_views import write_jsonl
 
-        to_jsonl(self.rows(), path)
+        write_jsonl(self.rows(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
         """A figure with USD over time by model, and tokens by class.
@@ -203,14 +210,14 @@ class Ledger(Hinting):
         return iter(self.rows())
 
     def __str__(self) -> str:
-        from .ledger_views import as_text
+        from .ledger_views import format_text
 
-        return as_text(self.rows(), self.total)
+        return format_text(self.rows(), self.total)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from .ledger_views import as_html
+        from .ledger_views import format_html
 
-        return as_html(self.rows(), self.total)
+        return format_html(self.rows(), self.total)

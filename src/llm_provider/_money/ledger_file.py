@@ -26,6 +26,7 @@ from .._errors import RequestError
 from .._runtime.files import file_remedy, full_disk
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
+from .model_drift import Alias
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
 if TYPE_CHECKING:
@@ -47,14 +48,7 @@ class LedgerWarning(UserWarning):
 
 
 class LedgerFile:
-    """Appends postings to a file.
-
-    Args:
-        path: The file; made if it is missing.
-
-    Raises:
-        RequestError: the file cannot be opened for appending.
-    """
+    """Appends postings to a file, which is made if it is missing; `RequestError` if it cannot be opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
@@ -78,14 +72,12 @@ class LedgerFile:
         self._descriptor = descriptor
         return descriptor
 
-    def append(self, posting: Posting, **facts: Any) -> None:
-        """Write a posting. The first failure is a `LedgerWarning`, further ones are silent.
+    def append(self, posting: Posting, **others: object) -> None:
+        """Write a posting, with other fields that JSON can hold, without those that are None.
 
-        Args:
-            posting: The posting.
-            **facts: Further fields of the line, which JSON can hold; those that are None are left out.
+        The first failure is a `LedgerWarning`, further ones are silent.
         """
-        fields = _line(posting, facts)
+        fields = _fields(posting) | {name: value for name, value in others.items() if value is not None}
         try:
             line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:  # a number of more than 64 bits, or a lone surrogate
@@ -122,41 +114,32 @@ class LedgerFile:
         """Replace the lock: a thread of the parent may hold it. Parent and child both append to the file."""
         self._lock = threading.RLock()
 
-    def served(self) -> dict[tuple[str, str, str], str]:
-        """The models that served last, by provider, base URL and model asked for; see `model_drift`."""
-        found: dict[tuple[str, str, str], str] = {}
-        if not self.path.is_file():
-            # A pipe or a device keeps nothing, and reading it might block.
-            return found
-        with self.path.open("rb") as file:
-            start = max(0, file.seek(0, os.SEEK_END) - _REMEMBERED_BYTES)
-            file.seek(start)
-            if start:
-                file.readline()
-            for text in file:
-                line = _parsed(text)
-                if line is not None and line["outcome"] == "answered" and "refused" not in line:
-                    where = (line["provider"], line.get("base_url", ""), line["model"])
-                    found[where] = line["served"]
-        return found
+    def read_served(self) -> dict[Alias, str]:
+        """The models that served last, for `model_drift`."""
+        return {
+            (line["provider"], line.get("base_url", ""), line["model"]): line["served"]
+            for line in self._read(last=_REMEMBERED_BYTES)
+            if line["outcome"] == "answered" and "refused" not in line
+        }
 
-    def rows_of(self, batch: str) -> set[str]:
-        """The rows of a provider's batch that have a line.
+    def find_rows(self, batch: str) -> set[str]:
+        """The rows of a provider's batch, by its name in the journal, that have a line."""
+        lines = self._read(mark=f'"batch":"{batch}"'.encode())
+        return {str(line.get("row")) for line in lines if line.get("batch") == batch}
 
-        Args:
-            batch: The name of the batch in the journal.
-        """
-        found: set[str] = set()
-        mark = f'"batch":"{batch}"'.encode()
-        if not self.path.is_file():
-            return found
-        with self.path.open("rb") as file:
-            for text in file:
-                if mark in text:
-                    line = _parsed(text)
-                    if line is not None and line.get("batch") == batch:
-                        found.add(str(line.get("row")))
-        return found
+    def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[dict[str, Any]]:
+        """The valid lines, of the last bytes alone, that contain a mark."""
+        # A pipe or a device keeps nothing, and reading it might block.
+        if self.path.is_file():
+            with self.path.open("rb") as file:
+                start = 0 if last is None else max(0, file.seek(0, os.SEEK_END) - last)
+                file.seek(start)
+                if start:
+                    file.readline()
+                for text in file:
+                    line = _parse(text) if mark in text else None
+                    if line is not None:
+                        yield line
 
 
 _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
@@ -164,16 +147,12 @@ _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 reset_in_child(_files, LedgerFile.after_fork)
 
 
-def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
-    """The postings of a ledger's file. Invalid lines are left out, with one `LedgerWarning`.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+def read_postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
+    """The postings of a ledger's file. Invalid lines are left out, with one `LedgerWarning`."""
     bad: list[int] = []
     with Path(path).expanduser().open("rb") as file:
         for number, text in enumerate(file, start=1):
-            line = _parsed(text)
+            line = _parse(text)
             if line is not None:
                 yield _posting(line)
             elif text.strip() and text.endswith(b"\n"):
@@ -184,8 +163,8 @@ def postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
         warnings.warn(message, LedgerWarning, stacklevel=3)
 
 
-def _line(posting: Posting, facts: dict[str, Any]) -> dict[str, Any]:
-    line: dict[str, Any] = {"time": posting.time, "outcome": posting.kind}
+def _fields(posting: Posting) -> dict[str, object]:
+    line: dict[str, object] = {"time": posting.time, "outcome": posting.kind}
     line |= zip(_NAMES, posting.key, strict=False)
     if posting.key.delivery != "live":
         line["delivery"] = posting.key.delivery
@@ -194,24 +173,24 @@ def _line(posting: Posting, facts: dict[str, Any]) -> dict[str, Any]:
         line["at_most"] = format(posting.at_most, "f")
     if posting.usage is not None:
         line["usage"] = {name: value for name in COUNTS if (value := getattr(posting.usage, name))}
-    return line | {name: fact for name, fact in facts.items() if fact is not None}
+    return line
 
 
-def posting_of(line: Any) -> Posting | None:
+def parse_posting(line: object) -> Posting | None:
     """The posting of a line's JSON; None if it is no line of a ledger."""
-    checked = _checked(line)
-    return None if checked is None else _posting(checked)
+    fields = _check(line)
+    return None if fields is None else _posting(fields)
 
 
-def _parsed(text: bytes) -> dict[str, Any] | None:
+def _parse(text: bytes) -> dict[str, Any] | None:
     """The fields of a line; None if it is no line of a ledger."""
     try:
-        return _checked(orjson.loads(text))
+        return _check(orjson.loads(text))
     except ValueError:
         return None
 
 
-def _checked(line: Any) -> dict[str, Any] | None:
+def _check(line: object) -> dict[str, Any] | None:
     """The fields of a line if they have the types on which `_posting` relies; else None."""
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
@@ -229,7 +208,7 @@ def _checked(line: Any) -> dict[str, Any] | None:
     return line if whole else None
 
 
-def _amount(text: Any) -> Decimal | bool | None:
+def _amount(text: object) -> Decimal | bool | None:
     """The USD of a field; None if the field is null or missing, False if it is invalid."""
     from decimal import Decimal, InvalidOperation
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from .._runtime.imports import imported, install_command
+from .._runtime.imports import import_optional, install_command
 
 if TYPE_CHECKING:
     from decimal import Decimal
+    from types import ModuleType
 
     import matplotlib.axes
     from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 _INSTALL = install_command("plot")
 
 if not TYPE_CHECKING:
-    Figure = imported("matplotlib.figure", _INSTALL).Figure
+    Figure = import_optional("matplotlib.figure", _INSTALL).Figure
 
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
@@ -41,17 +42,17 @@ class LedgerFigure(Figure):
 
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
-    """See `Ledger.plot`."""
-    dates = imported("matplotlib.dates", _INSTALL)
+    """Draw the figure of `Ledger.plot`."""
+    dates = import_optional("matplotlib.dates", _INSTALL)
     # Without pyplot, which would choose a display and keep every figure alive.
     figure = LedgerFigure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _spending(left, timeline, dates)
-    _tokens(right, by_model)
+    _draw_costs(left, timeline, dates)
+    _draw_tokens(right, by_model)
     return figure
 
 
-def _spending(axes: matplotlib.axes.Axes, series: _Timeline, dates: Any) -> None:
+def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType) -> None:
     axes.set_title("spent over time")
     axes.set_ylabel("USD")
     end = max((points[-1][0] for points in series.values()), default=0)
@@ -71,12 +72,12 @@ def _spending(axes: matplotlib.axes.Axes, series: _Timeline, dates: Any) -> None
     axes.set_ylim(bottom=0)
 
 
-def _tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
+def _draw_tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
     axes.set_title("tokens by class")
     names = [row.model for row in rows]
     lower = [0] * len(rows)
-    for place, label in enumerate(_CLASSES):
-        counts = [_by_class(row.usage)[place] for row in rows]
+    for index, label in enumerate(_CLASSES):
+        counts = [_by_class(row.usage)[index] for row in rows]
         axes.bar(names, counts, bottom=lower, label=label)
         lower = [below + count for below, count in zip(lower, counts, strict=True)]
     if rows:
@@ -90,10 +91,4 @@ def _by_class(usage: Usage) -> tuple[int, ...]:
     """The tokens of a usage in each of `_CLASSES`; every token counts in one class."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     reasoning = usage.reasoning_output_tokens
-    return (
-        usage.input_tokens - read - written,
-        read,
-        written,
-        reasoning,
-        usage.output_tokens - reasoning,
-    )
+    return usage.input_tokens - read - written, read, written, reasoning, usage.output_tokens - reasoning

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._runtime.exact_decimal import total
 from .._types.usage import Usage
-from .totals import COUNTS, Key, Sums
+from .totals import COUNTS, Key, RowSums
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -53,27 +53,27 @@ class LedgerRow:
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain values: token counts one by one, USD as `Decimal`."""
-        counted = {name: getattr(self, name) for name in (*Key._fields, *_NUMBERS)}
-        return counted | {name: getattr(self.usage, name) for name in COUNTS} | self.dollars()
+        plain = {name: getattr(self, name) for name in (*Key._fields, *_NUMBERS)}
+        return plain | {name: getattr(self.usage, name) for name in COUNTS} | self.dollars()
 
     def dollars(self) -> dict[str, Decimal | None]:
         """The amounts of the row in USD, by name."""
-        return {name: getattr(self, name) for name in _DOLLARS}
+        return {name: getattr(self, name) for name in _AMOUNTS}
 
 
 _NUMBERS = ("requests", "hits", "failed", "unknown")
-_DOLLARS = ("spent", "wasted", "saved", "unknown_at_most")
+_AMOUNTS = ("spent", "wasted", "saved", "unknown_at_most")
 
 
-def row_of(key: Key, found: list[Sums]) -> LedgerRow:
+def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
     """One row that sums several rows of `Totals`, under a key of its own."""
-    bounds = [sums.at_most for sums in found]
+    bounds = [row.at_most for row in rows]
     return LedgerRow(
         **key._asdict(),
-        **{name: sum(getattr(sums, name) for sums in found) for name in _NUMBERS},
-        usage=sum((sums.usage for sums in found), Usage()),
-        spent=total(sums.spent for sums in found),
-        wasted=total(sums.wasted for sums in found),
-        saved=total(sums.saved for sums in found),
+        **{name: sum(getattr(row, name) for row in rows) for name in _NUMBERS},
+        usage=sum((row.usage for row in rows), Usage()),
+        spent=total(row.spent for row in rows),
+        wasted=total(row.wasted for row in rows),
+        saved=total(row.saved for row in rows),
         unknown_at_most=None if None in bounds else total(bound or 0 for bound in bounds),
     )

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from .. import _html
-from .._runtime.imports import imported
 from .._words import format_usd
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
     from .ledger_rows import LedgerRow
 
 
-def _dollars(amount: Decimal) -> str:
-    return f"{amount:,.6f}"
-
-
-def _unknown(row: LedgerRow) -> str:
+def _format_unknown(row: LedgerRow) -> str:
     if not row.unknown:
         return ""
     bound = "" if row.unknown_at_most is None else f" (≤ {format_usd(row.unknown_at_most)})"
@@ -52,10 +44,10 @@ _FIGURES: dict[str, Callable[[LedgerRow], str]] = {
     "input": lambda row: f"{row.usage.input_tokens:,}",
     "cached": lambda row: f"{read:,}" if (read := row.usage.cache_read_input_tokens) else "",
     "output": lambda row: f"{row.usage.output_tokens:,}",
-    "spent $": lambda row: _dollars(row.spent),
-    "wasted $": lambda row: _dollars(row.wasted) if row.wasted else "",
-    "saved $": lambda row: _dollars(row.saved) if row.saved else "",
-    "unknown": _unknown,
+    "spent $": lambda row: f"{row.spent:,.6f}",
+    "wasted $": lambda row: f"{row.wasted:,.6f}" if row.wasted else "",
+    "saved $": lambda row: f"{row.saved:,.6f}" if row.saved else "",
+    "unknown": _format_unknown,
 }
 
 
@@ -68,7 +60,7 @@ def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
     return words | {title: cells for title, cells in figures.items() if any(cells)}
 
 
-def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
+def format_text(rows: list[LedgerRow], total: LedgerRow) -> str:
     """The rows and their total as a table for a terminal."""
     columns = []
     for title, cells in _cells(rows, total).items():
@@ -77,7 +69,7 @@ def as_text(rows: list[LedgerRow], total: LedgerRow) -> str:
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
+def format_html(rows: list[LedgerRow], total: LedgerRow) -> str:
     """The first rows and the total of all as an HTML table for a notebook."""
     cells = _cells(rows, total)
     left_out = max(0, len(rows) - _html.ROWS)
@@ -91,19 +83,7 @@ def as_html(rows: list[LedgerRow], total: LedgerRow) -> str:
     return _html.table(list(cells), [*lines[: _html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
 
 
-def to_pandas(rows: list[LedgerRow], total: LedgerRow) -> pd.DataFrame:
-    """See `Ledger.to_pandas`."""
-    frame: pd.DataFrame = imported("pandas", "pip install pandas").DataFrame(_columns(rows, total))
-    return frame
-
-
-def to_polars(rows: list[LedgerRow], total: LedgerRow) -> pl.DataFrame:
-    """See `Ledger.to_polars`."""
-    frame: pl.DataFrame = imported("polars", "pip install polars").DataFrame(_columns(rows, total))
-    return frame
-
-
-def _columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
+def make_columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
     """The columns of a data frame, with USD as floats; an unknown bound is NaN."""
     # The total names the columns even if there are no rows.
     columns = {name: [row.as_dict()[name] for row in rows] for name in total.as_dict()}
@@ -112,12 +92,8 @@ def _columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:
     return columns
 
 
-def to_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
-    """See `Ledger.to_jsonl`."""
-    # `default` is called for amounts only, which `str` would write as 6E-8.
-    lines = [orjson.dumps(row.as_dict(), default=_written, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
-    Path(path).write_bytes(b"".join(lines))
-
-
-def _written(amount: Decimal) -> str:
-    return format(amount, "f")
+def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
+    """Write the rows as JSON lines, with amounts as text."""
+    # JSON has a form for all other values. `str` would write 0.00000006 as 6E-8.
+    write = functools.partial(orjson.dumps, default="{:f}".format, option=orjson.OPT_APPEND_NEWLINE)
+    Path(path).write_bytes(b"".join(write(row.as_dict()) for row in rows))

@@ -14,7 +14,7 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._runtime.exact_decimal import exact
 from .price_rows import PriceRow, PriceWarning
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._types.usage import Usage
+
+_Entry: TypeAlias = "Mapping[str, Any]"
+"""What the map has about a model."""
 
 _FILE = "model_prices_and_context_window_backup.json"
 
@@ -74,31 +77,31 @@ def litellm_cost(
         except Exception:  # noqa: S112  # the next name may have a price
             continue
         if any(cost > 0 for cost in costs):
-            return _with_searches(exact().add(*map(_decimal, costs)), usage, prices_of(model))
+            return _add_searches(exact().add(*map(_decimal, costs)), usage, prices_of(model))
     return None
 
 
-def _is_plain(entry: Mapping[str, Any]) -> bool:
+def _is_plain(entry: _Entry) -> bool:
     """Whether a model is billed by the token alone, at all times."""
     return not entry.get("tiered_pricing") and not any(
         "off_peak" in name or _OTHER_UNITS.fullmatch(name) for name, price in entry.items() if price
     )
 
 
-def _by_token(entry: Mapping[str, Any], usage: Usage, tier: str) -> Decimal | None:
+def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
     """The cost by the prices of a service level; None if the map does not have them."""
     suffix = _SUFFIXES.get(tier, f"_{tier}")
     if f"input_cost_per_token{suffix}" not in entry:
         return None
-    sizes = {int(found[1]) for name in entry if (found := _LARGE_PROMPT.search(name))}
+    sizes = {int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name))}
     above = [
         f"_above_{size}k_tokens" for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size
     ]
 
     def price(base: str, otherwise: Decimal | None = None) -> Decimal | None:
         names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]
-        found = next((entry[name] for name in names if entry.get(name) is not None), None)
-        return otherwise if found is None else exact().scaleb(_decimal(found), 6)
+        known = next((entry[name] for name in names if entry.get(name) is not None), None)
+        return otherwise if known is None else exact().scaleb(_decimal(known), 6)
 
     read = price("input_cost_per_token")
     cached, written = (
@@ -133,9 +136,9 @@ def _by_token(entry: Mapping[str, Any], usage: Usage, tier: str) -> Decimal | No
     return None
 
 
-def prices_of(model: str) -> Mapping[str, Any] | None:
+def prices_of(model: str) -> _Entry | None:
     """The entry of litellm's map for a model as litellm is asked for it; None if it has none with a price."""
-    prices = _loaded_map()
+    prices = _find_map()
     provider, _, name = model.partition("/")
     entry = prices.get(model)
     if entry is None and name:
@@ -143,19 +146,13 @@ def prices_of(model: str) -> Mapping[str, Any] | None:
         if entry is not None and not str(entry.get("litellm_provider", "")).startswith(provider):
             return None
     # The map also writes 0 for a price that is not known.
-    return entry if entry is not None and any(_found(entry, _READING)) else None
+    return entry if entry is not None and any(_prices(entry, _READING)) else None
 
 
-def most_cost(entry: Mapping[str, Any], read: int, written: int) -> Decimal | None:
-    """The most USD that a request can cost: each token at the highest price of its direction.
+def most_cost(entry: _Entry, read: int, written: int) -> Decimal | None:
+    """The most USD that so many tokens read and written can cost: each at the highest price of its direction.
 
-    Args:
-        entry: The entry of litellm's map for the model.
-        read: The most tokens of the prompt.
-        written: The most tokens of the answers.
-
-    Returns:
-        None if the model is billed in other units too.
+    None if the model is billed in other units too.
 
     >>> entry = {"input_cost_per_token": 1e-6, "cache_creation_input_token_cost": 2e-6,
     ...          "output_cost_per_token": 4e-6}
@@ -164,7 +161,7 @@ def most_cost(entry: Mapping[str, Any], read: int, written: int) -> Decimal | No
     """
     if any(_OTHER_UNITS.fullmatch(name) and price for name, price in entry.items()):
         return None
-    reading, writing = max(_found(entry, _READING), default=0), max(_found(entry, _WRITING), default=0)
+    reading, writing = max(_prices(entry, _READING), default=0), max(_prices(entry, _WRITING), default=0)
     if written and not writing:
         return None
     tokens = exact().add(
@@ -173,7 +170,7 @@ def most_cost(entry: Mapping[str, Any], read: int, written: int) -> Decimal | No
     return exact().add(tokens, _decimal(entry.get("input_cost_per_request") or 0))
 
 
-def _found(entry: Mapping[str, Any], pattern: re.Pattern[str]) -> Iterator[float]:
+def _prices(entry: _Entry, pattern: re.Pattern[str]) -> Iterator[float]:
     for prices in (entry, *(entry.get("tiered_pricing") or ())):
         for name, price in prices.items():
             if isinstance(price, (int, float)) and pattern.fullmatch(name):
@@ -186,7 +183,7 @@ def _decimal(number: float) -> Decimal:
     return Decimal(repr(number))
 
 
-def _with_searches(cost: Decimal, usage: Usage, entry: Mapping[str, Any] | None) -> Decimal | None:
+def _add_searches(cost: Decimal, usage: Usage, entry: _Entry | None) -> Decimal | None:
     """The cost with that of the searches; None if they have no price."""
     if not usage.web_searches:
         return cost
@@ -196,7 +193,7 @@ def _with_searches(cost: Decimal, usage: Usage, entry: Mapping[str, Any] | None)
     return exact().add(cost, exact().multiply(_decimal(max(prices)), usage.web_searches))
 
 
-def _usage(litellm: Any, usage: Usage) -> Any:
+def _usage(litellm: Any, usage: Usage) -> object:
     return litellm.Usage(
         prompt_tokens=usage.input_tokens,
         completion_tokens=usage.output_tokens,
@@ -221,21 +218,20 @@ def _usage(litellm: Any, usage: Usage) -> Any:
     )
 
 
-def _loaded_map() -> Mapping[str, Any]:
-    litellm = sys.modules.get("litellm")
-    found = getattr(litellm, "model_cost", None)
-    return found if isinstance(found, dict) and found else _installed_map()
+def _find_map() -> _Entry:
+    prices = getattr(sys.modules.get("litellm"), "model_cost", None)
+    return prices if isinstance(prices, dict) and prices else _read_map()
 
 
 @functools.cache
-def _installed_map() -> Mapping[str, Any]:
+def _read_map() -> _Entry:
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         return {}
     import orjson
 
     try:
-        found = orjson.loads(Path(spec.origin).with_name(_FILE).read_bytes())
+        prices = orjson.loads(Path(spec.origin).with_name(_FILE).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return prices if isinstance(prices, dict) else {}

@@ -24,46 +24,46 @@ Alias: TypeAlias = tuple[str, str, str]
 _MOST_REPORTED = 1000
 """Changes that a client reports: a server may make up a name for each answer."""
 
-_DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8})")
+_DATED = re.compile(r"(.+)[-@](?:\d{4}-\d{2}-\d{2}|\d{8})")
 
 
 class ModelDriftWarning(UserWarning):
     """Another snapshot than before answered under a model's name."""
 
 
-def same(one: str, other: str) -> bool:
+def is_same_model(name: str, other: str) -> bool:
     """Whether two names mean the same model.
 
-    >>> same("models/gemini-3.8-flash", "gemini-3.8-flash")
+    >>> is_same_model("models/gemini-3.8-flash", "gemini-3.8-flash")
     True
-    >>> same("gpt-6.1-sol-2026-10-21", "gpt-6.1-sol"), same("claude-x@20261021", "claude-x-20261021")
-    (True, True)
-    >>> same("gpt-6.1-sol-2026-10-21", "gpt-6.1-sol-2026-11-19"), same("gpt-6", "gpt-6-mini")
+    >>> is_same_model("gpt-6.1-sol-2026-10-21", "gpt-6.1-sol")
+    True
+    >>> is_same_model("claude-x@20261021", "claude-x-20261021")
+    True
+    >>> is_same_model("gpt-6.1-sol-2026-10-21", "gpt-6.1-sol-2026-11-19"), is_same_model("g-6", "g-6-mini")
     (False, False)
     """
-    one, other = _bare(one), _bare(other)
-    return one == other or _undated(one) == other or _undated(other) == one
+    name, other = _simplify(name), _simplify(other)
+    return name == other or _drop_date(name) == other or _drop_date(other) == name
 
 
-def _bare(name: str) -> str:
+def _simplify(name: str) -> str:
     return name.rpartition("/")[2].casefold().replace("@", "-")
 
 
-def _undated(name: str) -> str:
-    return re.sub(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$", "", name) if _DATED.fullmatch(name) else name
+def _drop_date(name: str) -> str:
+    dated = _DATED.fullmatch(name)
+    return dated[1] if dated else name
 
 
 class Served:
-    """The models that served a client last, by the model that was asked for.
-
-    Args:
-        before: The models that served in earlier runs.
+    """The models that served a client last, also in earlier runs, by the model that was asked for.
 
     >>> served, alias = Served(), ("openai", "", "gpt-6.1-sol")
-    >>> served.changed(alias, "gpt-6.1-sol-2026-10-21", keep=True)
-    >>> served.changed(alias, "gpt-6.1-sol-2026-11-19", keep=True)
+    >>> served.update(alias, "gpt-6.1-sol-2026-10-21", keep=True)
+    >>> served.update(alias, "gpt-6.1-sol-2026-11-19", keep=True)
     'gpt-6.1-sol-2026-10-21'
-    >>> served.changed(alias, "gpt-6.1-sol-2026-11-19", keep=True)
+    >>> served.update(alias, "gpt-6.1-sol-2026-11-19", keep=True)
     """
 
     def __init__(self, before: dict[Alias, str] | None = None) -> None:
@@ -71,13 +71,10 @@ class Served:
         """The names with which the next answers are compared."""
         self._reported: set[tuple[Alias, frozenset[str]]] = set()
 
-    def changed(self, alias: Alias, served: str, *, keep: bool) -> str | None:
+    def update(self, alias: Alias, served: str, *, keep: bool) -> str | None:
         """The model that served before, if another one serves now; else None.
 
-        Args:
-            alias: The model that was asked for.
-            served: The model that answered.
-            keep: Whether to compare further answers with the new model after a change.
+        Further answers are compared with the new model then if `keep`.
         """
         last = self.last.get(alias)
         if last == served:
@@ -87,7 +84,7 @@ class Served:
                 self.last[alias] = served
                 return None
             last = self.last[alias] = alias[2]
-        if same(last, served):
+        if is_same_model(last, served):
             if _DATED.fullmatch(served):
                 self.last[alias] = served
             return None

@@ -32,7 +32,7 @@ VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 
 Line: TypeAlias = "tuple[str, Sequence[str]]"
-"""The place of a row, for messages, and its cells in the order of `COLUMNS`."""
+"""The file and line of a row, for messages, and its cells in the order of `COLUMNS`."""
 
 
 class PriceRow(NamedTuple):
@@ -131,12 +131,12 @@ class PriceFile:
 
         Only for a file whose columns are in the order of `COLUMNS`.
         """
-        found: dict[tuple[str, str], list[int]] = {}
+        numbers: dict[tuple[str, str], list[int]] = {}
         for number, line in enumerate(self._lines):
             provider, comma, rest = line.partition(",")
             if number and comma:
-                found.setdefault((provider, rest.partition(",")[0]), []).append(number)
-        return found
+                numbers.setdefault((provider, rest.partition(",")[0]), []).append(number)
+        return numbers
 
     def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
         """The cells of some lines, by default of all. Lines with too few or too many cells are skipped."""
@@ -166,7 +166,7 @@ def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
 
 
 def check(lines: Iterable[Line]) -> list[PriceRow]:
-    """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its place and the reason.
+    """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its line and the reason.
 
     A row is invalid if a cell is missing or malformed, if a number is negative or not finite, or if an
     earlier row has the same provider, model, variant, prompt size and day.
@@ -178,7 +178,7 @@ def check(lines: Iterable[Line]) -> list[PriceRow]:
     dates: dict[str, bool] = {"": False}
     for where, cells in lines:
         try:
-            row = _row(cells, prices, dates)
+            row = _check_row(cells, prices, dates)
         except ValueError as error:
             _skip(where, str(error))
             continue
@@ -231,7 +231,7 @@ def _text(value: object) -> str:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def _row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
+def _check_row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
     """Check one row; raises ValueError with the reason."""
     provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
     if _PROVIDER.fullmatch(provider) is None:

@@ -44,7 +44,7 @@ __all__ = [
     "PriceTable",
     "PriceWarning",
     "default_prices_path",
-    "shipped_path",
+    "find_table",
     "spellings",
 ]
 
@@ -83,34 +83,24 @@ _COUNTS = {
 
 
 def default_prices_path() -> str:
-    """The path of the `prices.csv` of this package.
-
-    Raises:
-        FileNotFoundError: the installation is incomplete.
-
-    >>> os.path.basename(default_prices_path())
-    'prices.csv'
-    """
-    return shipped_path("prices.csv")
+    """The path of the `prices.csv` of this package."""
+    return find_table("prices.csv")
 
 
-def shipped_path(name: str) -> str:
-    """The path of a table of this package.
+def find_table(name: str) -> str:
+    """The path of a table of this package; `FileNotFoundError` if the installation is incomplete.
 
     An installed wheel contains it inside the package, a source checkout at the root of the repository.
-
-    Raises:
-        FileNotFoundError: the file is in neither place; the installation is incomplete.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    places = [os.path.join(package, name)]
+    paths = [os.path.join(package, name)]
     source = os.path.dirname(package)
     if os.path.basename(source) == "src":
-        places.append(os.path.join(os.path.dirname(source), name))
-    for place in places:
-        if os.path.isfile(place):
-            return place
-    raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(places)}")
+        paths.append(os.path.join(os.path.dirname(source), name))
+    for path in paths:
+        if os.path.isfile(path):
+            return path
+    raise FileNotFoundError(f"llm_provider's {name} is missing; looked for {' and '.join(paths)}")
 
 
 class PriceTable:
@@ -136,8 +126,7 @@ class PriceTable:
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
-        for (provider, model, variant), its_rows in _grouped(rows).items():
-            self._variants(provider, model)[variant] = its_rows
+        self._replace(rows)
 
     @classmethod
     def load(
@@ -149,15 +138,12 @@ class PriceTable:
         other file is parsed and checked at once.
 
         Args:
-            path: A UTF-8 file with one row per line, whose header names the columns: `provider`, `model`,
-                `input` and any others of `COLUMNS`, in any order.
+            path: A file as `PriceFile` reads it.
             overrides: A second such file, or rows as mappings from column name to `str`, `int`, `float`,
-                `Decimal`, `date` or None. Missing columns have these values: `variant` "standard",
-                `min_input_tokens` 0, `source` "override", `as_of` today, and a blank for all others. For
-                each provider, model and variant in the overrides, their rows replace all rows of the file.
+                `Decimal`, `date` or None. For each provider, model and variant in the overrides, their rows
+                replace all rows of the file.
 
-        An invalid row (a wrong number of cells, a missing or malformed cell, a negative or not finite number,
-        or the key of an earlier row) is skipped with one `PriceWarning` that names the line and the reason.
+        An invalid row is skipped with one `PriceWarning`, as by `check`.
 
         Raises:
             OSError: a file cannot be read.
@@ -175,9 +161,12 @@ class PriceTable:
         if overrides is not None:
             files = isinstance(overrides, (str, os.PathLike))
             lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]  # `files` narrows
-            for (provider, model, variant), rows in _grouped(check(lines)).items():
-                table._variants(provider, model)[variant] = rows
+            table._replace(check(lines))
         return table
+
+    def _replace(self, rows: Iterable[PriceRow]) -> None:
+        for (provider, model, variant), its_rows in _group(rows).items():
+            self._variants(provider, model)[variant] = its_rows
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -241,7 +230,7 @@ class PriceTable:
         self, provider: str, model: str, variant: str, day: str, hour: int | None
     ) -> list[PriceRow]:
         """The rows at which a model's calls are billed: the first one that a prompt reaches applies."""
-        variants = self._known(provider, model)
+        variants = self._find_variants(provider, model)
         names = [variant]
         if variant == "standard" and _is_off_peak(provider, day, hour):
             names.insert(0, "off_peak")
@@ -260,11 +249,11 @@ class PriceTable:
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
         [(0, '2'), (272001, '4')]
         """
-        rows = self._known(provider, model).get(variant, ())
+        rows = self._find_variants(provider, model).get(variant, ())
         now = time.time()
         days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
-        found = {row: None for day in days for row in reversed(_in_effect(rows, day))}
-        return [row for row in found if row.min_input_tokens <= input_tokens]
+        applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
+        return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
         """The prompt sizes, in tokens, at which the price tiers of a model begin; ascending.
@@ -272,10 +261,10 @@ class PriceTable:
         >>> PriceTable.load().tiers("openai", "gpt-6.1-sol")
         [0, 272001]
         """
-        rows = self._known(provider, model).values()
+        rows = self._find_variants(provider, model).values()
         return sorted({row.min_input_tokens for variant in rows for row in variant})
 
-    def _known(self, provider: str, model: str) -> _Variants:
+    def _find_variants(self, provider: str, model: str) -> _Variants:
         """The rows of the first of a model's names that has any."""
         known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
         return {} if known is None else self._variants(provider, known)
@@ -329,7 +318,7 @@ class PriceTable:
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
-        for column, count in _billed_once(usage, row).items():
+        for column, count in _split_usage(usage, row).items():
             if not count:
                 continue
             if count < 0:
@@ -342,19 +331,19 @@ class PriceTable:
                 return None
             units = 1000 * count if column == "web_search" else count
             millions = context.add(millions, context.multiply(price, units))
-        dollars = context.normalize(context.scaleb(millions, -6))
-        # `normalize` alone writes ten dollars as 1E+1.
-        return context.quantize(dollars, 1) if dollars == dollars.to_integral_value() else dollars
+        usd = context.normalize(context.scaleb(millions, -6))
+        # `normalize` alone writes 10 as 1E+1.
+        return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
 
     def _variants(self, provider: str, model: str) -> _Variants:
         """The rows of a model, parsed from the file at their first use."""
-        found = self._models.setdefault((provider, model), {})
-        if isinstance(found, list):
+        variants = self._models.setdefault((provider, model), {})
+        if isinstance(variants, list):
             assert self._file is not None
             # Two threads may both parse them, with the same result. A lock could be left locked by a fork.
-            grouped = _grouped(check(self._file.lines(found)))
-            found = self._models[provider, model] = {key[2]: rows for key, rows in grouped.items()}
-        return found
+            groups = _group(check(self._file.lines(variants)))
+            variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
+        return variants
 
     def _warn_once(self, row: PriceRow, column: str, reason: str) -> None:
         key = (row.provider, row.model, column)
@@ -366,14 +355,14 @@ class PriceTable:
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
-def _grouped(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
+def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
     groups: dict[tuple[str, str, str], list[PriceRow]] = {}
     for row in rows:
         groups.setdefault((row.provider, row.model, row.variant), []).append(row)
     return groups
 
 
-def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
+def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
     """The count that each price column bills. The token counts add up to the inclusive totals."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     hour = usage.cache_write_1h_input_tokens
@@ -385,7 +374,7 @@ def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
         "output": usage.output_tokens,
         "web_search": usage.web_searches,
     }
-    for part in _priced_apart(row):
+    for part in _list_priced_parts(row):
         count = getattr(usage, _COUNTS[part])
         if part == "input_audio":
             # The usage includes audio that was read from the cache, which is a part of `cache_read`.
@@ -396,7 +385,7 @@ def _billed_once(usage: Usage, row: PriceRow) -> dict[str, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _priced_apart(row: PriceRow) -> list[str]:
+def _list_priced_parts(row: PriceRow) -> list[str]:
     """The columns in `PART_OF` that have a price."""
     return [part for part in PART_OF if getattr(row, part) is not None]
 
@@ -439,7 +428,7 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
 
 
 def spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a model may be listed, the most specific first; see `PriceTable.find`.
+    """The names under which a model may be listed, the most specific first, as `PriceTable.find` says.
 
     >>> list(spellings("gemini", "models/gemini-3.8-flash"))
     ['models/gemini-3.8-flash', 'gemini-3.8-flash']

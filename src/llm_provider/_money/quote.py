@@ -45,8 +45,8 @@ def quote(
         )
     wrong = [name for name in Usage.__slots__ if not _is_count(getattr(usage, name))]
     if wrong:
-        found = shown(getattr(usage, wrong[0]))
-        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {found}")
+        value = shown(getattr(usage, wrong[0]))
+        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {value}")
     variant = "standard" if service_tier in (None, "default", "auto") else service_tier
     if variant not in VARIANTS:
         raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {shown(service_tier)}")

@@ -49,7 +49,7 @@ _MOST_BUCKETS = 512
 
 
 class Key(NamedTuple):
-    """The names by which postings are summed."""
+    """The names of a row: postings with equal names are summed."""
 
     provider: str
     model: str
@@ -86,13 +86,13 @@ class HitGroup:
     """Provider and model under which `prices.csv` lists them."""
     variant: str
 
-    def saved(self, usage: Usage | None) -> Decimal | None:
+    def price(self, usage: Usage | None) -> Decimal | None:
         """USD that one answer would have cost at today's prices; None where its price or usage is unknown."""
         return None if usage is None else _price(self, usage)
 
 
 @dataclass(slots=True)
-class Sums:
+class RowSums:
     """The sums of one row. Amounts are exact USD."""
 
     requests: int = 0
@@ -171,11 +171,11 @@ class Timeline:
 
     def series(self) -> dict[str, list[tuple[int, Decimal]]]:
         """For each model the intervals in which it cost something: start (Unix seconds) and USD."""
-        found: dict[str, list[tuple[int, Decimal]]] = {}
+        series: dict[str, list[tuple[int, Decimal]]] = {}
         for number in sorted(self._buckets):
             for model, amount in self._buckets[number].items():
-                found.setdefault(model, []).append((number * self.width, amount))
-        return found
+                series.setdefault(model, []).append((number * self.width, amount))
+        return series
 
 
 class Totals:
@@ -203,7 +203,7 @@ class Totals:
         self._adding = threading.RLock()
         self._pending: deque[Posting] = deque()
         self._hits: deque[tuple[HitGroup, Usage | None]] = deque()
-        self._rows: dict[Key, Sums] = {}
+        self._rows: dict[Key, RowSums] = {}
         self._timeline = Timeline()
 
     def post(self, posting: Posting) -> None:
@@ -218,14 +218,14 @@ class Totals:
         if len(self._hits) >= _MOST_PENDING:
             self._add_unless_others_do()
 
-    def rows(self) -> list[tuple[Key, Sums]]:
+    def rows(self) -> list[tuple[Key, RowSums]]:
         """A copy of every row."""
         with self._adding:
             self._add_pending()
             return [(key, replace(sums)) for key, sums in self._rows.items()]
 
     def timeline(self) -> dict[str, list[tuple[int, Decimal]]]:
-        """See `Timeline.series`."""
+        """`Timeline.series` of everything that was posted so far."""
         with self._adding:
             self._add_pending()
             return self._timeline.series()
@@ -251,20 +251,19 @@ class Totals:
         for group, usages in hits.items():
             row = self._row(group.key)
             row.hits += len(usages)
-            row.saved = exact().add(
-                row.saved, _saved(group, [usage for usage in usages if usage is not None])
-            )
+            known = [usage for usage in usages if usage is not None]
+            row.saved = exact().add(row.saved, _price_hits(group, known))
 
-    def _row(self, key: Key) -> Sums:
+    def _row(self, key: Key) -> RowSums:
         row = self._rows.get(key)
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
                 key = key._replace(tag=OTHER_TAGS)
-            row = self._rows.setdefault(key, Sums())
+            row = self._rows.setdefault(key, RowSums())
         return row
 
 
-def _saved(group: HitGroup, usages: list[Usage]) -> Decimal:
+def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
     """USD that the hits of a group would have cost, without those of unknown price.
 
     All prompts of a price tier have the same prices, so the summed usage of a tier is priced at once.
@@ -273,13 +272,13 @@ def _saved(group: HitGroup, usages: list[Usage]) -> Decimal:
     by_tier: dict[int, list[tuple[int, ...]]] = {}
     for counts in map(_counts, usages):
         by_tier.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
-    found: list[Decimal | None] = []
+    prices: list[Decimal | None] = []
     for several in by_tier.values():
         summed = _usage(map(sum, zip(*several, strict=True)))
         together = _price(group, summed, prompt=several[0][_INPUT], requests=len(several))
         # If one of them has no price, the others still count.
-        found += [together] if together is not None else [_price(group, _usage(one)) for one in several]
-    return total(usd for usd in found if usd is not None)
+        prices += [together] if together is not None else [_price(group, _usage(each)) for each in several]
+    return total(usd for usd in prices if usd is not None)
 
 
 def _usage(counts: Iterable[int]) -> Usage:

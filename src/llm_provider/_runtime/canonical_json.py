@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import orjson
 
@@ -18,7 +17,7 @@ _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Encode `value` as canonical JSON.
 
     Raises:
@@ -37,28 +36,28 @@ def canonical(value: Any) -> bytes:
         encoded = b""
     if not encoded:
         # Raised outside the handler, so that the error does not hold orjson's as its context.
-        problem = next(_problems(value, ""), "it holds a value that is not JSON")
+        problem = next(_find_problems(value, ""), "it holds a value that is not JSON")
         raise RequestError(f"the request cannot be sent as JSON: {problem}")
     # orjson writes NaN and infinities as null, so only an encoding that contains null is checked for them.
     if b"null" in encoded:
-        for place in _not_finite(value, ""):
-            raise RequestError(f"the request cannot be sent as JSON: {place}")
+        for problem in _find_infinite(value, ""):
+            raise RequestError(f"the request cannot be sent as JSON: {problem}")
     return encoded
 
 
-def _not_finite(value: Any, path: str) -> Iterator[str]:
+def _find_infinite(value: object, path: str) -> Iterator[str]:
     if isinstance(value, float):
         if not math.isfinite(value):
             yield f"{path or 'the value'} is {value}"
     elif isinstance(value, dict):
         for key, entry in value.items():
-            yield from _not_finite(entry, f"{path}.{key}" if path else key)
+            yield from _find_infinite(entry, f"{path}.{key}" if path else key)
     elif isinstance(value, (list, tuple)):
         for index, entry in enumerate(value):
-            yield from _not_finite(entry, f"{path}[{index}]")
+            yield from _find_infinite(entry, f"{path}[{index}]")
 
 
-def _problems(value: Any, path: str, depth: int = 0) -> Iterator[str]:
+def _find_problems(value: object, path: str, depth: int = 0) -> Iterator[str]:
     where = path or "the value"
     if depth > 250:
         yield f"{where[:80]}... is nested more than 250 levels deep"
@@ -80,12 +79,12 @@ def _problems(value: Any, path: str, depth: int = 0) -> Iterator[str]:
             if not isinstance(key, str):
                 yield f"{where} has a key that is not a str: {key!r}"
             else:
-                yield from _problems(key, f"a key of {where}", depth + 1)
-                yield from _problems(entry, f"{path}.{key}" if path else key, depth + 1)
+                yield from _find_problems(key, f"a key of {where}", depth + 1)
+                yield from _find_problems(entry, f"{path}.{key}" if path else key, depth + 1)
         if not isinstance(value, dict):
             yield f"{where} is a {type(value).__name__}, not a dict"
     elif isinstance(value, (list, tuple)):
         for index, entry in enumerate(value):
-            yield from _problems(entry, f"{path}[{index}]", depth + 1)
+            yield from _find_problems(entry, f"{path}[{index}]", depth + 1)
     else:
         yield f"{where} is of type {type(value).__name__}"

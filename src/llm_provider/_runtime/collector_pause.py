@@ -1,8 +1,8 @@
 """Pauses Python's garbage collector while many objects are made that soon disappear.
 
 A large reply is read into some hundred thousand lists and dictionaries. Each time their number has grown by a
-quarter, the collector would look at every object of the process: 8 MB of log probabilities cost five such
-collections, each of which stopped every thread for 50 to 130 ms. None of these objects is garbage.
+quarter, the collector would look at every object of the process. 8 MB of log probabilities cost five such
+collections, and each stopped every thread for 50 to 130 ms. None of these objects is garbage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .forks import run_around_forks
 
 
 class _CollectorPause:
-    """See `collector_paused`. Blocks may be open in several threads at once."""
+    """The class of `collector_paused`, whose blocks may be open in several threads at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -10,48 +10,45 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 
-Outcome: TypeAlias = tuple[Any, BaseException | None]
+Outcome: TypeAlias = tuple[object, BaseException | None]
 """What a function returned, or what it raised."""
 
 
 async def run_in_thread(
-    function: Callable[[], Any], name: str, ended: Callable[[], object] = lambda: None
+    function: Callable[[], object], name: str, ended: Callable[[], object] = lambda: None
 ) -> Outcome:
-    """Call a function in a thread. It cannot be interrupted: if the caller is cancelled, it runs to its end.
+    """Call a function in a thread with this name. If the caller is cancelled, it still runs to its end.
 
-    Args:
-        function: The function.
-        name: The name of the thread.
-        ended: Called on the loop as soon as the function has ended.
+    `ended` is called on the loop as soon as the function has ended.
     """
     loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Outcome] = loop.create_future()
+    future: asyncio.Future[Outcome] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(found: Outcome) -> None:
+    def settle(outcome: Outcome) -> None:
         ended()
-        if not outcome.done():
-            outcome.set_result(found)
+        if not future.done():
+            future.set_result(outcome)
 
     def work() -> None:
-        found: Outcome
+        outcome: Outcome
         try:
-            found = context.run(function), None
+            outcome = context.run(function), None
         except BaseException as error:  # given to the task that waits
-            found = None, error
+            outcome = None, error
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, found)
+            loop.call_soon_threadsafe(settle, outcome)
 
     try:
         threading.Thread(target=work, name=name, daemon=True).start()
     except BaseException:  # the system has no more threads
         ended()
         raise
-    return await outcome
+    return await future
 
 
 async def result_in_thread(function: Callable[[], T], name: str) -> T:
@@ -59,5 +56,4 @@ async def result_in_thread(function: Callable[[], T], name: str) -> T:
     value, error = await run_in_thread(function, name)
     if error is not None:
         raise error
-    result: T = value
-    return result
+    return cast("T", value)

@@ -33,16 +33,9 @@ _NOTHING = Allowed()
 def open_database(
     path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
 ) -> sqlite3.Connection:
-    """Open a database, from which nothing runs, without implicit transactions and for every thread.
+    """Open a database, whose own code does not run, without implicit transactions and for every thread.
 
-    Args:
-        path: The file, or its URI.
-        timeout: How many seconds a statement waits for other processes.
-        uri: Whether `path` is a URI.
-        allowed: What may run all the same.
-
-    Raises:
-        sqlite3.Error: it cannot be opened.
+    `timeout` is how many seconds a statement waits for other processes.
     """
     connection = sqlite3.connect(
         path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False

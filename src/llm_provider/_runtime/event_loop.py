@@ -20,13 +20,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
 from .forks import run_around_forks
 from .signal_wakeup import wake_on_signals
 
 T = TypeVar("T")
-_Task: TypeAlias = "tuple[Callable[..., object], tuple[Any, ...]]"
+Ts = TypeVarTuple("Ts")
+Work: TypeAlias = Coroutine[Any, Any, T]
+_Task: TypeAlias = "tuple[Callable[..., object], tuple[object, ...]]"
 
 _CLOSING_SECONDS = 3.0
 
@@ -50,7 +52,7 @@ class Inbox:
         self._posted: deque[_Task] = deque()
         self._woken = False
 
-    def post(self, function: Callable[..., object], *arguments: Any) -> None:
+    def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
         """Have the loop call a function, after those posted before. The function must not raise.
 
         Raises:
@@ -125,37 +127,27 @@ def current() -> BackgroundLoop:
         return _current
 
 
-Finished: TypeAlias = Callable[[T | BaseException], object]
-"""Called on the loop with the result or the exception of a job. It must not raise."""
+Settle: TypeAlias = Callable[[T | BaseException], object]
+"""Called on the loop with the result or the exception of a task. It must not raise."""
 
 Cancel: TypeAlias = "Callable[[asyncio.Task[Any]], object]"
 """Cancels a task, on the loop. The task may continue if others need its result."""
 
-
-def cancel_task(task: asyncio.Task[Any]) -> None:
-    """Cancel a task at once."""
-    task.cancel()
+_cancel_at_once: Cancel = asyncio.Task.cancel
 
 
-class Job(Generic[T]):
+class BackgroundTask(Generic[T]):
     """A coroutine that runs as a task of the background loop for another thread.
 
-    It runs with a copy of the context variables of the thread or task that made it.
-
-    Args:
-        coroutine: The work.
-        finished: Called on the loop, once, with the result or the exception.
-        cancel: Cancels the task when the job is cancelled.
+    It runs with a copy of the context variables of the thread or task that made it. `settle` is called once.
     """
 
-    __slots__ = ("_cancel", "_context", "_coroutine", "_finished", "_inbox", "_task")
+    __slots__ = ("_cancel", "_context", "_coroutine", "_inbox", "_settle", "_task")
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, T], finished: Finished[T], cancel: Cancel = cancel_task
-    ) -> None:
+    def __init__(self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = _cancel_at_once) -> None:
         self._coroutine = coroutine
         self._context = contextvars.copy_context()
-        self._finished: Finished[T] | None = finished
+        self._settle: Settle[T] | None = settle
         self._cancel = cancel
         self._inbox = current().inbox
         self._task: asyncio.Task[None]
@@ -165,30 +157,30 @@ class Job(Generic[T]):
         self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
-        found: T | BaseException
+        outcome: T | BaseException
         try:
-            found = await self._coroutine
+            outcome = await self._coroutine
         except BaseException as error:  # given to the thread that waits
-            found = error
+            outcome = error
         try:
-            self._finish(found)
+            self._finish(outcome)
         finally:
             # The traceback of an exception refers to this frame, which must not refer back to it.
-            del found
+            del outcome
 
-    def _finish(self, found: T | BaseException) -> None:
-        finished, self._finished = self._finished, None
-        if finished is not None:
-            finished(found)
+    def _finish(self, outcome: T | BaseException) -> None:
+        settle, self._settle = self._settle, None
+        if settle is not None:
+            settle(outcome)
 
     def cancel(self) -> None:
-        """Cancel the job from any thread. It has no effect on a job that has ended."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed, so the job has ended
+        """Cancel the task from any thread. It has no effect on one that has ended."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so the task has ended
             self._inbox.post(self._cancel_here)
 
     def _cancel_here(self) -> None:
         # The inbox keeps the order of posts, so the task exists.
-        if self._finished is not None:
+        if self._settle is not None:
             self._task.add_done_callback(self._close)
             self._cancel(self._task)
             self._finish(asyncio.CancelledError())
@@ -198,37 +190,37 @@ class Job(Generic[T]):
         self._coroutine.close()
 
 
-def submit(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> Future[T]:
-    """Run a coroutine on the loop. Cancelling the future cancels it. The arguments are those of `Job`."""
+def submit(coroutine: Work[T], cancel: Cancel = _cancel_at_once) -> Future[T]:
+    """Run a coroutine on the loop. Cancelling the future cancels it, by `cancel`."""
     future: Future[T] = Future()
-    job = Job(coroutine, functools.partial(_settle, future), cancel)
-    future.add_done_callback(lambda waiter: job.cancel() if waiter.cancelled() else None)
+    task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel)
+    future.add_done_callback(lambda waiter: task.cancel() if waiter.cancelled() else None)
     return future
 
 
-def _settle(future: Future[T], found: T | BaseException) -> None:
-    if isinstance(found, asyncio.CancelledError):
+def _settle(future: Future[T] | asyncio.Future[T], outcome: T | BaseException) -> None:
+    if isinstance(outcome, asyncio.CancelledError):
         future.cancel()
-    elif future.set_running_or_notify_cancel():
-        if isinstance(found, BaseException):
-            future.set_exception(found)
+    elif future.set_running_or_notify_cancel() if isinstance(future, Future) else not future.done():
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
         else:
-            future.set_result(found)
+            future.set_result(outcome)
 
 
-async def run(coroutine: Coroutine[Any, Any, T], cancel: Cancel = cancel_task) -> T:
+async def run(coroutine: Work[T], cancel: Cancel = _cancel_at_once) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    job = Job(coroutine, _HandOver(inbox_here(), future), cancel)
+    task = BackgroundTask(coroutine, _HandOver(inbox_here(), future), cancel)
     try:
         return await future
     except asyncio.CancelledError:
-        job.cancel()
+        task.cancel()
         raise
 
 
 _inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.WeakKeyDictionary()
-"""One inbox for each event loop of the user that awaits a job."""
+"""One inbox for each event loop of the user that awaits a task."""
 
 
 def inbox_here() -> Inbox:
@@ -250,20 +242,9 @@ class _HandOver(Generic[T]):
         self._inbox = inbox
         self._future = future
 
-    def __call__(self, found: T | BaseException) -> None:
+    def __call__(self, outcome: T | BaseException) -> None:
         with contextlib.suppress(RuntimeError):  # the user's loop is closed
-            self._inbox.post(_resolve, self._future, found)
-
-
-def _resolve(future: asyncio.Future[T], found: T | BaseException) -> None:
-    if future.done():
-        return
-    if isinstance(found, asyncio.CancelledError):
-        future.cancel()
-    elif isinstance(found, BaseException):
-        future.set_exception(found)
-    else:
-        future.set_result(found)
+            self._inbox.post(_settle, self._future, outcome)
 
 
 def wait(future: Future[T]) -> T:
@@ -274,13 +255,8 @@ def wait(future: Future[T]) -> T:
         future.cancel()
 
 
-def close_on_loop(closer: Callable[[], Coroutine[Any, Any, None]], *, wait: bool = True) -> None:
-    """Run a closing coroutine on the loop. Without a loop there is nothing to close.
-
-    Args:
-        closer: Closes the objects that belong to the loop.
-        wait: False to return at once.
-    """
+def close_on_loop(closer: Callable[[], Work[None]], *, wait: bool = True) -> None:
+    """Run a closing coroutine on the loop. Without a loop there is nothing to close."""
     if _current is not None:
         closing = submit(closer())
         if wait:
@@ -289,11 +265,7 @@ def close_on_loop(closer: Callable[[], Coroutine[Any, Any, None]], *, wait: bool
 
 
 def refuse_own_thread(name: str) -> None:
-    """Raise if called on the thread of the loop, where waiting for the loop would block for ever.
-
-    Raises:
-        RuntimeError: this is the thread of the loop.
-    """
+    """Raise `RuntimeError` on the thread of the loop, where waiting for the loop would block for ever."""
     if _current is not None and threading.get_ident() == _current.thread.ident:
         raise RuntimeError(
             f"{name}() was called on llm_provider's own event loop thread (from a callback?), where it "

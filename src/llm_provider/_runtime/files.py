@@ -38,12 +38,7 @@ def file_remedy(path: Path) -> str:
 
 
 def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSError | None:
-    """The error that names a full disk, what is safe, and the remedy; None if the disk is not full.
-
-    Args:
-        error: The error of the system or of SQLite.
-        path: The file or folder that was written.
-        safe: What is kept, and what goes on.
+    """The error that names a full disk, what is safe, and the remedy; None if an error has another cause.
 
     >>> print(full_disk(OSError(28, "No space left on device"), "a.jsonl", "earlier lines are safe"))
     the disk of a.jsonl is full (No space left on device): earlier lines are safe; free space on this disk

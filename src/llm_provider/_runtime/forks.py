@@ -6,6 +6,7 @@ The child has no other thread. It would find the module half imported, and wait 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -42,14 +43,24 @@ def run_around_forks(**hooks: Callable[[], object]) -> None:
         os.register_at_fork(**hooks)
 
 
+def run_for_each_around_forks(objects: Iterable[T], **hooks: Callable[[T], object]) -> None:
+    """`run_around_forks` with each of those objects that exist when the fork begins."""
+    present: list[T] = []
+
+    def run(name: str, hook: Callable[[T], object]) -> None:
+        if name == "before" or "before" not in hooks:
+            present[:] = objects
+        for each in present:
+            hook(each)
+        if name != "before":
+            present.clear()
+
+    run_around_forks(**{name: functools.partial(run, name, hook) for name, hook in hooks.items()})
+
+
 def reset_in_child(objects: Iterable[T], reset: Callable[[T], object]) -> None:
     """Call a function with each of some objects in the child of every fork."""
-
-    def reset_all() -> None:
-        for each in list(objects):
-            reset(each)
-
-    run_around_forks(after_in_child=reset_all)
+    run_for_each_around_forks(objects, after_in_child=reset)
 
 
 def wait_for_imports() -> None:
@@ -72,8 +83,8 @@ def wait_for_imports() -> None:
 
 
 def _locks() -> list[Any]:
-    found = [getattr(sys.modules.get(module), name, None) for module, name in _LOCKS]
-    return [lock for lock in found if lock is not None]
+    locks = [getattr(sys.modules.get(module), name, None) for module, name in _LOCKS]
+    return [lock for lock in locks if lock is not None]
 
 
 def _is_needed() -> bool:

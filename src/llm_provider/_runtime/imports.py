@@ -96,15 +96,11 @@ def when_imported(action: Callable[[], T]) -> T:
         time.sleep(PAUSE)
 
 
-def imported(module: str, install: str) -> Any:
-    """Import a package that only one view of the results needs.
-
-    Args:
-        module: The module to import.
-        install: The command that installs it.
+def import_optional(module: str, install: str) -> Any:
+    """Import a module that few users need.
 
     Raises:
-        MissingDependencyError: the package is not installed.
+        MissingDependencyError: its package is not installed; the message has the command that installs it.
     """
     try:
         return importlib.import_module(module)

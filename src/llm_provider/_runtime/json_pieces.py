@@ -24,8 +24,8 @@ _PIECE = 100_000
 _FEW_BRACKETS = 1000
 """A body with fewer brackets is mostly text."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
-_PLACE = rb"\u0000list "
-"""The beginning of the text that stands for a list which was read by itself."""
+_MARK = rb"\u0000list "
+"""The beginning of the text that replaces a list which was read by itself."""
 
 
 def loads(body: bytes) -> Any:
@@ -40,21 +40,20 @@ def loads(body: bytes) -> Any:
     if len(body) < LARGE:
         return orjson.loads(body)
     is_text = body.count(b"[") + body.count(b"{") < _FEW_BRACKETS
-    found = [] if is_text or _PLACE in body else _long_lists(body)
-    lists: list[list[Any]] = []
+    lists: list[list[object]] = []
     rest: list[bytes] = []
     after = 0
-    for start, end, cuts in found:
+    for start, end, cuts in [] if is_text or _MARK in body else _find_long_lists(body):
         entries = _entries(body, start + 1, end - 1, cuts)
         if entries is None:
             return orjson.loads(body)
-        rest += body[after:start], b'"%s%d"' % (_PLACE, len(lists))
+        rest += body[after:start], b'"%s%d"' % (_MARK, len(lists))
         lists.append(entries)
         after = end
     if not lists:
         return orjson.loads(body)
     rest.append(body[after:])
-    return _with_lists(orjson.loads(b"".join(rest)), lists)
+    return _put_back(orjson.loads(b"".join(rest)), lists)
 
 
 def read_large(read: Callable[[], T]) -> T:
@@ -63,12 +62,12 @@ def read_large(read: Callable[[], T]) -> T:
         return read()
 
 
-def _long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
+def _find_long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
     """The start, the end and the ends of the inner objects and lists of each long list.
 
-    Of long lists inside each other it has the inner ones. It is empty if the brackets do not match.
+    A list that contains long lists is left out. The result is empty if the brackets do not match.
     """
-    found: list[tuple[int, int, list[int]]] = []
+    lists: list[tuple[int, int, list[int]]] = []
     open_parts: list[tuple[int, list[int]]] = []
     for token in _TOKEN.finditer(body):
         first = body[token.start()]
@@ -81,15 +80,15 @@ def _long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
             end = token.end()
             if open_parts:
                 open_parts[-1][1].append(end)
-            has_long_parts = found and found[-1][0] > start
+            has_long_parts = lists and lists[-1][0] > start
             if first == ord("]") and end - start > _PIECE and cuts and not has_long_parts:
-                found.append((start, end, cuts))
-    return [] if open_parts else found
+                lists.append((start, end, cuts))
+    return [] if open_parts else lists
 
 
-def _entries(body: bytes, start: int, end: int, cuts: list[int]) -> list[Any] | None:
+def _entries(body: bytes, start: int, end: int, cuts: list[int]) -> list[object] | None:
     """The entries of a list, whose objects and lists end at the cuts; None if it is not JSON."""
-    entries: list[Any] = []
+    entries: list[object] = []
     begin = start
     for cut in [*cuts, end]:
         if cut - begin < _PIECE and cut != end:
@@ -105,11 +104,11 @@ def _entries(body: bytes, start: int, end: int, cuts: list[int]) -> list[Any] | 
     return entries
 
 
-def _with_lists(value: Any, lists: list[list[Any]]) -> Any:
+def _put_back(value: object, lists: list[list[object]]) -> object:
     if isinstance(value, dict):
-        return {name: _with_lists(entry, lists) for name, entry in value.items()}
+        return {name: _put_back(entry, lists) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_with_lists(entry, lists) for entry in value]
+        return [_put_back(entry, lists) for entry in value]
     if isinstance(value, str) and value.startswith("\0list "):
         return lists[int(value[6:])]
     return value

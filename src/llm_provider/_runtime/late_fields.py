@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
 class LateValue:
-    """Stands for the value of a field.
-
-    Args:
-        make: Makes the value.
-    """
+    """The value of a field until it is read: `make` makes it."""
 
     __slots__ = ("make",)
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, make: Callable[[], object]) -> None:
         self.make = make
 
 
 def with_late_field(frozen: type[T], name: str) -> type[T]:
-    """Let a field of a dataclass with slots hold a `LateValue`, of which readers see the value alone.
+    """Let a field of a dataclass with slots hold a `LateValue`. Readers see only the value that it makes.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, slots=True)
@@ -33,7 +29,7 @@ def with_late_field(frozen: type[T], name: str) -> type[T]:
     """
     slot = vars(frozen)[name]
 
-    def read(self: T) -> Any:
+    def read(self: T) -> object:
         value = slot.__get__(self)
         if type(value) is LateValue:
             value = value.make()

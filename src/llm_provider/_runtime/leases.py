@@ -61,22 +61,20 @@ PATIENCE_SECONDS = 15.0
 """Seconds without a heartbeat after which a holder counts as stopped."""
 
 
-_Place: TypeAlias = "tuple[int, int, int]"
+_Address: TypeAlias = "tuple[int, int, int]"
 """The descriptor of a name's file, the position of the byte to lock, and the position of the mark."""
 
 
 class Lease:
     """A name that this process holds until it releases it or ends."""
 
-    __slots__ = ("_files", "_place", "_tag", "released_before")
+    __slots__ = ("_address", "_files", "_tag", "released_before")
 
-    def __init__(
-        self, files: _Files | None, tag: bytes, place: _Place = (0, 0, 0), *, released_before: bool = False
-    ) -> None:
+    def __init__(self, files: _Files | None, tag: bytes, address: _Address = (0, 0, 0)) -> None:
         self._files = files
         self._tag = tag
-        self._place = place
-        self.released_before = released_before
+        self._address = address
+        self.released_before = False
         """Whether an earlier holder has finished."""
 
     def release(self, *, finished: bool = True) -> None:
@@ -90,7 +88,7 @@ class Lease:
         if files is not None and files.held.get(self._tag) is self:
             del files.held[self._tag]
             with contextlib.suppress(OSError):  # the kernel releases it when the process ends
-                files.release(self._tag, self._place, finished)
+                files.release(self._tag, self._address, finished)
 
 
 class _Mark:
@@ -119,7 +117,7 @@ class _Files:
         for number in range(_FILES):
             self._descriptors.append(os.open(directory / str(number), flags, 0o600))
 
-    def place(self, tag: bytes) -> _Place:
+    def address_of(self, tag: bytes) -> _Address:
         number = int.from_bytes(tag, "big")
         slot = number // _FILES % _SLOTS
         # File positions are signed, so the hash is shifted. A locked byte need not exist.
@@ -128,20 +126,20 @@ class _Files:
     def take(self, tag: bytes) -> Lease | None:
         if tag in self.held:
             return None
-        descriptor, position, mark = place = self.place(tag)
+        descriptor, position, mark = address = self.address_of(tag)
         try:
             self._lockf(descriptor, self._take, 1, position)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 return None
             raise
-        lease = self.held[tag] = Lease(self, tag, place)
+        lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
             lease.released_before = os.pread(descriptor, _TAG_BYTES, mark) == tag
         return lease
 
-    def release(self, tag: bytes, place: _Place, finished: bool) -> None:
-        descriptor, position, mark = place
+    def release(self, tag: bytes, address: _Address, finished: bool) -> None:
+        descriptor, position, mark = address
         try:
             if finished:
                 os.pwrite(descriptor, tag + _token(), mark)
@@ -149,14 +147,14 @@ class _Files:
             self._lockf(descriptor, self._unlock, 1, position)
 
     def mark(self, tag: bytes) -> _Mark:
-        descriptor, _, mark = self.place(tag)
+        descriptor, _, mark = self.address_of(tag)
         return _Mark(os.pread(descriptor, _MARK_BYTES, mark))
 
     def beat(self) -> None:
         """Write a heartbeat for every lease of this process."""
         token = _token()
         for tag in self.held:
-            descriptor, _, mark = self.place(tag)
+            descriptor, _, mark = self.address_of(tag)
             os.pwrite(descriptor, token, mark + _BEAT_OFFSET)
 
 
@@ -183,11 +181,7 @@ class Leases:
     """
 
     def __init__(
-        self,
-        directory: Path | None,
-        *,
-        beat: float = BEAT_SECONDS,
-        patience: float = PATIENCE_SECONDS,
+        self, directory: Path | None, *, beat: float = BEAT_SECONDS, patience: float = PATIENCE_SECONDS
     ) -> None:
         self._directory = directory
         self._beat = beat
@@ -271,26 +265,25 @@ _open_files: weakref.WeakValueDictionary[tuple[int, int], _Files] = weakref.Weak
 """By device and inode of the directory, so that two paths of one directory do not open its files twice."""
 
 
-def own_directory(directory: Path) -> os.stat_result:
-    """The facts of a directory that only this user can write to.
+def check_own_directory(directory: Path) -> tuple[int, int]:
+    """The device and inode of a directory that only this user can write to.
 
     Raises:
         PermissionError: it is a link or a file, belongs to another user, or can be written by others.
         OSError: there is no such directory.
     """
-    facts = directory.lstat()
-    own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-    if not own or not stat.S_ISDIR(facts.st_mode) or stat.S_IMODE(facts.st_mode) & 0o022:
+    status = directory.lstat()
+    own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    if not own or not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o022:
         raise PermissionError(f"{directory} does not belong to this user alone; choose another directory")
-    return facts
+    return status.st_dev, status.st_ino
 
 
 def _files_in(directory: Path) -> _Files:
     # The cache directory may not exist yet, and several processes may create it at once.
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
-    facts = own_directory(directory)
-    identity = facts.st_dev, facts.st_ino
+    identity = check_own_directory(directory)
     files = _open_files.get(identity)
     if files is None:
         files = _open_files[identity] = _Files(directory)
@@ -300,14 +293,9 @@ def _files_in(directory: Path) -> _Files:
 def hold(directory: Path, name: str) -> Lease | None:
     """Take a name until this process ends, without an event loop and without heartbeats.
 
-    Unlike `Leases.take`, it does not grant the name where locks are unavailable.
-
-    Args:
-        directory: As for `Leases`, but not one that a `Leases` uses.
-        name: The name that another process tries to take to learn whether this one is alive.
-
-    Returns:
-        None if a living process, this one included, holds the name.
+    Another process that gets None for the name knows that this one is alive. The directory must not be one
+    that a `Leases` uses. Unlike `Leases.take`, this function does not grant the name where locks are
+    unavailable.
 
     Raises:
         OSError: the directory cannot be used, or does not belong to the user alone.

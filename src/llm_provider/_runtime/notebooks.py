@@ -6,7 +6,6 @@ No notebook is imported here: a process that runs in one has loaded it.
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 
 def in_notebook() -> bool:
@@ -17,13 +16,13 @@ def in_notebook() -> bool:
 def in_jupyter() -> bool:
     """Whether this process is a Jupyter kernel, such as that of JupyterLab, VS Code or Colab."""
     # A script that runs notebooks in other processes, as by nbclient, imports ipykernel too.
-    kernels: Any = sys.modules.get("ipykernel.kernelapp")
+    kernels = sys.modules.get("ipykernel.kernelapp")
     return kernels is not None and bool(kernels.IPKernelApp.initialized())
 
 
 def in_marimo() -> bool:
     """Whether this thread runs a cell of marimo. A marimo notebook that is run as a script is a script."""
-    marimo: Any = sys.modules.get("marimo")
+    marimo = sys.modules.get("marimo")
     return marimo is not None and bool(marimo.running_in_notebook())
 
 

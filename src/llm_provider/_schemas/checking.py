@@ -19,7 +19,6 @@ import os
 import sys
 import weakref
 from collections.abc import MutableMapping
-from typing import Any
 
 from .._runtime.daemon_thread import result_in_thread
 from .json_schema import weight_of
@@ -37,12 +36,12 @@ _PROGRAM = """
 import json, sys
 header = json.loads(sys.stdin.buffer.readline())
 sys.path[:] = header.pop("path")
-from llm_provider._schemas.checking import problem_by_schema
+from llm_provider._schemas.checking import find_problem_by_schema
 text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
-json.dump(problem_by_schema(text, **header), sys.stdout)
+json.dump(find_problem_by_schema(text, **header), sys.stdout)
 """
 
-_places: MutableMapping[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+_permits: MutableMapping[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 """How many processes each loop may still start."""
 
 
@@ -52,10 +51,10 @@ async def find_mismatch(text: str, structure: Structure) -> str | None:
         return await _find_in_process(text, structure)
     if not structure.runs_code and read_at_once(text, structure) is not None:
         return None
-    return await result_in_thread(functools.partial(problem_of, text, structure), "llm_provider-check")
+    return await result_in_thread(functools.partial(find_problem, text, structure), "llm_provider-check")
 
 
-def problem_of(text: str, structure: Structure) -> str | None:
+def find_problem(text: str, structure: Structure) -> str | None:
     """`find_mismatch` for a thread of the user's, which may wait."""
     try:
         read(text, structure)
@@ -72,24 +71,24 @@ def is_small(text: str, structure: Structure) -> bool:
     return parts * weight_of(json.dumps(structure.schema)) <= _MOST_PAIRS
 
 
-def problem_by_schema(
-    text: str, schema: dict[str, Any] | None, adaptable: bool, is_object: bool
+def find_problem_by_schema(
+    text: str, schema: dict[str, object] | None, adaptable: bool, is_object: bool
 ) -> str | None:
     """Where a text does not match a JSON schema; None if it does."""
     load = strict_json if schema is None else functools.partial(load_by_schema, schema)
-    return problem_of(text, Structure("answer", schema, load, adaptable=adaptable, is_object=is_object))
+    return find_problem(text, Structure("answer", schema, load, adaptable=adaptable, is_object=is_object))
 
 
 async def _find_in_process(text: str, structure: Structure) -> str | None:
     header = {
-        "path": [os.fspath(place) for place in sys.path],
+        "path": [os.fspath(folder) for folder in sys.path],
         "schema": structure.schema,
         "adaptable": structure.adaptable,
         "is_object": structure.is_object,
     }
     given = json.dumps(header).encode() + b"\n" + text.encode("utf-8", "surrogatepass")
     loop = asyncio.get_running_loop()
-    async with _places.setdefault(loop, asyncio.Semaphore(os.cpu_count() or 1)):
+    async with _permits.setdefault(loop, asyncio.Semaphore(os.cpu_count() or 1)):
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", _PROGRAM, stdin=-1, stdout=-1, stderr=-3

@@ -12,18 +12,26 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import operator
 import reprlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-Schema: TypeAlias = Mapping[str, Any] | bool
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+SchemaObject: TypeAlias = Mapping[str, Any]
+Schema: TypeAlias = SchemaObject | bool
 
 
-def _is_number(value: Any) -> bool:
+_Test: TypeAlias = Callable[[object], bool]
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-TYPES: Mapping[str, Callable[[Any], bool]] = {
+TYPES: Mapping[str, _Test] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
@@ -52,7 +60,7 @@ _MOST_BACKTRACKS = 2000
 """Steps back of a pattern that no engine of linear time can run, as one with a look-ahead: about 1 ms."""
 
 
-def looks_like_schema(value: Mapping[str, Any]) -> bool:
+def looks_like_schema(value: SchemaObject) -> bool:
     """Whether a dict is a JSON schema, and not a `response_format` in OpenAI's form.
 
     >>> looks_like_schema({"type": "object"}), looks_like_schema({"type": "json_object"})
@@ -60,12 +68,12 @@ def looks_like_schema(value: Mapping[str, Any]) -> bool:
     """
     kind = value.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
-    if kind and all(isinstance(one, str) and one in TYPES for one in kinds):
+    if kind and all(isinstance(each, str) and each in TYPES for each in kinds):
         return True
     return any(word in value for word in ("$ref", "enum", "const", "properties", *LISTS))
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def subschemas(schema: SchemaObject) -> Iterator[tuple[str, Any]]:
     """The schemas directly inside a schema, each with its JSON path from there.
 
     >>> list(subschemas({"properties": {"a": {}}, "anyOf": [True]}))
@@ -78,13 +86,13 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for word in LISTS:
         inner = schema.get(word)
         if isinstance(inner, list):
-            yield from ((f".{word}[{place}]", part) for place, part in enumerate(inner))
+            yield from ((f".{word}[{index}]", part) for index, part in enumerate(inner))
     for word in SINGLE:
         if word in schema:
             yield f".{word}", schema[word]
 
 
-def resolve(reference: Any, root: Schema) -> Any:
+def resolve(reference: object, root: Schema | None) -> Any:
     """The part of a schema that a reference names; None if there is no such part.
 
     >>> resolve("#/$defs/a", {"$defs": {"a": {"type": "null"}}})
@@ -92,30 +100,26 @@ def resolve(reference: Any, root: Schema) -> Any:
     """
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    place: Any = root
+    part: object = root
     for step in reference[1:].split("/")[1:]:
-        name = _decoded(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(place, Mapping):
-            place = place.get(name)
-        elif isinstance(place, list) and name.isdigit() and int(name) < len(place):
-            place = place[int(name)]
+        name = step.replace("~1", "/").replace("~0", "~")
+        if "%" in step:
+            from urllib.parse import unquote
+
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(part, Mapping):
+            part = part.get(name)
+        elif isinstance(part, list) and name.isdigit() and int(name) < len(part):
+            part = part[int(name)]
         else:
             return None
-    return place if isinstance(place, (Mapping, bool)) else None
+    return part if isinstance(part, (Mapping, bool)) else None
 
 
-def _decoded(step: str) -> str:
-    if "%" not in step:
-        return step
-    from urllib.parse import unquote
-
-    return unquote(step)
-
-
-def problem_of(schema: Any) -> str | None:
+def find_problem(schema: object) -> str | None:
     """The first problem of a schema, with its JSON path; None if there is none.
 
-    >>> problem_of({"type": "object", "properties": {"a": {"type": "strng"}}})
+    >>> find_problem({"type": "object", "properties": {"a": {"type": "strng"}}})
     "$.properties.a.type is 'strng', which is not a JSON type"
     """
     try:
@@ -124,7 +128,7 @@ def problem_of(schema: Any) -> str | None:
         return "$ is nested too deeply"
 
 
-def _problems(schema: Any, root: Any, path: str) -> Iterator[str]:
+def _problems(schema: object, root: Any, path: str) -> Iterator[str]:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, Mapping):
@@ -143,27 +147,27 @@ def _problems(schema: Any, root: Any, path: str) -> Iterator[str]:
         yield from _problems(part, root, path + step)
 
 
-def _problems_of_reference(reference: Any, root: Any, path: str) -> Iterator[str]:
-    seen: list[Any] = []
+def _problems_of_reference(reference: object, root: Schema, path: str) -> Iterator[str]:
+    seen: list[object] = []
     while True:
         if reference in seen:
             yield f"{path}.$ref is {reference!r:.80}, which leads to itself"
             return
         seen.append(reference)
-        found = resolve(reference, root)
-        if found is None:
+        part = resolve(reference, root)
+        if part is None:
             yield f"{path}.$ref is {reference!r:.80}, which is not a part of the schema"
             return
-        if not isinstance(found, Mapping) or "$ref" not in found:
+        if not isinstance(part, Mapping) or "$ref" not in part:
             return
-        reference = found["$ref"]
+        reference = part["$ref"]
 
 
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-_FORMS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+_FORMS: tuple[tuple[str, _Test, str], ...] = (
     *((word, lambda value: isinstance(value, Mapping), "an object") for word in MAPS),
     *((word, lambda value: isinstance(value, list) and bool(value), "a list of schemas") for word in LISTS),
     *((word, _is_number, "a number") for word in _NUMBERS),
@@ -178,7 +182,7 @@ class SchemaViolationError(ValueError):
     """A value does not match a schema. The message has a line for each place, with its JSON path."""
 
 
-def validate(value: Any, schema: Schema) -> None:
+def validate(value: object, schema: Schema) -> None:
     """Check a JSON value against a schema, which need not be free of problems.
 
     Raises:
@@ -189,28 +193,26 @@ def validate(value: Any, schema: Schema) -> None:
     ...
     llm_provider._schemas.json_schema.SchemaViolationError: $.a: 0 is less than the minimum of 1
     """
-    verdict = _verdict(value, schema)
-    if verdict:
+    matches = _matches(value, schema)
+    if matches:
         return
-    found: list[str] = []
+    lines: list[str] = []
     try:
-        for violation in _violations(value, schema, Search(schema), "$"):
-            found.append(violation)
-            if len(found) == _MOST_VIOLATIONS:
-                break
+        for violation in itertools.islice(_violations(value, schema, Search(schema), "$"), _MOST_VIOLATIONS):
+            lines.append(violation)  # noqa: PERF402 -- an error must leave those before it
     except (RecursionError, TooManyStepsError):
-        if verdict is None:
-            found.append("$: it is too large or too deep for a schema that cannot be read as a whole")
-    if not found and verdict is False:
-        found.append("$: it does not match the schema")
-    if found:
-        raise SchemaViolationError("\n".join(found))
+        if matches is None:
+            lines.append("$: it is too large or too deep for a schema that cannot be read as a whole")
+    if not lines and matches is False:
+        lines.append("$: it does not match the schema")
+    if lines:
+        raise SchemaViolationError("\n".join(lines))
 
 
-def _verdict(value: Any, schema: Any) -> bool | None:
+def _matches(value: object, schema: object) -> bool | None:
     """Whether a value matches; None if the schema cannot be read as a whole."""
     try:
-        validator = _compiled(json.dumps(schema))
+        validator = _compile(json.dumps(schema))
     except (ValueError, TypeError, RecursionError):  # the errors of jsonschema-rs are ValueErrors
         return None
     try:
@@ -222,12 +224,8 @@ def _verdict(value: Any, schema: Any) -> bool | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str) -> Any:
-    """A validator. It reads no file and no address.
-
-    Raises:
-        ValueError: it cannot read the schema.
-    """
+def _compile(schema: str) -> jsonschema_rs.Draft202012Validator:
+    """Make a validator, which reads no file and no address; `ValueError` if it cannot read the schema."""
     # Most calls have no schema, and its library takes 15 ms to import.
     import jsonschema_rs
 
@@ -250,12 +248,12 @@ def weight_of(schema: str) -> int:
     weight, left = 0, [json.loads(schema)]
     while left:
         part = left.pop()
-        if not isinstance(part, (dict, list)):
+        if isinstance(part, (dict, list)):
+            weight += 1
+            left += part.values() if isinstance(part, dict) else part
+        if not isinstance(part, dict):
             continue
-        weight += 1
-        left += part.values() if isinstance(part, dict) else part
-        patterns = part.get("patternProperties", {}) if isinstance(part, dict) else {}
-        for pattern in (part.get("pattern"), *patterns) if isinstance(part, dict) else ():
+        for pattern in (part.get("pattern"), *part.get("patternProperties", {})):
             if isinstance(pattern, str):
                 try:
                     linear = jsonschema_rs.RegexOptions()
@@ -265,7 +263,7 @@ def weight_of(schema: str) -> int:
     return weight
 
 
-def count_attempts(value: Any, schema: Any) -> int:
+def count_attempts(value: object, schema: Schema) -> int:
     """How often a validator that tries every alternative by itself, as pydantic, compares parts of a value.
 
     >>> count_attempts({"a": 1}, {"anyOf": [{"properties": {"a": {}}}, {"properties": {"a": {}}}]})
@@ -273,20 +271,20 @@ def count_attempts(value: Any, schema: Any) -> int:
     """
     counts: dict[tuple[int, int], int] = {}
 
-    def count(value: Any, part: Any) -> int:
+    def count(value: object, part: object) -> int:
         if not isinstance(part, Mapping):
             return 1
         key = id(value), id(part)
         if key not in counts:
             counts[key] = 1  # for a schema that refers to itself
             inner = [(value, resolve(part["$ref"], schema))] if "$ref" in part else []
-            inner += [(value, one) for word in ("anyOf", "oneOf", "allOf") for one in part.get(word, ())]
+            inner += [(value, each) for word in ("anyOf", "oneOf", "allOf") for each in part.get(word, ())]
             if isinstance(value, dict):
                 known, others = part.get("properties", {}), part.get("additionalProperties")
                 inner += [(entry, known.get(name, others)) for name, entry in value.items()]
             elif isinstance(value, list):
                 first, others = part.get("prefixItems", ()), part.get("items")
-                inner += [(one, first[i] if i < len(first) else others) for i, one in enumerate(value)]
+                inner += [(entry, first[i] if i < len(first) else others) for i, entry in enumerate(value)]
             counts[key] = 1 + sum(count(*pair) for pair in inner)
         return counts[key]
 
@@ -300,40 +298,34 @@ class TooManyStepsError(Exception):
 class Search:
     """The search for the reasons why values do not match a schema. They must stay alive meanwhile.
 
-    Alternatives that contain each other meet the same part again and again, so what was found is kept.
+    Alternatives that contain each other meet the same part again and again, so its violations are kept.
     """
 
-    def __init__(self, root: Schema, steps: int = _MOST_STEPS) -> None:
+    def __init__(self, root: Schema | None, steps: int = _MOST_STEPS) -> None:
         self.root = root
         self._steps_left = steps
-        self._found: dict[tuple[int, int, str], list[str]] = {}
+        self._known: dict[tuple[int, int, str], list[str]] = {}
 
     def count_step(self) -> None:
-        """Count a step.
-
-        Raises:
-            TooManyStepsError: there were too many.
-        """
+        """Raise `TooManyStepsError` after too many steps."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise TooManyStepsError
 
-    def violations(self, value: Any, schema: Any, path: str) -> list[str]:
+    def violations(self, value: object, schema: object, path: str) -> list[str]:
         """The first violations of a part of the value."""
         key = id(value), id(schema), path
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = list(
-                itertools.islice(_violations(value, schema, self, path), _MOST_VIOLATIONS)
-            )
-        return found
+        if key not in self._known:
+            violations = _violations(value, schema, self, path)
+            self._known[key] = list(itertools.islice(violations, _MOST_VIOLATIONS))
+        return self._known[key]
 
-    def matches(self, value: Any, schema: Any, path: str = "") -> bool:
+    def matches(self, value: object, schema: object, path: str = "") -> bool:
         """Whether a part of the value has no violation."""
         return not self.violations(value, schema, path)
 
 
-def _violations(value: Any, schema: Any, search: Search, path: str) -> Iterator[str]:
+def _violations(value: object, schema: object, search: Search, path: str) -> Iterator[str]:
     search.count_step()
     if schema is False:
         yield f"{path}: nothing is allowed here"
@@ -346,117 +338,116 @@ def _violations(value: Any, schema: Any, search: Search, path: str) -> Iterator[
     kinds = schema.get("type")
     if kinds is not None:
         names = kinds if isinstance(kinds, list) else [kinds]
-        if not any(TYPES.get(name, lambda _: True)(value) for name in names):
-            yield f"{path}: {_shown(value)} is not of type {' or '.join(map(str, names))}"
+        if not any(name not in TYPES or TYPES[name](value) for name in names):
+            yield f"{path}: {_shorten(value)} is not of type {' or '.join(map(str, names))}"
             return
-    if "enum" in schema and not any(same(value, one) for one in schema["enum"]):
-        yield f"{path}: {_shown(value)} is not one of {_shown(schema['enum'], 200)}"
-    if "const" in schema and not same(value, schema["const"]):
-        yield f"{path}: {_shown(value)} is not {_shown(schema['const'])}"
+    if "enum" in schema and not any(equals(value, each) for each in schema["enum"]):
+        yield f"{path}: {_shorten(value)} is not one of {_shorten(schema['enum'], 200)}"
+    if "const" in schema and not equals(value, schema["const"]):
+        yield f"{path}: {_shorten(value)} is not {_shorten(schema['const'])}"
     if isinstance(value, dict):
-        yield from _in_object(value, schema, search, path)
+        yield from _check_object(value, schema, search, path)
     elif isinstance(value, list):
-        yield from _in_array(value, schema, search, path)
+        yield from _check_array(value, schema, search, path)
     elif isinstance(value, str):
-        yield from _in_text(value, schema, path)
+        yield from _check_count(len(value), schema, "Length", "characters", path)
+        if "pattern" in schema and not _occurs(schema["pattern"], value):
+            yield f"{path}: {_shorten(value)} does not match the pattern {schema['pattern']!r}"
     elif _is_number(value):
-        yield from _in_number(value, schema, path)
-    yield from _combined(value, schema, search, path)
+        yield from _check_number(value, schema, path)
+    yield from _check_combinations(value, schema, search, path)
 
 
-def _combined(value: Any, schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
+def _check_combinations(value: object, schema: SchemaObject, search: Search, path: str) -> Iterator[str]:
     for part in schema.get("allOf", ()):
         yield from _violations(value, part, search, path)
     if "anyOf" in schema and not any(search.matches(value, part, path) for part in schema["anyOf"]):
-        yield _of_alternatives(value, schema["anyOf"], search, path)
+        yield _explain_alternatives(value, schema["anyOf"], search, path)
     if "oneOf" in schema:
         count = sum(search.matches(value, part, path) for part in schema["oneOf"])
         if count > 1:
-            yield f"{path}: {_shown(value)} matches {count} of the alternatives, and only one may match"
+            yield f"{path}: {_shorten(value)} matches {count} of the alternatives, and only one may match"
         elif not count:
-            yield _of_alternatives(value, schema["oneOf"], search, path)
+            yield _explain_alternatives(value, schema["oneOf"], search, path)
     if "not" in schema and search.matches(value, schema["not"], path):
-        yield f"{path}: {_shown(value)} matches a schema that it must not match"
+        yield f"{path}: {_shorten(value)} matches a schema that it must not match"
     if "if" in schema:
         word = "then" if search.matches(value, schema["if"], path) else "else"
         yield from _violations(value, schema.get(word, True), search, path)
 
 
-def _of_alternatives(value: Any, alternatives: Any, search: Search, path: str) -> str:
+def _explain_alternatives(value: object, alternatives: list[Schema], search: Search, path: str) -> str:
     """The violation of a value that matches no alternative: the shortest list of reasons explains it best."""
     reasons = min((search.violations(value, part, path) for part in alternatives), key=len, default=[])
-    return f"{path}: {_shown(value)} matches none of the alternatives ({'; '.join(reasons[:3])})"
+    return f"{path}: {_shorten(value)} matches none of the alternatives ({'; '.join(reasons[:3])})"
 
 
-def _in_object(value: dict[str, Any], schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
+def _check_object(value: dict[str, object], schema: SchemaObject, search: Search, path: str) -> Iterator[str]:
     properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name in schema.get("required", ()):
         if name not in value:
             yield f"{path}: {name!r} is missing"
     for name, entry in value.items():
-        place, known = f"{path}.{name}", name in properties
+        inner, known = f"{path}.{name}", name in properties
         if known:
-            yield from _violations(entry, properties[name], search, place)
+            yield from _violations(entry, properties[name], search, inner)
         for pattern, part in patterns.items():
-            if _found(pattern, name):
+            if _occurs(pattern, name):
                 known = True
-                yield from _violations(entry, part, search, place)
+                yield from _violations(entry, part, search, inner)
         if not known and schema.get("additionalProperties") is False:
-            yield f"{place}: there is no such field"
+            yield f"{inner}: there is no such field"
         elif not known:
-            yield from _violations(entry, schema.get("additionalProperties", True), search, place)
+            yield from _violations(entry, schema.get("additionalProperties", True), search, inner)
         if "propertyNames" in schema and not search.matches(name, schema["propertyNames"], path):
-            yield f"{place}: {name!r} is not an allowed name"
+            yield f"{inner}: {name!r} is not an allowed name"
     for name, others in schema.get("dependentRequired", {}).items():
         if name in value:
             yield from (f"{path}: {other!r} is missing" for other in others if other not in value)
     for name, part in schema.get("dependentSchemas", {}).items():
         if name in value:
             yield from _violations(value, part, search, path)
-    yield from _counted(len(value), schema, "Properties", "fields", path)
+    yield from _check_count(len(value), schema, "Properties", "fields", path)
 
 
-def _in_array(value: list[Any], schema: Mapping[str, Any], search: Search, path: str) -> Iterator[str]:
+def _check_array(value: list[object], schema: SchemaObject, search: Search, path: str) -> Iterator[str]:
     first = schema.get("prefixItems", [])
-    for place, entry in enumerate(value):
-        part = first[place] if place < len(first) else schema.get("items", True)
-        yield from _violations(entry, part, search, f"{path}[{place}]")
+    for index, entry in enumerate(value):
+        part = first[index] if index < len(first) else schema.get("items", True)
+        yield from _violations(entry, part, search, f"{path}[{index}]")
     if schema.get("uniqueItems") is True:
         seen: set[Hashable] = set()
-        for place, entry in enumerate(value):
-            known = _comparable(entry)
+        for index, entry in enumerate(value):
+            known = _make_hashable(entry)
             if known in seen:
-                yield f"{path}[{place}]: {_shown(entry)} occurs twice"
+                yield f"{path}[{index}]: {_shorten(entry)} occurs twice"
             seen.add(known)
     if "contains" in schema:
         count = sum(search.matches(entry, schema["contains"], path) for entry in value)
         if not schema.get("minContains", 1) <= count <= schema.get("maxContains", count):
             yield f"{path}: {count} entries match `contains`"
-    yield from _counted(len(value), schema, "Items", "entries", path)
+    yield from _check_count(len(value), schema, "Items", "entries", path)
 
 
-def _in_text(value: str, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    yield from _counted(len(value), schema, "Length", "characters", path)
-    if "pattern" in schema and not _found(schema["pattern"], value):
-        yield f"{path}: {_shown(value)} does not match the pattern {schema['pattern']!r}"
-
-
-def _counted(count: int, schema: Mapping[str, Any], word: str, noun: str, path: str) -> Iterator[str]:
+def _check_count(count: int, schema: SchemaObject, word: str, noun: str, path: str) -> Iterator[str]:
     if count < schema.get(f"min{word}", 0):
         yield f"{path}: {count} {noun} are less than the minimum of {schema[f'min{word}']}"
     if count > schema.get(f"max{word}", count):
         yield f"{path}: {count} {noun} are more than the maximum of {schema[f'max{word}']}"
 
 
-def _in_number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    if value < schema.get("minimum", value):
-        yield f"{path}: {value} is less than the minimum of {schema['minimum']}"
-    if value > schema.get("maximum", value):
-        yield f"{path}: {value} is more than the maximum of {schema['maximum']}"
-    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
-        yield f"{path}: {value} is not more than {schema['exclusiveMinimum']}"
-    if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
-        yield f"{path}: {value} is not less than {schema['exclusiveMaximum']}"
+_BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
+    ("minimum", operator.lt, "less than the minimum of"),
+    ("maximum", operator.gt, "more than the maximum of"),
+    ("exclusiveMinimum", operator.le, "not more than"),
+    ("exclusiveMaximum", operator.ge, "not less than"),
+)
+
+
+def _check_number(value: float, schema: SchemaObject, path: str) -> Iterator[str]:
+    for word, fails, problem in _BOUNDS:
+        if word in schema and fails(value, schema[word]):
+            yield f"{path}: {value} is {problem} {schema[word]}"
     factor = schema.get("multipleOf")
     if factor:
         # Few schemas need it, and every call imports this module.
@@ -466,31 +457,29 @@ def _in_number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[s
             yield f"{path}: {value} is not a multiple of {factor}"
 
 
-def _shown(value: Any, most: int = 80) -> str:
+def _shorten(value: object, most: int = 80) -> str:
     """The beginning of the `repr` of a value, which may be large."""
     return _SHORT.repr(value)[:most]
 
 
-def _found(pattern: Any, text: str) -> bool:
+def _occurs(pattern: object, text: str) -> bool:
     """Whether a pattern occurs in a text. A pattern that cannot be read is not checked."""
-    return _verdict(text, {"pattern": pattern}) is not False
+    return _matches(text, {"pattern": pattern}) is not False
 
 
-def same(one: Any, other: Any) -> bool:
+def equals(left: object, right: object) -> bool:
     """Whether two JSON values are equal. Unlike in Python, 1 is not true.
 
-    >>> same([1, {"a": 2.0}], [1.0, {"a": 2}]), same(True, 1)
+    >>> equals([1, {"a": 2.0}], [1.0, {"a": 2}]), equals(True, 1)
     (True, False)
     """
-    return _comparable(one) == _comparable(other)
+    return _make_hashable(left) == _make_hashable(right)
 
 
-def _comparable(value: Any) -> Hashable:
+def _make_hashable(value: object) -> Hashable:
     """A value with a hash, which is equal for equal JSON values."""
     if isinstance(value, bool):
         return bool, value
     if isinstance(value, dict):
-        return dict, frozenset((name, _comparable(entry)) for name, entry in value.items())
-    if isinstance(value, list):
-        return list, tuple(map(_comparable, value))
-    return value  # type: ignore[no-any-return]  # a text, a number or None
+        return dict, frozenset((name, _make_hashable(entry)) for name, entry in value.items())
+    return (list, tuple(map(_make_hashable, value))) if isinstance(value, list) else value

@@ -20,8 +20,8 @@ _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, typ
 class PydanticType(NamedTuple):
     """A Python type as pydantic sees it."""
 
-    schema: dict[str, Any]
-    load: Callable[[str], Any]
+    schema: dict[str, object]
+    load: Callable[[str], object]
     """JSON text to a value of the type; raises `ValueError`."""
     runs_code: bool
     """Whether `load` runs Python code, such as validators of the user's."""
@@ -29,7 +29,7 @@ class PydanticType(NamedTuple):
     """A pattern that runs in Python's `re`, which stops every thread for as long as it takes."""
 
 
-def is_type(value: Any) -> bool:
+def is_type(value: object) -> bool:
     """Whether a value is a type that can have a schema: a class, a union, a `Literal`, a `list[...]`, ….
 
     >>> is_type(list[int]), is_type(int | None), is_type(3), is_type(dict)
@@ -42,7 +42,7 @@ def is_type(value: Any) -> bool:
     return isinstance(value, type) or typing.get_origin(value) is not None or named
 
 
-def form_of(given: Any) -> PydanticType:
+def describe_type(given: Any) -> PydanticType:
     """The schema of a type, and the function that reads its values.
 
     Raises:
@@ -50,26 +50,22 @@ def form_of(given: Any) -> PydanticType:
             these.
     """
     if hasattr(given, "model_json_schema"):
-        core = given.__pydantic_core_schema__
-        return PydanticType(
-            given.model_json_schema(), given.model_validate_json, runs_code(core), slow_pattern(core)
-        )
-    from pydantic import TypeAdapter
+        schema, load, core = (
+            given.model_json_schema(), given.model_validate_json, given.__pydantic_core_schema__
+        )  # fmt: skip
+    else:
+        from pydantic import TypeAdapter
 
-    adapter: TypeAdapter[Any] = TypeAdapter(_for_pydantic(given, ()))
-    core = adapter.core_schema
-    return PydanticType(adapter.json_schema(), adapter.validate_json, runs_code(core), slow_pattern(core))
-
-
-def runs_code(core: Any) -> bool:
-    """Whether a core schema of pydantic calls Python functions to validate."""
-    return any(
+        adapter: TypeAdapter[object] = TypeAdapter(_adapt_typed_dicts(given, ()))
+        schema, load, core = adapter.json_schema(), adapter.validate_json, adapter.core_schema
+    runs_code = any(
         str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
         for part in _parts(core)
     )
+    return PydanticType(schema, load, runs_code, slow_pattern(core))
 
 
-def slow_pattern(core: Any) -> str | None:
+def slow_pattern(core: object) -> str | None:
     """A pattern of a core schema of pydantic that runs in Python's `re`; None if there is none."""
     parts = list(_parts(core))
     in_python = any(part.get("regex_engine") == "python-re" for part in parts)
@@ -80,10 +76,10 @@ def slow_pattern(core: Any) -> str | None:
     return None
 
 
-def _parts(core: Any) -> Iterator[Mapping[str, Any]]:
+def _parts(core: object) -> Iterator[Mapping[str, Any]]:
     """The mappings inside a core schema. It may contain itself only by names."""
     seen: set[int] = set()
-    left = [core]
+    left: list[object] = [core]
     while left:
         part = left.pop()
         if id(part) in seen:
@@ -96,18 +92,18 @@ def _parts(core: Any) -> Iterator[Mapping[str, Any]]:
             left += part
 
 
-def _for_pydantic(given: Any, inside: tuple[Any, ...]) -> Any:
+def _adapt_typed_dicts(given: Any, inside: tuple[object, ...]) -> Any:
     """A type with the TypedDicts of `typing` replaced: before Python 3.12, pydantic takes others only."""
     if sys.version_info >= (3, 12):
         return given
     if typing.is_typeddict(given) and type(given).__module__ == "typing":
         if given in inside:
             raise TypeError("a TypedDict that contains itself must be a typing_extensions.TypedDict")
-        return _typed_dict(given, (*inside, given))
+        return _copy_typed_dict(given, (*inside, given))
     origin, arguments = typing.get_origin(given), typing.get_args(given)
     if origin is None or origin is typing.Literal:
         return given
-    replaced = tuple(_for_pydantic(argument, inside) for argument in arguments)
+    replaced = tuple(_adapt_typed_dicts(argument, inside) for argument in arguments)
     if all(new is old for new, old in zip(replaced, arguments, strict=True)):
         return given
     if origin is types.UnionType:
@@ -117,7 +113,7 @@ def _for_pydantic(given: Any, inside: tuple[Any, ...]) -> Any:
     return origin[replaced]
 
 
-def _typed_dict(given: Any, inside: tuple[Any, ...]) -> Any:
+def _copy_typed_dict(given: Any, inside: tuple[object, ...]) -> object:
     import typing_extensions
 
     fields = {}
@@ -126,7 +122,7 @@ def _typed_dict(given: Any, inside: tuple[Any, ...]) -> Any:
         mark = typing.get_origin(hint)
         is_marked = mark in (typing.Required, typing.NotRequired)
         required = mark is typing.Required if is_marked else name in given.__required_keys__
-        plain = _for_pydantic(typing.get_args(hint)[0] if is_marked else hint, inside)
+        plain = _adapt_typed_dicts(typing.get_args(hint)[0] if is_marked else hint, inside)
         fields[name] = plain if required else typing_extensions.NotRequired[plain]
     # A checker wants the fields of a TypedDict written out.
     made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]  # made at run time

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .json_schema import Search, TooManyStepsError, resolve
+from .json_schema import Schema, Search, TooManyStepsError, resolve
 from .structure import WRAPPER, Structure, strict_json
 
 ParsedFrom: TypeAlias = Literal["text", "fence", "prose"]
@@ -24,6 +24,10 @@ _MOST_SEARCHED = 1_000_000
 """Characters that are read from such brackets on, where no JSON is found."""
 _MOST_STEPS = 300_000
 """Comparisons of parts of an answer with parts of its schema in search of nulls. They take about a second."""
+
+
+_Known: TypeAlias = dict[tuple[int, int], tuple[object, object]]
+"""Values and their results, by the identities of a value and a schema."""
 
 
 class Reading(NamedTuple):
@@ -47,17 +51,17 @@ def read(text: str, structure: Structure) -> Reading:
     >>> read('Here it is: {"answer": [1, 2]}', structure_of(list[int]))
     Reading(value=[1, 2], source='prose')
     """
-    found = read_at_once(text, structure)
-    if found is not None:
-        return found
-    source, value = _only_value(text, structure)
+    reading = read_at_once(text, structure)
+    if reading is not None:
+        return reading
+    source, value = _find_value(text, structure)
     problem = ""
     with contextlib.suppress(RecursionError, TooManyStepsError):
         for candidate in _candidates(value, structure):
             try:
                 return Reading(structure.load(json.dumps(candidate)), source)
             except (ValueError, RecursionError) as error:
-                problem = problem or explained(error)
+                problem = problem or explain(error)
     raise NoMatchError(problem)
 
 
@@ -72,7 +76,7 @@ def read_at_once(text: str, structure: Structure) -> Reading | None:
     return None
 
 
-def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
+def _find_value(text: str, structure: Structure) -> tuple[ParsedFrom, object]:
     """The JSON value in a text, if there is exactly one.
 
     Raises:
@@ -93,7 +97,7 @@ def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
         outside.append(text[after : block.start()])
         after = block.end()
     outside.append(text[after:])
-    values = [*fenced, *(value for part in outside for value in _values_in(part, structure))]
+    values = [*fenced, *(value for part in outside for value in _find_values(part, structure))]
     if not values:
         raise NoMatchError(problem)
     if len(values) > 1:
@@ -101,24 +105,24 @@ def _only_value(text: str, structure: Structure) -> tuple[ParsedFrom, Any]:
     return "fence" if fenced else "prose", values[0]
 
 
-def _values_in(text: str, structure: Structure) -> Iterator[Any]:
+def _find_values(text: str, structure: Structure) -> Iterator[object]:
     """The objects, and the arrays where the answer need not be an object, that stand in a text."""
-    place, searched = 0, 0
+    start, searched = 0, 0
     for _ in range(_MOST_STARTS):
-        found = _BRACKET.search(text, place)
-        if found is None or searched > _MOST_SEARCHED:
+        bracket = _BRACKET.search(text, start)
+        if bracket is None or searched > _MOST_SEARCHED:
             return
         try:
-            value, place = _DECODER.raw_decode(text, found.start())
+            value, start = _DECODER.raw_decode(text, bracket.start())
         except (ValueError, RecursionError) as error:
-            searched += getattr(error, "pos", len(text)) - found.start()
-            place = found.end()
+            searched += getattr(error, "pos", len(text)) - bracket.start()
+            start = bracket.end()
         else:
             if isinstance(value, dict) or not structure.is_object:
                 yield value
 
 
-def _candidates(value: Any, structure: Structure) -> Iterator[Any]:
+def _candidates(value: object, structure: Structure) -> Iterator[object]:
     """The forms in which a value may match: without its wrapper, and without nulls for absent fields."""
     forms = [value]
     if not structure.is_object and isinstance(value, dict) and value.keys() == {WRAPPER}:
@@ -126,25 +130,25 @@ def _candidates(value: Any, structure: Structure) -> Iterator[Any]:
     for form in forms:
         yield form
         if structure.adaptable:
-            without = without_nulls(form, structure.schema, structure.schema)
+            without = drop_nulls(form, structure.schema)
             if without != form:
                 yield without
 
 
-def without_nulls(value: Any, schema: Any, root: Any) -> Any:
+def drop_nulls(value: object, schema: Schema | None) -> object:
     """A value without the nulls of fields that may be absent but not null.
 
     Where every field is required, as in OpenAI's strict mode, a model writes null for a field that it leaves
     out.
 
     >>> schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "null"}}}
-    >>> without_nulls({"a": None, "b": None}, schema, schema)
+    >>> drop_nulls({"a": None, "b": None}, schema)
     {'b': None}
     """
-    return _without_nulls(value, schema, Search(root, _MOST_STEPS), {})
+    return _drop_nulls(value, schema, Search(schema, _MOST_STEPS), {})
 
 
-def _without_nulls(value: Any, schema: Any, search: Search, known: dict[tuple[int, int], Any]) -> Any:
+def _drop_nulls(value: object, schema: object, search: Search, known: _Known) -> object:
     for _ in range(100):
         if not isinstance(schema, dict) or "$ref" not in schema:
             break
@@ -154,44 +158,41 @@ def _without_nulls(value: Any, schema: Any, search: Search, known: dict[tuple[in
     # Alternatives that contain each other meet the same part again and again.
     key = id(value), id(schema)
     if key not in known:
-        found = _without_nulls_here(value, schema, search, known)
-        # The value is kept with it, so that no other gets its id.
-        known[key] = value, found
+        # The value is kept with the result, so that no other gets its id.
+        known[key] = value, _drop_nulls_here(value, schema, search, known)
     return known[key][1]
 
 
-def _without_nulls_here(
-    value: Any, schema: dict[str, Any], search: Search, known: dict[tuple[int, int], Any]
-) -> Any:
+def _drop_nulls_here(value: Any, schema: dict[str, Any], search: Search, known: _Known) -> object:
     for part in schema.get("allOf", ()):
-        value = _without_nulls(value, part, search, known)
+        value = _drop_nulls(value, part, search, known)
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        without = _without_nulls(value, part, search, known)
+        without = _drop_nulls(value, part, search, known)
         if search.matches(without, part):
             value = without
             break
     if isinstance(value, list):
         first, others = schema.get("prefixItems", ()), schema.get("items")
         return [
-            _without_nulls(entry, first[place] if place < len(first) else others, search, known)
-            for place, entry in enumerate(value)
+            _drop_nulls(entry, first[index] if index < len(first) else others, search, known)
+            for index, entry in enumerate(value)
         ]
     properties, required = schema.get("properties", {}), schema.get("required", ())
     return {
-        name: _without_nulls(entry, properties.get(name), search, known)
+        name: _drop_nulls(entry, properties.get(name), search, known)
         for name, entry in value.items()
         if entry is not None or name in required or name not in properties
         or search.matches(None, properties[name])
     }  # fmt: skip
 
 
-def explained(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """The message of an error, where pydantic's errors have a line for each place and no addresses."""
     errors = getattr(error, "errors", None)
     if not callable(errors):
         return str(error) or type(error).__name__
     lines = []
-    for found in errors()[:10]:
-        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
-        lines.append(f"${place}: {found['msg']}")
+    for each in errors()[:10]:
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
+        lines.append(f"${path}: {each['msg']}")
     return "\n".join(lines)

@@ -15,10 +15,8 @@ from . import json_schema, python_types
 WRAPPER = "answer"
 """The field that holds an answer that is no object, where the provider wants an object."""
 
-
 _MOST_LEVELS = 950
 """Lists and objects inside each other. The checks of an answer call themselves for each level."""
-
 
 _MOST_ATTEMPTS = 10_000
 """Alternatives that pydantic may try for one answer. They take up to 70 ms."""
@@ -32,7 +30,7 @@ class Structure:
     """A name that every provider accepts."""
     schema: dict[str, Any] | None
     """The JSON schema of the answer; None for any JSON. It must not be changed."""
-    load: Callable[[str], Any]
+    load: Callable[[str], object]
     """JSON text to the value that the user receives; raises `ValueError` for JSON that does not match."""
     adaptable: bool = False
     """Whether the schema may be adapted to a provider. OpenAI's own form is sent as it is."""
@@ -44,13 +42,13 @@ class Structure:
     """Whether `load` runs Python code of the user's, such as validators of a pydantic model."""
 
 
-def checked(name: str, value: Any) -> Any:
-    """A `response_format`, unchanged. pydantic is not asked about a type before the call is encoded.
+def check_format(name: str, value: object) -> object:
+    """Return a `response_format`. pydantic is not asked about a type before the call is encoded.
 
     Raises:
         RequestError: it is none of the forms, or its schema is not valid.
 
-    >>> checked("response_format", {"type": "object", "required": "city"})  # doctest: +ELLIPSIS
+    >>> check_format("response_format", {"type": "object", "required": "city"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     llm_provider._errors.RequestError: response_format is not a valid JSON schema: $.required must be ...
@@ -63,7 +61,7 @@ def checked(name: str, value: Any) -> Any:
         if value.get("type") == "json_schema" and isinstance(inner, Mapping):
             return dict(value)
         if json_schema.looks_like_schema(value):
-            problem = json_schema.problem_of(value)
+            problem = json_schema.find_problem(value)
             if problem is not None:
                 raise RequestError(f"{name} is not a valid JSON schema: {problem}")
             return dict(value)
@@ -79,7 +77,7 @@ def checked(name: str, value: Any) -> Any:
     )
 
 
-def structure_of(response_format: Any) -> Structure | None:
+def structure_of(response_format: object) -> Structure | None:
     """The structure that a checked `response_format` asks for; None for plain text.
 
     Raises:
@@ -91,17 +89,17 @@ def structure_of(response_format: Any) -> Structure | None:
     if response_format is None:
         return None
     if isinstance(response_format, Mapping):
-        return _of_dict(response_format)
+        return _from_dict(response_format)
     try:
         hash(response_format)
     except TypeError:
         # An Annotated with unhashable metadata.
-        return _of_type.__wrapped__(response_format, "")
+        return _from_type.__wrapped__(response_format, "")
     # `int | str` equals `str | int`, and their schemas differ.
-    return _of_type(response_format, repr(response_format))
+    return _from_type(response_format, repr(response_format))
 
 
-def _of_dict(given: Mapping[str, Any]) -> Structure | None:
+def _from_dict(given: Mapping[str, Any]) -> Structure | None:
     kind = given.get("type")
     if kind == "text":
         return None
@@ -122,17 +120,17 @@ def _of_dict(given: Mapping[str, Any]) -> Structure | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _of_type(given: Any, _: str) -> Structure:
+def _from_type(given: object, _: str) -> Structure:
     name = getattr(given, "__name__", "answer") if isinstance(given, type) else "answer"
     try:
-        form = python_types.form_of(given)
+        form = python_types.describe_type(given)
     except (RuntimeError, NameError, TypeError, ValueError) as error:
         # The bases of pydantic's errors; pydantic itself is not imported here.
         problem = str(error).partition("\n")[0]
-        raise RequestError(f"response_format {shown_name(given)} has no JSON schema: {problem}") from None
+        raise RequestError(f"response_format {_name(given)} has no JSON schema: {problem}") from None
     if form.slow_pattern is not None:
         raise RequestError(
-            f"response_format {shown_name(given)} has the pattern {form.slow_pattern!r} for Python's `re`, "
+            f"response_format {_name(given)} has the pattern {form.slow_pattern!r} for Python's `re`, "
             "which may take any time: give it as text, without regex_engine='python-re', or check it yourself"
         )
     schema = form.schema
@@ -144,16 +142,15 @@ def _of_type(given: Any, _: str) -> Structure:
     )
 
 
-def shown_name(given: Any) -> str:
-    """The name of a type for messages."""
+def _name(given: object) -> str:
     return given.__name__ if isinstance(given, type) else shown(given)
 
 
-def _clean(name: Any) -> str:
+def _clean(name: object) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(name))[:64] or "answer"
 
 
-def _is_object(schema: Any, root: dict[str, Any]) -> bool:
+def _is_object(schema: object, root: dict[str, Any]) -> bool:
     for _ in range(len(root.get("$defs", ())) + 1):
         if not isinstance(schema, Mapping) or "$ref" not in schema:
             break
@@ -170,32 +167,28 @@ def strict_json(text: str) -> Any:
     """
     value = json.loads(text, parse_constant=_refuse)
     if text.count("[") + text.count("{") > _MOST_LEVELS:
-        level: list[Any] = [[value]]
+        level: list[dict[str, object] | list[object]] = [[value]]
         for _ in range(_MOST_LEVELS):
-            inside = (one.values() if isinstance(one, dict) else one for one in level)
-            level = [one for parts in inside for one in parts if isinstance(one, (dict, list))]
+            inside = (each.values() if isinstance(each, dict) else each for each in level)
+            level = [part for parts in inside for part in parts if isinstance(part, (dict, list))]
             if not level:
                 return value
         raise RecursionError("it is nested too deeply")
     return value
 
 
-def _has_open_union(schema: Any) -> bool:
+def _has_open_union(schema: object) -> bool:
     """Whether several alternatives may contain parts of the answer, and no field tells which one it is."""
     alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if isinstance(schema, Mapping) else ()
-    references = sum(isinstance(one, Mapping) and "$ref" in one for one in alternatives)
-    if references > 1 and "discriminator" not in schema:
+    references = sum(isinstance(each, Mapping) and "$ref" in each for each in alternatives)
+    if references > 1 and isinstance(schema, Mapping) and "discriminator" not in schema:
         return True
     inside = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
     return any(map(_has_open_union, inside))
 
 
-def _load_type(load: Callable[[str], Any], schema: dict[str, Any], text: str) -> Any:
-    """A value of a type of which pydantic tries every alternative.
-
-    Raises:
-        ValueError: it does not match, or pydantic would try too many.
-    """
+def _load_type(load: Callable[[str], object], schema: dict[str, object], text: str) -> object:
+    """A value of a union; `ValueError` if pydantic, which tries every alternative, would try too many."""
     if json_schema.count_attempts(strict_json(text), schema) > _MOST_ATTEMPTS:
         raise ValueError(
             f"pydantic would try more than {_MOST_ATTEMPTS:,} alternatives: let a field tell which one an "
@@ -204,17 +197,12 @@ def _load_type(load: Callable[[str], Any], schema: dict[str, Any], text: str) ->
     return load(text)
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def load_by_schema(schema: dict[str, Any], text: str) -> Any:
-    """JSON text as Python values that match a schema.
-
-    Raises:
-        ValueError: it is not JSON, or does not match.
-        RecursionError: it is nested too deeply.
-    """
+def load_by_schema(schema: dict[str, object], text: str) -> object:
+    """`strict_json` for values that match a schema; `ValueError` for others."""
     value = strict_json(text)
     json_schema.validate(value, schema)
     return value

@@ -30,7 +30,7 @@ _BYTES_PER_TOKEN = 4
 per character than English, but also more bytes."""
 
 _COMMON_VOCABULARY = "o200k_base"
-"""The vocabulary with which those are compared of which no weights are known."""
+"""Tokenizers without published weights are estimated with this vocabulary."""
 
 _LONG_BODY = 8192
 """Bytes. A shorter body holds no image that is worth searching for."""
@@ -50,7 +50,7 @@ _LIMITS_COUNT_MAX_TOKENS = frozenset({"openai"})
 
 
 class _Tokenizer(NamedTuple):
-    """How many tokens a tokenizer makes of one token of `text_tokens`: see `TextTokens`."""
+    """How many tokens a tokenizer makes of one of `TextTokens`."""
 
     english: Range
     other: Range
@@ -63,7 +63,7 @@ _LIKE = _Tokenizer(Range(0.75, 1.0, 1.35), Range(0.7, 1.0, 1.4))
 """Vocabularies that were measured too, where the model may have another version of them."""
 
 _OWN = _Tokenizer(Range(0.85, 1.05, 1.4), Range(0.65, 1.1, 2.5))
-"""A vocabulary of which nothing is known, compared with `o200k_base`."""
+"""An unknown vocabulary, compared with `o200k_base`."""
 
 _ANTHROPIC = _Tokenizer(Range(0.95, 1.2, 1.6), Range(0.9, 1.4, 3.0))
 """Compared with `o200k_base`. Anthropic says that its tokenizer of 2026 makes up to 1.35 times as many tokens
@@ -85,22 +85,21 @@ _UNSEEN = Range(0.1, 1.0, 10.0)
 def likely_input_tokens(body: bytes, facts: Callable[[], RequestFacts]) -> int:
     """A rough number of tokens that a request reads. It takes a microsecond, and may be off by half.
 
-    Args:
-        body: The payload as canonical JSON.
-        facts: Returns the request's facts. It is only called for a body that may hold an image.
+    `facts` is only called for a body that may hold an image.
     """
     if len(body) < _LONG_BODY and b"image" not in body:
         return len(body) // _BYTES_PER_TOKEN + 1
-    found = facts()
-    size = sum(_size(text) for text in found.texts) + sum(len(canonical(part)) for part in found.structures)
-    return size // _BYTES_PER_TOKEN + 1 + sum(_LIKELY_TOKENS.get(medium.kind, 0) for medium in found.media)
+    request = facts()
+    size = sum(len(text.encode("utf-8", "replace")) for text in request.texts)
+    size += sum(len(canonical(part)) for part in request.structures)
+    return size // _BYTES_PER_TOKEN + 1 + sum(_LIKELY_TOKENS.get(medium.kind, 0) for medium in request.media)
 
 
-def charged_tokens(provider: str, usage: Usage) -> float | None:
+def count_charged_tokens(provider: str, usage: Usage) -> float | None:
     """Tokens of an answered request that the provider's rate limit has counted; None if usage does not tell.
 
     >>> from llm_provider import Usage
-    >>> charged_tokens("anthropic", Usage(input_tokens=9, output_tokens=2))
+    >>> count_charged_tokens("anthropic", Usage(input_tokens=9, output_tokens=2))
     11.0
     """
     return None if provider in _LIMITS_COUNT_MAX_TOKENS else float(usage.total_tokens)
@@ -109,26 +108,22 @@ def charged_tokens(provider: str, usage: Usage) -> float | None:
 def input_tokens(
     facts: RequestFacts, provider: str, model: str, count: Callable[[str], int] | None = None
 ) -> Range:
-    """About how many tokens a request reads.
+    """About how many tokens a request reads. Provider and model are those of the price table.
 
-    Args:
-        facts: The request's facts.
-        provider: The provider in the price table.
-        model: The model in the price table.
-        count: Counts the tokens of a text exactly, if the model's tokenizer is available.
+    `count` counts the tokens of a text exactly, if the model's tokenizer is available.
     """
     vocabulary = vocabulary_of(provider, model)
     tokenizer = _tokenizer(provider, model, vocabulary)
 
-    def estimated(text: str) -> Range:
+    def estimate(text: str) -> Range:
         english, other = text_tokens(text, vocabulary or _COMMON_VOCABULARY)
         return tokenizer.english.times(english).plus(tokenizer.other.times(other))
 
     total = _TEMPLATE.plus(_PER_TURN.times(facts.turns))
     for text in facts.texts:
-        total = total.plus(Range.exactly(count(text)) if count else estimated(text))
+        total = total.plus(Range.exactly(count(text)) if count else estimate(text))
     for structure in facts.structures:
-        total = total.plus(estimated(canonical(structure).decode()).times(_STRUCTURE))
+        total = total.plus(estimate(canonical(structure).decode()).times(_STRUCTURE))
     if facts.tools and provider == "anthropic":
         total = total.plus(_ANTHROPIC_TOOLS)
     for medium in facts.media:
@@ -157,12 +152,6 @@ def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: st
     Unicode normalization (NFKC) that some tokenizers begin with. Images are bounded by their provider's rule.
     Other files, and images of providers without a rule, may fill the model's context window. Input that a
     provider adds by itself, such as results of web searches, has no bound.
-
-    Args:
-        facts: The request's facts.
-        body: The payload as canonical JSON.
-        provider: The provider in the price table.
-        model: The model in the price table.
     """
     if adds_input(facts, model):
         return None
@@ -184,11 +173,6 @@ def most_output_tokens(facts: RequestFacts, provider: str, model: str) -> int | 
     """The most tokens that a provider may bill for one answer, with reasoning; None if no bound is known.
 
     The bound is the limit that the request sets, else the model's own.
-
-    Args:
-        facts: The request's facts.
-        provider: The provider in the price table.
-        model: The model in the price table.
     """
     most = facts.max_output_tokens
     if most is None:
@@ -197,7 +181,3 @@ def most_output_tokens(facts: RequestFacts, provider: str, model: str) -> int | 
     if most is None or not facts.prediction:
         return most
     return most + len(canonical(facts.prediction))
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))

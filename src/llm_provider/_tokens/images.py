@@ -1,8 +1,8 @@
 """How many tokens an image has, by the rules that OpenAI, Anthropic and Google publish. Pure.
 
-The size is read from the first bytes of the file. An image of which only the address is known counts as a
-square of 1024 pixels. The rules are those of the providers' vision guides of November 2026. They were not
-compared with any invoice.
+The size is read from the first bytes of the file. An image that is given by its address counts as a square of
+1024 pixels. The rules are those of the providers' vision guides of November 2026. They were not compared with
+any invoice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GEMINI_DETAILS = {"low": 280, "medium": 560, "high": 1120, "ultra_high": 2240}
 """Tokens of an image for Gemini 3 and later."""
 
 _OLD_GEMINI = re.compile(r"(models/)?gemini-[12]\b")
-"""Models that cut an image into tiles, of which no largest number is published."""
+"""Models that cut an image into tiles. Their largest number is not published."""
 
 _MOST_TOKENS = {"anthropic": 4784, "gemini": 2240, "openai": 48169}
 """The largest image that a published rule allows: Anthropic's high resolution, Gemini 3's "ultra high", eight
@@ -74,13 +74,7 @@ _OPENAI: tuple[tuple[str, _Tiles | _Patches], ...] = (
 
 
 def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "auto") -> Range:
-    """About how many tokens an image has for a model.
-
-    Args:
-        provider: The provider in the price table.
-        model: The model in the price table.
-        data: The image as base64; None if only its address is known.
-        detail: The resolution at which the model looks at it, as in `Medium`.
+    """About how many tokens an image in base64 has for a model; `detail` is that of `Medium`.
 
     >>> image_tokens("openai", "gpt-4o", None).likely
     765
@@ -139,10 +133,10 @@ def size_of(data: str) -> tuple[int, int]:
     head = data[:_HEADER_CHARACTERS]
     try:
         start = base64.b64decode(head[: len(head) // 4 * 4])
-        found = next(_sizes(start), _UNKNOWN_SIZE)
+        size = next(_sizes(start), _UNKNOWN_SIZE)
     except (binascii.Error, struct.error, ValueError):
         return _UNKNOWN_SIZE
-    return found if min(found) > 0 else _UNKNOWN_SIZE
+    return size if min(size) > 0 else _UNKNOWN_SIZE
 
 
 def _sizes(file: bytes) -> Iterator[tuple[int, int]]:
@@ -168,10 +162,10 @@ def _webp(file: bytes) -> tuple[int, int]:
 
 def _jpeg(file: bytes) -> Iterator[tuple[int, int]]:
     """The size in the frame header, which is one of a chain of segments that begin with their length."""
-    place = 2
-    while place + 9 <= len(file) and file[place] == 0xFF:
-        kind, length = file[place + 1], int.from_bytes(file[place + 2 : place + 4], "big")
+    start = 2
+    while start + 9 <= len(file) and file[start] == 0xFF:
+        kind, length = file[start + 1], int.from_bytes(file[start + 2 : start + 4], "big")
         if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack_from(">HH", file, place + 5)
+            height, width = struct.unpack_from(">HH", file, start + 5)
             yield width, height
-        place += 2 + length
+        start += 2 + length

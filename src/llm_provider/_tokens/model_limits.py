@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import PriceWarning, is_date
-from .._money.pricing import shipped_path, spellings
+from .._money.pricing import find_table, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,17 +51,15 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
     >>> limits_of("openai", "gpt-6.1-sol-unknown") is None
     True
     """
-    rows = _shipped()
+    rows = _load()
     names = spellings(provider, model)
     return next((rows[provider, name] for name in names if (provider, name) in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
-    """The valid rows of a file. Each invalid row is skipped with a `PriceWarning` that gives its line.
+    """The valid rows of a file; `ValueError` if its first line is not `COLUMNS`.
 
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the first line is not `COLUMNS`.
+    Each invalid row is skipped with a `PriceWarning` that gives its line.
     """
     name = os.path.basename(path)
     with open(path, encoding="utf-8-sig", errors="replace") as file:
@@ -82,16 +80,12 @@ def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
 
 
 @functools.cache
-def _shipped() -> Mapping[tuple[str, str], ModelLimits]:
-    return read(shipped_path(FILE_NAME))
+def _load() -> Mapping[tuple[str, str], ModelLimits]:
+    return read(find_table(FILE_NAME))
 
 
 def _row(cells: list[str], before: Mapping[tuple[str, str], ModelLimits]) -> ModelLimits:
-    """Parse one row.
-
-    Raises:
-        ValueError: the row is not valid; the message gives the reason.
-    """
+    """Parse one row; `ValueError` with the reason if it is not valid."""
     if len(cells) != len(COLUMNS):
         raise ValueError(f"{len(cells)} cells instead of {len(COLUMNS)}")
     provider, model, window, longest, source, as_of = cells

@@ -6,7 +6,7 @@ The list needs no network and loads no SDK.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -63,14 +63,7 @@ class Model:
 
 
 def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
-    """The models of a price table, sorted by provider and name.
-
-    Args:
-        prices: The price table.
-        provider: The only provider to list; default all.
-
-    Raises:
-        RequestError: there is no such provider. The message names near ones.
+    """The models of a price table, or of one of its providers, sorted by provider and name.
 
     >>> from llm_provider._money.pricing import PriceTable
     >>> list_models(PriceTable.load(), "sambanova")[0].name.partition("/")[0]
@@ -82,42 +75,32 @@ def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
     for row in prices:
         if row.provider in ROUTES and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
-    found = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
-    return sorted(found, key=lambda model: (model.provider, model.name))
+    models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
+    return sorted(models, key=lambda model: (model.provider, model.name))
 
 
-def live_models(prices: PriceTable, provider: str, listed: Iterable[ListedModel]) -> list[Model]:
-    """The models that a provider lists, with the facts of the tables where it tells none, sorted by name.
-
-    Args:
-        prices: The price table.
-        provider: The provider.
-        listed: Its list.
-    """
+def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedModel]) -> list[Model]:
+    """The models that a provider lists, sorted by name. The tables add what the list does not tell."""
     rows: dict[str, list[PriceRow]] = {}
     for row in prices:
         if row.provider == provider:
             rows.setdefault(row.model, []).append(row)
-    found = {}
-    for one in listed:
-        priced = prices.find(provider, one.name)
-        known = _model(prices, provider, one.name, rows.get(priced.model, []) if priced else [])
-        found[known.name] = replace(
+    models = {}
+    for each in listed:
+        priced = prices.find(provider, each.name)
+        known = _model(prices, provider, each.name, rows.get(priced.model, []) if priced else [])
+        models[known.name] = replace(
             known,
-            kind=known.kind if one.embeds is None else "embedding" if one.embeds else "chat",
-            context_window=one.context_window or known.context_window,
-            max_output_tokens=one.max_output_tokens or known.max_output_tokens,
-            modalities=tuple(dict.fromkeys(("text", *(one.modalities or ()), *known.modalities))),
+            kind=known.kind if each.embeds is None else "embedding" if each.embeds else "chat",
+            context_window=each.context_window or known.context_window,
+            max_output_tokens=each.max_output_tokens or known.max_output_tokens,
+            modalities=tuple(dict.fromkeys(("text", *(each.modalities or ()), *known.modalities))),
         )
-    return sorted(found.values(), key=lambda model: model.name)
+    return sorted(models.values(), key=lambda model: model.name)
 
 
 def check_provider(provider: object) -> None:
-    """Refuse a name that no provider has.
-
-    Raises:
-        RequestError: the message names near ones.
-    """
+    """Raise `RequestError`, with near names, for a name that no provider has."""
     if not isinstance(provider, str):
         raise RequestError(
             f"provider must be the name of a provider, not {type(provider).__name__}: write models('openai')"
@@ -141,31 +124,25 @@ def _nearest(provider: str) -> str:
 def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) -> Model:
     standard = prices.find(provider, model)
     limits = limits_of(provider, model)
+    is_bare = provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model)
+    kinds = (
+        kind
+        for kind, columns in _PRICED_BY_KIND.items()
+        if any(getattr(row, column) is not None for row in rows for column in columns)
+    )
     return Model(
-        name=_name(provider, model),
+        name=model if is_bare else f"{provider}/{model}",
         provider=provider,
         kind=kind_of(model),
         context_window=limits and limits.context_window,
         max_output_tokens=limits and limits.max_output_tokens,
-        input_price=_dollars(standard, "input"),
-        cached_input_price=_dollars(standard, "cache_read"),
-        output_price=_dollars(standard, "output"),
-        modalities=("text", *_priced_kinds(rows)),
+        input_price=_price(standard, "input"),
+        cached_input_price=_price(standard, "cache_read"),
+        output_price=_price(standard, "output"),
+        modalities=("text", *kinds),
     )
 
 
-def _name(provider: str, model: str) -> str:
-    if provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model):
-        return model
-    return f"{provider}/{model}"
-
-
-def _dollars(row: PriceRow | None, column: str) -> float | None:
+def _price(row: PriceRow | None, column: str) -> float | None:
     price = None if row is None else getattr(row, column)
     return None if price is None else float(price)
-
-
-def _priced_kinds(rows: list[PriceRow]) -> Iterator[str]:
-    for kind, columns in _PRICED_BY_KIND.items():
-        if any(getattr(row, column) is not None for row in rows for column in columns):
-            yield kind

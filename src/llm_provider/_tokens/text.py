@@ -1,7 +1,7 @@
 """How many tokens a text probably has, judged by its words, signs and scripts, without a tokenizer. Pure.
 
 The number of tokens is a weighted sum of counts, such as the words, the letters of long words, the groups of
-digits and the characters of each script. Each vocabulary of `vocabularies.WEIGHTS` has weights of its own.
+digits and the characters of each script. Each vocabulary has weights of its own.
 `python -m benchmarks tokens` measures the error against real tokenizers.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .vocabularies import STOP_WORDS, WEIGHTS
+from .vocabularies import load_stop_words, load_weights
 
 _WORD = re.compile("[A-ZÀ-Þ]?[a-zß-ɏ\u1e00-\u1eff\u0300-\u036f]+|[A-ZÀ-Þ\u0100-\u024f\u1e00-\u1eff]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -66,12 +66,6 @@ _RUSSIAN_LETTERS = re.compile("[ыэёЫЭ]")
 _LEAST_RUSSIAN_LETTERS = 0.01
 """Share of the letters from which on Cyrillic text is Russian. Vocabularies know Russian best."""
 
-_ENGLISH = frozenset(STOP_WORDS["english"].split())
-_LANGUAGES: dict[str, list[str]] = {}
-for _language, _words in STOP_WORDS.items():
-    for _word in _words.split():
-        _LANGUAGES.setdefault(_word, []).append(_language)
-
 _LETTERS_OF_A_LANGUAGE = {
     "czech": "ěřů",
     "german": "ß",
@@ -100,11 +94,7 @@ class TextTokens(NamedTuple):
 
 
 def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
-    """About how many tokens a text has. Only some slices of a long text are read.
-
-    Args:
-        text: The text.
-        vocabulary: One of `WEIGHTS`.
+    """About how many tokens a text has in a vocabulary. Only some slices of a long text are read.
 
     >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
     10
@@ -117,7 +107,7 @@ def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
         english, other = text_tokens(slices, vocabulary)
         scale = len(text) / (_SLICES * _SLICE)
         return TextTokens(english * scale, other * scale)
-    weights = WEIGHTS[vocabulary]
+    weights = load_weights()[vocabulary]
     parts = (
         sum((weights.get(name, 0.0) * count for name, count in part.items()), 0.0) for part in counts(text)
     )
@@ -132,7 +122,7 @@ def counts(text: str) -> tuple[dict[str, int], dict[str, int]]:
     (2, {'western': 1, 'western runs': 1})
     """
     other = {} if text.isascii() else _scripts(text)
-    rest, random = _without_random_letters(text)
+    rest, random = _remove_random_letters(text)
     words = _WORD.findall(rest)
     capitals = [len(word) for word in words if len(word) > 1 and word.isupper()]
     numbers = [len(run) for run in _DIGITS.findall(rest)]
@@ -154,17 +144,15 @@ def counts(text: str) -> tuple[dict[str, int], dict[str, int]]:
     small = [len(word) for word in words if len(word) == 1 or not word.isupper()]
     if language is None:
         english["words"] = len(small)
-        english["long words"] = sum(length - _LONG_WORD for length in small if length > _LONG_WORD)
-        english["very long words"] = sum(
-            length - _VERY_LONG_WORD for length in small if length > _VERY_LONG_WORD
-        )
+        for name, least in (("long words", _LONG_WORD), ("very long words", _VERY_LONG_WORD)):
+            english[name] = sum(length - least for length in small if length > least)
     else:
         other = {name: count for name, count in other.items() if not name.startswith(_ACCENTS)}
         other[f"{language} words"], other[f"{language} letters"] = len(small), sum(small)
     return english, other
 
 
-def _without_random_letters(text: str) -> tuple[str, dict[str, int]]:
+def _remove_random_letters(text: str) -> tuple[str, dict[str, int]]:
     """The text without hexadecimal numbers and base64, and how many characters these have."""
     hexadecimal = _HEXADECIMAL.findall(text)
     if hexadecimal:
@@ -172,15 +160,15 @@ def _without_random_letters(text: str) -> tuple[str, dict[str, int]]:
     before = len(text)
     removed = 0
 
-    def without(found: re.Match[str]) -> str:
+    def remove(match: re.Match[str]) -> str:
         nonlocal removed
-        run = found[0]
+        run = match[0]
         if len(_CHANGE.findall(run)) < _CHANGES_OF_RANDOM_LETTERS * len(run):
             return run
         removed += 1
         return "\0"
 
-    text = _LONG_RUN.sub(without, text)
+    text = _LONG_RUN.sub(remove, text)
     return text, {
         "hexadecimal": sum(map(len, hexadecimal)),
         "random letters": before - len(text) + removed,
@@ -193,11 +181,12 @@ def _language_of(text: str, words: list[str]) -> str | None:
     different: dict[str, int] = {}
     if not text.isascii():
         for language, letters in _LETTERS_OF_A_LANGUAGE.items():
-            found = sum(map(text.count, letters))
-            if found:
-                votes[language], different[language] = found, 1
+            letters_found = sum(map(text.count, letters))
+            if letters_found:
+                votes[language], different[language] = letters_found, 1
+    languages = load_stop_words()
     for word, count in Counter(words).items():
-        for language in _LANGUAGES.get(word.lower(), ()):
+        for language in languages.get(word.lower(), ()):
             votes[language] = votes.get(language, 0) + count
             different[language] = different.get(language, 0) + 1
     english = votes.pop("english", 0)
@@ -210,13 +199,13 @@ def _language_of(text: str, words: list[str]) -> str | None:
 
 def _scripts(text: str) -> dict[str, int]:
     """The characters of each script that is not ASCII, and the runs of such characters."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     # Most characters of most texts are ASCII, which the long expression is slow to pass.
     for run in (run for piece in _BEYOND_ASCII.findall(text) for run in _RUN.finditer(piece)):
         name = run.lastgroup or ""
-        found[name] = found.get(name, 0) + run.end() - run.start()
-        found[f"{name} runs"] = found.get(f"{name} runs", 0) + 1
-    letters = found.get("cyrillic", 0)
+        counts[name] = counts.get(name, 0) + run.end() - run.start()
+        counts[f"{name} runs"] = counts.get(f"{name} runs", 0) + 1
+    letters = counts.get("cyrillic", 0)
     if letters and len(_RUSSIAN_LETTERS.findall(text)) >= _LEAST_RUSSIAN_LETTERS * letters:
-        found["russian"], found["russian runs"] = found.pop("cyrillic"), found.pop("cyrillic runs")
-    return found
+        counts["russian"], counts["russian runs"] = counts.pop("cyrillic"), counts.pop("cyrillic runs")
+    return counts

@@ -38,9 +38,7 @@ _loading = threading.Lock()
 def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
     """A function that counts the tokens of a text exactly as a model does; None if there is none here.
 
-    Args:
-        provider: The provider in the price table.
-        model: The model in the price table. Models of OpenAI, also on other hosts, have a counter.
+    Models of OpenAI, also on other hosts, have one.
 
     >>> counter_for("anthropic", "claude-sonnet-5-5") is None
     True

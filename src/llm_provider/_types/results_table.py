@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import LLMError, OutputError
 from .._json_values import json_value
-from .._runtime.imports import imported
+from .._runtime.imports import import_optional
 from .response import Response, Result
 from .usage import Usage
 

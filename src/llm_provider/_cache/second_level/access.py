@@ -62,13 +62,7 @@ class Write(NamedTuple):
 
 
 class SecondLevelAccess:
-    """The second level of one cache.
-
-    Args:
-        level: The settings.
-        read_local: Reads the value of a key from the local store.
-        warn: Shows a warning.
-    """
+    """The second level of one cache, whose local store `read_local` reads."""
 
     def __init__(
         self, level: SecondLevel, read_local: Callable[[str], bytes | None], warn: Callable[[str], None]

@@ -152,9 +152,6 @@ class TwoLevelCache(ResponseCache):
     def push(self) -> Imported:
         """Send the local answers to the second level that it does not have. Those that it has stay unchanged.
 
-        Returns:
-            How many answers were added, and how many were there before.
-
         Raises:
             OSError: the local store or the second level cannot be used.
         """
@@ -174,10 +171,7 @@ class TwoLevelCache(ResponseCache):
         return self._with_both(work)
 
     def pull(self) -> Imported:
-        """Copy the answers of the second level into the local store, for example before `export`.
-
-        Returns:
-            How many answers were added, and how many were in the local store before and stay unchanged.
+        """Copy the answers of the second level, without those that are there, for example before `export`.
 
         Raises:
             OSError: the second level or the local store cannot be used.

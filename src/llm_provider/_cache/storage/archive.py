@@ -40,15 +40,7 @@ class Imported:
 
 
 def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
-    """Write every intact answer to a file, which is created or replaced once it is complete.
-
-    Returns:
-        The number of answers.
-
-    Raises:
-        OSError: the file cannot be written.
-        sqlite3.Error: the cache cannot be read.
-    """
+    """Write every intact answer to a file, which appears once it is complete. Returns their number."""
     count = 0
     with replace_file(Path(path), new_mode=0o666) as file:
         file.write(_line({_FORMAT: SCHEMA_VERSION}))
@@ -64,9 +56,7 @@ def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
     """Add the answers of a file to the cache, once all of it is checked. Stored answers stay unchanged.
 
     Raises:
-        RequestError: the file is not an archive, is of another version, or is damaged; the message names the
-            line.
-        OSError, sqlite3.Error: the file cannot be read, or the cache cannot be written.
+        RequestError: the file is not an archive, is of another version, or is damaged.
     """
     source = Path(path)
     total = sum(1 for _ in _rows(source))

@@ -36,24 +36,20 @@ Question: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question that an answer belongs to: the contents of its key, and the model as the user named it.
-
-    Args:
-        provider: The route's name.
-        base_url: The server; None if the provider has only one.
-        operation: The endpoint.
-        body: The payload as canonical JSON.
-        headers: The extra headers that are sent.
-        draw: The number of the sample, from 0.
-        model: The model as the user named it, such as "groq/openai/gpt-oss-120b".
-    """
+    """The question that an answer belongs to: the contents of its key, and the model as the user named it."""
 
     provider: str
+    """The route's name."""
     base_url: str | None
+    """The server; None if the provider has only one."""
     operation: str
+    """The endpoint."""
     body: bytes
+    """The payload as canonical JSON."""
     headers: Mapping[str, str]
+    """The extra headers that are sent."""
     draw: int
+    """The number of the sample, from 0."""
     model: str
 
     @property

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from ..._runtime.databases import is_busy
-from ..._runtime.forks import run_around_forks
+from ..._runtime.forks import run_for_each_around_forks
 from . import sharing
 from .entry import SCHEMA_VERSION
 from .shard import DATABASE, Identity, Reader, ReplacedFileError, Row, Writer, identity_of, is_corrupt, rescue
@@ -189,11 +189,7 @@ class Store:
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
-        """Store values, with one transaction for each shard.
-
-        Args:
-            rows: The rows to store.
-            patience: Seconds to wait for the locks of other processes at most, all shards together.
+        """Store values, with one transaction for each shard, and wait at most `patience` seconds for locks.
 
         Returns:
             The keys that are not stored, each with its error.
@@ -361,12 +357,7 @@ class Store:
 
 
 def _find_root(directory: Path, *, shared: bool) -> Path | None:
-    """The folder of the databases in a directory; None if there is none.
-
-    Raises:
-        CacheRefusedError: the directory must not be used as a cache.
-        OSError: the directory cannot be read.
-    """
+    """The folder of the databases, None if there is none; `CacheRefusedError` if others could change it."""
     try:
         status = directory.lstat()
     except FileNotFoundError:
@@ -451,14 +442,6 @@ def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
         yield
 
 
-def _before_fork() -> None:
-    for store in list(_stores):
-        store.before_fork()
-
-
-def _after_fork() -> None:
-    for store in list(_stores):
-        store.after_fork()
-
-
-run_around_forks(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+run_for_each_around_forks(
+    _stores, before=Store.before_fork, after_in_parent=Store.after_fork, after_in_child=Store.after_fork
+)

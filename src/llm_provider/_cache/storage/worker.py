@@ -60,14 +60,9 @@ class Worker:
         return future
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
-        """Finish the queued work and end the thread, if one was started. A later `submit` starts another.
+        """Finish the queued work, run `last` and end the thread. A later `submit` starts another.
 
-        Args:
-            last: A function that the thread runs before it ends.
-            wait: False to return at once.
-
-        Returns:
-            Whether there is a thread that runs, or has run, `last`.
+        Returns False if there is no thread, so that `last` does not run.
         """
         with self._lock:
             tasks, self._tasks = self._tasks, None
