@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from ._money.ledger_file import LedgerWarning
     from ._money.ledger_rows import LedgerRow
     from ._money.model_drift import ModelDriftWarning
-    from ._money.pricing import PriceWarning
+    from ._money.price_rows import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
@@ -245,7 +245,7 @@ _HOMES = (
     "_cache.storage.diff",
     "_cache.second_level.settings",
     "_cache.second_level.access",
-    "_money.pricing",
+    "_money.price_rows",
     "_money.track",
     "_money.ledger",
     "_money.ledger_rows",

@@ -1,6 +1,5 @@
 """The lines of a prices file, and the checks they pass."""
 
-import doctest
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._money import price_rows
 from llm_provider._money.price_rows import (
     COLUMNS,
     PRICE_COLUMNS,
@@ -188,7 +186,3 @@ def test_any_text_in_a_cell_is_either_taken_as_written_or_skipped(column: int, t
         value = row[column]
         written = format(value, "f") if isinstance(value, Decimal) else str(value)
         assert ("" if value is None else written) == text
-
-
-def test_examples_run() -> None:
-    assert doctest.testmod(price_rows).failed == 0

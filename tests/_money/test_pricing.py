@@ -1,6 +1,5 @@
 """prices.csv, its reader, and the arithmetic of `PriceTable.cost`."""
 
-import doctest
 import os
 import shutil
 import subprocess
@@ -18,8 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._money import pricing
-from llm_provider._money.price_rows import PRICE_COLUMNS, check, mapping_lines
-from llm_provider._money.pricing import COLUMNS, VARIANTS, PriceTable, PriceWarning, default_prices_path
+from llm_provider._money.price_rows import (
+    COLUMNS,
+    PRICE_COLUMNS,
+    VARIANTS,
+    PriceWarning,
+    check,
+    mapping_lines,
+)
+from llm_provider._money.pricing import PriceTable, default_prices_path
 from llm_provider._requests.routing import ROUTES
 from llm_provider._types.usage import Usage
 
@@ -723,7 +729,3 @@ def test_an_installed_package_finds_the_file_inside_itself(tmp_path: Path) -> No
     assert "FileNotFoundError: llm_provider's prices.csv is missing" in run().stderr
     shutil.copy(default_prices_path(), package / "prices.csv")
     assert Path(run().stdout.strip()) == package / "prices.csv"
-
-
-def test_examples_run() -> None:
-    assert doctest.testmod(pricing).failed == 0

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from llm_provider._money.pricing import PriceRow, PriceTable, PriceWarning
+from llm_provider._money.price_rows import PriceRow, PriceWarning
+from llm_provider._money.pricing import PriceTable
 from llm_provider._types.usage import Usage
 from tools.peer_costs import usages
 

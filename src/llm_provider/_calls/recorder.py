@@ -18,7 +18,8 @@ from .._json_values import json_value
 from .._money.ledger_file import LedgerFile
 from .._money.litellm_prices import litellm_cost
 from .._money.model_drift import Alias, ModelDriftWarning, Served
-from .._money.pricing import PriceTable, PriceWarning
+from .._money.price_rows import PriceWarning
+from .._money.pricing import PriceTable
 from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import AnyAnswer
 from .._requests.routing import priced_as

@@ -44,11 +44,11 @@ def mismatch(call: Call[Any], answer: Any) -> str | None:
     if answer.checked is not None and answer.checked[0] is structure:
         known: str | None = answer.checked[1]
         return known
-    from .._schemas.checking import is_small, problem_of
+    from .._schemas.checking import find_problem, is_small
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and is_small(choice.text, structure):
-            problem = problem_of(choice.text, structure)
+            problem = find_problem(choice.text, structure)
             if problem is not None:
                 return problem
     return None

@@ -14,7 +14,8 @@ from .output import PROGRAM, print_table
 from .parsing import Command, complete_model
 
 if TYPE_CHECKING:
-    from .._money.pricing import PriceRow, PriceTable
+    from .._money.price_rows import PriceRow
+    from .._money.pricing import PriceTable
 
 _EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
@@ -29,7 +30,8 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
-    from .._money.pricing import COLUMNS, PriceTable
+    from .._money.price_rows import COLUMNS
+    from .._money.pricing import PriceTable
 
     table = PriceTable.load()
     rows = list(dict.fromkeys([row for model in models for row in _rows_of(table, model)] or table))
@@ -49,7 +51,7 @@ def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
     """Every row of a model: of any service level, prompt size and date."""
     from datetime import date
 
-    from .._money.pricing import VARIANTS
+    from .._money.price_rows import VARIANTS
     from .._requests.routing import priced_as, resolve
 
     provider, name = priced_as(resolve(model))

@@ -79,15 +79,7 @@ class BalanceStore(Protocol):
 
 
 class MemoryBalance:
-    """The balance of one process.
-
-    >>> store = MemoryBalance()
-    >>> with store.open() as transaction:
-    ...     claim = transaction.claim(Decimal("0.5"))
-    >>> store.end(claim, Decimal("0.125"))
-    >>> store.read()
-    Balance(spent=Decimal('0.125'), reserved=Decimal('0.0'), uncertain=Decimal('0'))
-    """
+    """The balance of one process."""
 
     shared = False
 

@@ -313,11 +313,7 @@ class Budget:
 
 
 def amount_of(value: object, name: str = "budget") -> Decimal:
-    """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount.
-
-    >>> amount_of(0.1)
-    Decimal('0.1')
-    """
+    """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount."""
     plain = value if isinstance(value, Decimal) else plain_number(value)
     if plain is None or not math.isfinite(plain) or plain < 0:
         raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")

@@ -31,6 +31,23 @@ _Entry: TypeAlias = "Mapping[str, Any]"
 
 _FILE = "model_prices_and_context_window_backup.json"
 
+_BASES = {
+    "input": "input_cost_per_token",
+    "cache_read": "cache_read_input_token_cost",
+    "cache_write": "cache_creation_input_token_cost",
+    "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
+    "output": "output_cost_per_token",
+    "output_reasoning": "output_cost_per_reasoning_token",
+    "input_audio": "input_cost_per_audio_token",
+    "cache_read_audio": "cache_read_input_audio_token_cost",
+    "output_audio": "output_cost_per_audio_token",
+    "input_image": "input_cost_per_image_token",
+    "output_image": "output_cost_per_image_token",
+}
+"""The names in the map of the prices of our columns, without suffixes."""
+_OTHERWISE = (("cache_read", "input"), ("cache_write", "input"), ("cache_write_1h", "cache_write"))
+"""Columns, and those whose price is theirs where the map has none."""
+
 _LARGE_PROMPT = re.compile(r"_above_(\d+)k_tokens")
 _SUFFIXES = {"standard": "", "batch": "_batches"}
 
@@ -51,9 +68,6 @@ def litellm_cost(
         served: The model that the answer names, which tells the model of a deployment on Azure.
         usage: The usage of the answer.
         tier: The service level, by its name in `prices.csv`.
-
-    >>> litellm_cost("no-such-provider/model", None, None) is None
-    True
     """
     litellm: Any = sys.modules.get("litellm")
     if litellm is None or usage is None or usage.unpriced_tools:
@@ -98,38 +112,18 @@ def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
         f"_above_{size}k_tokens" for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size
     ]
 
-    def price(base: str, otherwise: Decimal | None = None) -> Decimal | None:
+    def price(base: str) -> Decimal | None:
         names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]
         known = next((entry[name] for name in names if entry.get(name) is not None), None)
-        return otherwise if known is None else exact().scaleb(_decimal(known), 6)
+        return None if known is None else exact().scaleb(_decimal(known), 6)
 
-    read = price("input_cost_per_token")
-    cached, written = (
-        price("cache_read_input_token_cost", read), price("cache_creation_input_token_cost", read)
-    )  # fmt: skip
+    prices = {column: price(base) for column, base in _BASES.items()}
+    for column, other in _OTHERWISE:
+        prices[column] = prices[other] if prices[column] is None else prices[column]
     searches = (entry.get("search_context_cost_per_query") or {}).values()
-    row = PriceRow(
-        provider="litellm",
-        model="model",
-        variant="standard",
-        min_input_tokens=0,
-        input=read,
-        cache_read=cached,
-        cache_write=written,
-        cache_write_1h=price("cache_creation_input_token_cost_above_1hr", written),
-        output=price("output_cost_per_token"),
-        output_reasoning=price("output_cost_per_reasoning_token"),
-        input_audio=price("input_cost_per_audio_token"),
-        cache_read_audio=price("cache_read_input_audio_token_cost"),
-        output_audio=price("output_cost_per_audio_token"),
-        input_image=price("input_cost_per_image_token"),
-        output_image=price("output_cost_per_image_token"),
-        web_search=exact().scaleb(_decimal(max(searches)), 3) if searches else None,
-        request=exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
-        effective_from="",
-        source="litellm",
-        as_of="",
-    )
+    prices["web_search"] = exact().scaleb(_decimal(max(searches)), 3) if searches else None
+    prices["request"] = exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3)
+    row = PriceRow("litellm", "model", "standard", 0, **prices, effective_from="", source="litellm", as_of="")
     # If the user turns warnings into errors, the answer must not be lost: it is paid for.
     with contextlib.suppress(PriceWarning):
         return PriceTable((row,)).cost("litellm", "model", usage)

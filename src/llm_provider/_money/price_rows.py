@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
 
-__all__ = [
-    "COLUMNS",
-    "PART_OF",
-    "PRICE_COLUMNS",
-    "VARIANTS",
-    "PriceFile",
-    "PriceRow",
-    "PriceWarning",
-    "check",
-    "is_date",
-    "mapping_lines",
-]
-
 VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 

@@ -18,17 +18,7 @@ import warnings
 from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime.exact_decimal import exact
-from .price_rows import (
-    COLUMNS,
-    PART_OF,
-    VARIANTS,
-    PriceFile,
-    PriceRow,
-    PriceWarning,
-    check,
-    is_date,
-    mapping_lines,
-)
+from .price_rows import PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,17 +26,6 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._types.usage import Usage
-
-__all__ = [
-    "COLUMNS",
-    "VARIANTS",
-    "PriceRow",
-    "PriceTable",
-    "PriceWarning",
-    "default_prices_path",
-    "find_table",
-    "spellings",
-]
 
 Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
 """A prices file, or rows as mappings from column name to value."""
@@ -104,18 +83,7 @@ def find_table(name: str) -> str:
 
 
 class PriceTable:
-    """Prices by provider, model, service level, prompt size and date. Safe to share between threads.
-
-    >>> from llm_provider import Usage
-    >>> table = PriceTable.load(overrides=[
-    ...     {"provider": "local", "model": "tiny", "input": "0.50", "cache_read": "0.05", "output": 2},
-    ... ])
-    >>> usage = Usage(input_tokens=1_000_000, cache_read_input_tokens=400_000, output_tokens=100_000)
-    >>> table.cost("local", "tiny", usage)
-    Decimal('0.52')
-    >>> table.cost("local", "unheard-of", usage) is None
-    True
-    """
+    """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
     __slots__ = ("_file", "_in_effect", "_lock", "_models", "_warned")
 
@@ -148,9 +116,6 @@ class PriceTable:
         Raises:
             OSError: a file cannot be read.
             ValueError: the first line of a file is not a header.
-
-        >>> len(PriceTable.load()) > 500
-        True
         """
         if path is None:
             table = cls()
@@ -205,14 +170,6 @@ class PriceTable:
             input_tokens: Tokens of the prompt, cached ones included.
             at: The time of the call, default now. A datetime without a zone is UTC. A plain date has no hour,
                 and the peak price applies.
-
-        >>> table = PriceTable.load()
-        >>> table.find("openai", "gpt-6.1-sol", input_tokens=300_000).input
-        Decimal('4')
-        >>> table.find("openai", "gpt-6.1-sol-2026-10-21").model
-        'gpt-6.1-sol'
-        >>> table.find("openai", "gpt-6.1-sol-unknown") is None
-        True
         """
         key = (provider, model, variant, *_utc(at))
         rows = self._in_effect.get(key)
@@ -256,11 +213,7 @@ class PriceTable:
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
-        """The prompt sizes, in tokens, at which the price tiers of a model begin; ascending.
-
-        >>> PriceTable.load().tiers("openai", "gpt-6.1-sol")
-        [0, 272001]
-        """
+        """The prompt sizes, in tokens, at which the price tiers of a model begin; ascending."""
         rows = self._find_variants(provider, model).values()
         return sorted({row.min_input_tokens for variant in rows for row in variant})
 
@@ -303,10 +256,6 @@ class PriceTable:
             None for a model, variant or day without a row. None too where something was used that has no
             price, or where the counts contradict each other; one `PriceWarning` per model and class, for the
             life of the table, then gives the reason.
-
-        >>> from llm_provider import Usage
-        >>> PriceTable.load().cost("openai", "gpt-6.1-sol", Usage(input_tokens=1000, output_tokens=500))
-        Decimal('0.007')
         """
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
@@ -428,11 +377,7 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
 
 
 def spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a model may be listed, the most specific first, as `PriceTable.find` says.
-
-    >>> list(spellings("gemini", "models/gemini-3.8-flash"))
-    ['models/gemini-3.8-flash', 'gemini-3.8-flash']
-    """
+    """The names under which a model may be listed, the most specific first, as `PriceTable.find` says."""
     yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):

@@ -33,10 +33,6 @@ def quote(
 
     Raises:
         RequestError: an argument is wrong.
-
-    >>> from llm_provider._money.pricing import PriceTable
-    >>> quote(PriceTable.load(), ("openai", "gpt-6.1-sol"), Usage(input_tokens=1000), "batch")
-    Decimal('0.001')
     """
     if not isinstance(usage, Usage):
         raise RequestError(

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from .._runtime.exact_decimal import exact, total
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
-from .pricing import PriceTable, PriceWarning
+from .price_rows import PriceWarning
+from .pricing import PriceTable
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -183,12 +184,6 @@ class Totals:
 
     Postings are queued and added up together, either when the queue is full or when somebody reads the sums.
     The totals of a forked child begin at zero: the parent's sums stay with the parent.
-
-    >>> from decimal import Decimal
-    >>> totals = Totals()
-    >>> totals.post(Posting(0.0, "answered", Key("openai", "gpt-5.5", "gpt-5.5", ""), Decimal("0.25")))
-    >>> [(key.model, sums.spent) for key, sums in totals.rows()]
-    [('gpt-5.5', Decimal('0.25'))]
     """
 
     __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")

@@ -22,13 +22,6 @@ def canonical(value: object) -> bytes:
 
     Raises:
         RequestError: JSON cannot represent the value; the message says which part of it.
-
-    >>> canonical({"b": 1.0, "a": [True, None, "é"]}).decode()
-    '{"a":[true,null,"é"],"b":1.0}'
-    >>> canonical({"temperature": float("nan")})
-    Traceback (most recent call last):
-    ...
-    llm_provider._errors.RequestError: the request cannot be sent as JSON: temperature is nan
     """
     try:
         encoded = orjson.dumps(value, option=_OPTIONS)

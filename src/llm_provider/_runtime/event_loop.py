@@ -133,7 +133,7 @@ Settle: TypeAlias = Callable[[T | BaseException], object]
 Cancel: TypeAlias = "Callable[[asyncio.Task[Any]], object]"
 """Cancels a task, on the loop. The task may continue if others need its result."""
 
-_cancel_at_once: Cancel = asyncio.Task.cancel
+cancel_task: Cancel = asyncio.Task.cancel
 
 
 class BackgroundTask(Generic[T]):
@@ -144,7 +144,7 @@ class BackgroundTask(Generic[T]):
 
     __slots__ = ("_cancel", "_context", "_coroutine", "_inbox", "_settle", "_task")
 
-    def __init__(self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = _cancel_at_once) -> None:
+    def __init__(self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = cancel_task) -> None:
         self._coroutine = coroutine
         self._context = contextvars.copy_context()
         self._settle: Settle[T] | None = settle
@@ -190,7 +190,7 @@ class BackgroundTask(Generic[T]):
         self._coroutine.close()
 
 
-def submit(coroutine: Work[T], cancel: Cancel = _cancel_at_once) -> Future[T]:
+def submit(coroutine: Work[T], cancel: Cancel = cancel_task) -> Future[T]:
     """Run a coroutine on the loop. Cancelling the future cancels it, by `cancel`."""
     future: Future[T] = Future()
     task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel)
@@ -208,7 +208,7 @@ def _settle(future: Future[T] | asyncio.Future[T], outcome: T | BaseException) -
             future.set_result(outcome)
 
 
-async def run(coroutine: Work[T], cancel: Cancel = _cancel_at_once) -> T:
+async def run(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     task = BackgroundTask(coroutine, _HandOver(inbox_here(), future), cancel)

@@ -18,15 +18,7 @@ class LateValue:
 
 
 def with_late_field(frozen: type[T], name: str) -> type[T]:
-    """Let a field of a dataclass with slots hold a `LateValue`. Readers see only the value that it makes.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True, slots=True)
-    ... class Answer:
-    ...     words: list[str]
-    >>> with_late_field(Answer, "words")(LateValue(lambda: "a b".split()))
-    Answer(words=['a', 'b'])
-    """
+    """Let a field of a dataclass with slots hold a `LateValue`. Readers see only the value that it makes."""
     slot = vars(frozen)[name]
 
     def read(self: T) -> object:

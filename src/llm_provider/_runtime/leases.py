@@ -166,18 +166,6 @@ class Leases:
             give the same one exclude each other. With None, every lease is granted.
         beat: Seconds between two heartbeats of a holder.
         patience: Seconds without a heartbeat after which a holder counts as stopped.
-
-    >>> import tempfile
-    >>> async def example(directory):
-    ...     one, other = Leases(directory), Leases(directory)
-    ...     lease = one.take("breakfast")
-    ...     print(other.take("breakfast"))
-    ...     lease.release()
-    ...     print(other.take("breakfast").released_before)
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     asyncio.run(example(Path(directory)))
-    None
-    True
     """
 
     def __init__(
@@ -300,12 +288,6 @@ def hold(directory: Path, name: str) -> Lease | None:
     Raises:
         OSError: the directory cannot be used, or does not belong to the user alone.
         ImportError: the platform has no such locks.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     alive = hold(Path(directory), "process 1")
-    ...     print(hold(Path(directory), "process 1"))
-    None
     """
     return _files_in(directory).take(_tag(name))
 

@@ -30,11 +30,7 @@ class PydanticType(NamedTuple):
 
 
 def is_type(value: object) -> bool:
-    """Whether a value is a type that can have a schema: a class, a union, a `Literal`, a `list[...]`, ….
-
-    >>> is_type(list[int]), is_type(int | None), is_type(3), is_type(dict)
-    (True, True, False, False)
-    """
+    """Whether a value is a type that can have a schema: a class, a union, a `Literal`, a `list[...]`, …."""
     if any(value is vague for vague in _VAGUE):
         return False
     # A NewType, and `type Name = ...` of Python 3.12.

@@ -46,10 +46,6 @@ def read(text: str, structure: Structure) -> Reading:
 
     Raises:
         NoMatchError: there is not exactly one JSON value, or it does not match.
-
-    >>> from .structure import structure_of
-    >>> read('Here it is: {"answer": [1, 2]}', structure_of(list[int]))
-    Reading(value=[1, 2], source='prose')
     """
     reading = read_at_once(text, structure)
     if reading is not None:
@@ -140,10 +136,6 @@ def drop_nulls(value: object, schema: Schema | None) -> object:
 
     Where every field is required, as in OpenAI's strict mode, a model writes null for a field that it leaves
     out.
-
-    >>> schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "null"}}}
-    >>> drop_nulls({"a": None, "b": None}, schema)
-    {'b': None}
     """
     return _drop_nulls(value, schema, Search(schema, _MOST_STEPS), {})
 

@@ -96,12 +96,7 @@ def likely_input_tokens(body: bytes, facts: Callable[[], RequestFacts]) -> int:
 
 
 def count_charged_tokens(provider: str, usage: Usage) -> float | None:
-    """Tokens of an answered request that the provider's rate limit has counted; None if usage does not tell.
-
-    >>> from llm_provider import Usage
-    >>> count_charged_tokens("anthropic", Usage(input_tokens=9, output_tokens=2))
-    11.0
-    """
+    """Tokens of a request that the provider's rate limit has counted; None if the usage does not tell."""
     return None if provider in _LIMITS_COUNT_MAX_TOKENS else float(usage.total_tokens)
 
 

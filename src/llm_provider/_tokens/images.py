@@ -74,13 +74,7 @@ _OPENAI: tuple[tuple[str, _Tiles | _Patches], ...] = (
 
 
 def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "auto") -> Range:
-    """About how many tokens an image in base64 has for a model; `detail` is that of `Medium`.
-
-    >>> image_tokens("openai", "gpt-4o", None).likely
-    765
-    >>> image_tokens("anthropic", "claude-sonnet-4-5", None).likely
-    1369
-    """
+    """About how many tokens an image in base64 has for a model; `detail` is that of `Medium`."""
     width, height = size_of(data) if data else _UNKNOWN_SIZE
     if provider == "openai":
         likely = next(rule for name, rule in _OPENAI if re.fullmatch(name, model)).tokens(
@@ -125,11 +119,7 @@ def _gemini(model: str, width: int, height: int, detail: str) -> int:
 
 
 def size_of(data: str) -> tuple[int, int]:
-    """Width and height in pixels of a PNG, JPEG, GIF or WebP file in base64; a guess for any other file.
-
-    >>> size_of("iVBORw0KGgoAAAANSUhEUgAAAAoAAAAUCAYAAAC07w7b")
-    (10, 20)
-    """
+    """Width and height in pixels of a PNG, JPEG, GIF or WebP file in base64; a guess for any other file."""
     head = data[:_HEADER_CHARACTERS]
     try:
         start = base64.b64decode(head[: len(head) // 4 * 4])

@@ -45,11 +45,6 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
     """The limits of a model, None if the file has no row for it.
 
     A name is matched with a row in the same way as `PriceTable.find` matches it with a price.
-
-    >>> limits_of("openai", "gpt-6.1-sol-2026-10-21").max_output_tokens
-    128000
-    >>> limits_of("openai", "gpt-6.1-sol-unknown") is None
-    True
     """
     rows = _load()
     names = spellings(provider, model)

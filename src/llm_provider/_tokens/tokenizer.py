@@ -39,9 +39,6 @@ def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
     """A function that counts the tokens of a text exactly as a model does; None if there is none here.
 
     Models of OpenAI, also on other hosts, have one.
-
-    >>> counter_for("anthropic", "claude-sonnet-5-5") is None
-    True
     """
     vocabulary = vocabulary_of(provider, model)
     if vocabulary not in ENCODINGS or importlib.util.find_spec("tiktoken") is None:
@@ -62,9 +59,6 @@ def encoding_counter(name: str) -> Callable[[str], int] | None:
     """A function that counts the tokens of a text in an encoding; None if that is not on this machine.
 
     Loading an encoding takes about half a second and 30 MB.
-
-    >>> encoding_counter("an encoding that does not exist") is None
-    True
     """
     folder = next((folder for folder in _folders() if _is_whole(folder, name)), None)
     if folder is None:

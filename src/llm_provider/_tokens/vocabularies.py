@@ -42,11 +42,6 @@ def vocabulary_of(provider: str, model: str) -> str | None:
     tiktoken names `o200k_base` for all of OpenAI's chat models from gpt-4o to gpt-5, and none newer, so later
     models are assumed to share it. Google does not publish Gemini's vocabulary; Gemma is its open relative.
     Anthropic publishes none.
-
-    >>> vocabulary_of("openai", "gpt-6.1-sol"), vocabulary_of("groq", "openai/gpt-oss-120b")
-    ('o200k_base', 'o200k_base')
-    >>> vocabulary_of("openai", "gpt-4-0613"), vocabulary_of("anthropic", "claude-sonnet-5-5")
-    ('cl100k_base', None)
     """
     name = model.lower()
     if provider == "openai" or name.startswith("openai/"):

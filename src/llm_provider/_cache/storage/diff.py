@@ -98,9 +98,6 @@ def find_nearest(asked: _Question, stored: Iterable[tuple[str, _Question]]) -> E
     Args:
         asked: The JSON of the question without an answer.
         stored: Keys and JSON of stored questions. Without any, the result is None.
-
-    >>> print(find_nearest({"payload": {"seed": 2}}, [("3f0a", {"payload": {"seed": 1}})]))
-    the nearest of 1 stored requests, 3f0a, differs in payload.seed: stored 1, asked 2
     """
     best: tuple[float, str, tuple[Difference, ...]] | None = None
     compared, texts = 0, _texts(asked)

@@ -99,11 +99,7 @@ class Entry(NamedTuple):
 
 
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
-    """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty.
-
-    >>> decode_entry("k", encode_entry("k", Entry(b"{}", seconds=0.5, created=0.0)))
-    Entry(body=b'{}', seconds=0.5, created=0.0, served=None, asked=None, price=None)
-    """
+    """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty."""
     if question is None:
         question = b"" if entry.asked is None else entry.asked.encode()
     head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
@@ -164,11 +160,7 @@ def _read_answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | No
 
 
 def elide(value: object) -> object:
-    """JSON in which an object with an excerpt, the length and a digest replaces each long text.
-
-    >>> elide(["short", "x" * 5000])[1]["$elided"]["length"]
-    5000
-    """
+    """JSON in which an object with an excerpt, the length and a digest replaces each long text."""
     if isinstance(value, str):
         if len(value) <= _LONGEST_TEXT:
             return value

@@ -30,14 +30,7 @@ _Task: TypeAlias = "tuple[Callable[[], object], Future[object]]"
 
 
 class Worker:
-    """Runs functions one after the other in a daemon thread, which the first of them starts.
-
-    >>> worker = Worker("example")
-    >>> worker.submit(lambda: 2 + 2).result()
-    4
-    >>> worker.close()
-    True
-    """
+    """Runs functions one after the other in a daemon thread, which the first of them starts."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -108,13 +101,6 @@ class BatchQueue(Generic[ItemT, ResultT]):
         work: Turns a list of items into as many results, in order. It must not raise.
         linger: Seconds that a batch waits for more items if the last one had several. An item that comes
             alone never waits.
-
-    >>> worker = Worker("example")
-    >>> squares = BatchQueue(worker, lambda numbers: [number**2 for number in numbers])
-    >>> [future.result() for future in [squares.submit(2), squares.submit(3)]]
-    [4, 9]
-    >>> worker.close()
-    True
     """
 
     def __init__(
