@@ -247,9 +247,9 @@ def check_tool_choice(name: str, value: Any) -> object:
 
 def check_response_format(name: str, value: object) -> object:
     # Imported here because most calls have no format.
-    from .._schemas.structure import checked
+    from .._schemas.structure import check_format
 
-    return checked(name, value)
+    return check_format(name, value)
 
 
 def check_modalities(name: str, value: object) -> tuple[str, ...]:

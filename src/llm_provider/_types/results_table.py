@@ -149,7 +149,7 @@ def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
 
 def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
     """A DataFrame of pandas, with the index of the inputs where they have one in common."""
-    pandas = imported("pandas", "pip install pandas")
+    pandas = import_optional("pandas", "pip install pandas")
     table = columns(results)
     frame: pd.DataFrame = pandas.DataFrame(table).astype(_TYPES)
     labels, names = _index(results, table["input_index"])
@@ -162,7 +162,7 @@ def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
 
 def to_polars(results: Sequence[Result]) -> pl.DataFrame:
     """A DataFrame of polars, with the index of the inputs as its first columns."""
-    polars = imported("polars", "pip install polars")
+    polars = import_optional("polars", "pip install polars")
     table = columns(results)
     labels, names = _index(results, table["input_index"])
     values = zip(*labels, strict=True) if len(names) > 1 else [labels]
