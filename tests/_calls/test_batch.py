@@ -26,7 +26,9 @@ from llm_provider import (
     RateLimitError,
     Response,
 )
-from llm_provider._calls.batch import Work, iterate
+from llm_provider._calls.batch import iterate
+from llm_provider._calls.progress import Observers
+from llm_provider._calls.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Fault, Simulator
@@ -167,10 +169,10 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimitError(str(prompt))
 
-    work = Work(iter, send, event_loop.cancel_task, 2, lambda *_: None)
+    work = LiveWork(iter, send, event_loop.cancel_task, 2, lambda *_: None)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
-        results = reader.submit(list, iterate(work, inputs)).result(30)
+        results = reader.submit(list, iterate([(work, inputs)], Observers())).result(30)
     assert len(results) == work.width + 5
 
 
@@ -258,10 +260,10 @@ def test_every_input_has_one_result(kinds: list[str], max_in_flight: int) -> Non
             raise ZeroDivisionError
         return ready
 
-    work = Work(begin, send, event_loop.cancel_task, max_in_flight, lambda *_: None)
+    work = LiveWork(begin, send, event_loop.cancel_task, max_in_flight, lambda *_: None)
     results: dict[int, object] = {}
     try:
-        for index, result in iterate(work, kinds):
+        for index, result in iterate([(work, kinds)], Observers()):
             finished += 1
             assert index not in results
             results[index] = result

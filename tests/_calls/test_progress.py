@@ -7,15 +7,15 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
 from llm_provider import APIConnectionError, Client
-from llm_provider._calls.progress import Progress, watched
+from llm_provider._calls.progress import Observers, Progress
 from llm_provider._types.response import Result
+from llm_provider._types.row_label import RowLabel
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
@@ -46,12 +46,16 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
     assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", shown)
 
 
-def test_nothing_is_in_between_where_nobody_looks_on() -> None:
-    results: Iterator[tuple[int, Result]] = iter([(0, APIConnectionError("broken"))])
-    told: list[Result] = []
-    bar = partial(Progress, 1, False, list)
-    assert watched(results, False, None, bar) is results
-    assert list(watched(results, False, told.append, bar)) == [(0, told[0])]
+def test_each_observer_sees_each_result() -> None:
+    error, told = APIConnectionError("broken"), list[Result]()
+    assert Observers().show(3, error) == (3, error)
+    labels = [RowLabel("x", ("id",)), RowLabel("y", ("id",))]
+    with Observers(told.append, partial(Progress, 2, False, list), labels) as observers:
+        (_, first), (_, second) = observers.show(0, error), observers.show(3, error)
+        assert observers._progress is not None
+        assert observers._progress.sums.failed == 2
+    assert told == [error, error]
+    assert (first.row_label, second.row_label) == tuple(labels)
 
 
 def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:

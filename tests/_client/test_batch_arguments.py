@@ -20,9 +20,9 @@ from llm_provider._client.batch_arguments import (
 def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
     given: Any = {"on_eror": "raise"}
     with pytest.raises(TypeError, match=r"call_many\(\) got .* did you mean 'on_error'"):
-        parse_batch("call_many", "a", ["a"], given)
+        parse_batch("call_many", "a", ["a"], given, {})
     with pytest.raises(TypeError, match=r"iter_many\(\) got an unexpected parameter 'on_error'"):
-        parse_batch("iter_many", "a", ["a"], {"on_error": "raise"})  # type: ignore[typeddict-unknown-key]  # on purpose
+        parse_batch("iter_many", "a", ["a"], {"on_error": "raise"}, {})  # type: ignore[typeddict-unknown-key]  # on purpose
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ def test_a_former_parameter_names_its_function(name: str, remedy: str) -> None:
         with pytest.raises(
             TypeError, match=rf"{function}\(\) got an unexpected parameter '{name}': {remedy}"
         ):
-            parse_batch(function, "a", ["a"], given)
+            parse_batch(function, "a", ["a"], given, {})
 
 
 def test_metadata_of_a_call_stays_a_parameter() -> None:
-    parsed = parse_batch("call_many", "m", ["a"], {"metadata": {"run": "7"}})
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": {"run": "7"}}, {})
     assert parsed.inputs[0].metadata is None
     assert parsed.parameters == {"metadata": {"run": "7"}}
-    parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]})
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]}, {})
     described = parsed.inputs[0].metadata
     assert described is not None
     assert described("a") == 1
@@ -50,7 +50,7 @@ def test_metadata_of_a_call_stays_a_parameter() -> None:
 
 def test_the_options_are_frozen_and_the_arguments_are_untouched() -> None:
     given: Any = {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
-    parsed = parse_batch("call_many", "m", ["a", "b"], given)
+    parsed = parse_batch("call_many", "m", ["a", "b"], given, {})
     assert given == {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
     assert (parsed.delivery.mode, parsed.delivery.resend, parsed.progress) == ("batch", "batch", False)
     assert (parsed.total, parsed.parameters.keys()) == (2, {"seed", "budget"})
@@ -61,7 +61,7 @@ def test_the_options_are_frozen_and_the_arguments_are_untouched() -> None:
 
 
 def test_each_model_gets_all_inputs() -> None:
-    parsed = parse_batch("call_many", ["a", "b"], iter(["x", "y"]), {})
+    parsed = parse_batch("call_many", ["a", "b"], iter(["x", "y"]), {}, {})
     each = [(model, list(part.prompts)) for model, part in parsed.each]  # type: ignore[arg-type]  # no asynchronous iterable
     assert each == [("a", ["x", "y"]), ("b", ["x", "y"])]
     assert parsed.total == 4
@@ -74,10 +74,10 @@ def test_each_model_gets_all_inputs() -> None:
 def test_choices_are_checked() -> None:
     ignored: Any = "ignore"
     with pytest.raises(RequestError, match="on_error must be 'return' or 'raise', not 'ignore'"):
-        parse_batch("call_many", "m", ["a"], {}, on_error=ignored)
+        parse_batch("call_many", "m", ["a"], {}, {}, ignored)
     with pytest.raises(RequestError, match=r"submit_many\(\) submits a batch, and 'auto' may send live"):
-        parse_submission("submit_many", "m", ["a"], {"delivery": "auto"})
-    assert parse_submission("submit_many", "m", ["a"], {"delivery": None}).delivery.mode == "batch"
+        parse_submission("submit_many", "m", ["a"], {"delivery": "auto"}, {})
+    assert parse_submission("submit_many", "m", ["a"], {"delivery": None}, {}).delivery.mode == "batch"
 
 
 def test_one_model_is_enough_where_results_have_no_name_of_it() -> None:

@@ -363,7 +363,7 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(shown: list[Estimate], simu
     with Client(show_estimate_above=0) as client:
         results = client.iter_many(MODEL, questions(1))
         assert [index for index, _ in results] == [0]
-        client._show_estimates(parse_batch("call_many", MODEL, questions(100_000, 1), {}))
+        client._show_estimates(parse_batch("call_many", MODEL, questions(100_000, 1), {}, {}))
     assert [found.inputs for found in shown] == [100_000]
     assert shown[0].requests == 100_000
     assert "of 100,000 inputs" in str(shown[0])

@@ -5,9 +5,9 @@
 `journal` keeps on disk which rows were submitted where. `rows` turns calls into rows and back. `remote`
 makes requests about batches and tries them again. `submit` matches, divides and submits. `collect` waits for
 one batch and stores its answers, and `missing_rows` judges results that lack some. `job` is one call of the
-user. `delivery` runs jobs, which `handle` shows to users as `Batch`, and `iterate` yields their results.
-`front` decides between the deliveries, and `progress` shows a job.
+user. `delivery` runs jobs. `work` carries the inputs of a batch, and `handle` shows jobs to users as `Batch`.
+`choice` decides between the deliveries, and `progress` shows a job.
 
 Order, from the bottom: journal, rows, remote, submit, spending, missing_rows, collect, job, delivery,
-progress, iterate, handle, front.
+progress, work, handle, choice.
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._calls.batch import in_order, look_up
 from .._calls.batch_lookup import with_metadata
 from .._calls.call import Call, Sample
 from .._errors import InternalServerError, LLMError, RequestError
@@ -14,12 +16,14 @@ from .._runtime import event_loop
 from .._types.results import Results
 from .collect import error_of
 from .delivery import kept_samples
-from .iterate import BatchWork, delivery_of
-from .journal import Journal, Record, RowLine
+from .journal import Journal, Record, RowLine, new_id
 from .rows import call_of, call_without_request
+from .work import BatchWork, delivery_of
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
+    from .._calls.progress import Observers
+    from .._types.messages import Prompt
 
 T = TypeVar("T")
 
@@ -54,7 +58,7 @@ class Batch:
         *,
         work: BatchWork | None = None,
         results: dict[int, Any] | None = None,
-        ordered: Callable[[dict[int, Any]], Results[Any]] | None = None,
+        on_error: str = "return",
     ) -> None:
         header = next((record.header for record in records if record.header is not None), None)
         self.id = name
@@ -65,7 +69,7 @@ class Batch:
         self._records = list(records)
         self._work = work
         self._results = results if results is not None else {}
-        self._ordered = ordered
+        self._on_error = on_error
         self._asked = float("-inf")
 
     def __repr__(self) -> str:
@@ -186,15 +190,15 @@ class Batch:
             LLMError: its state or its results cannot be read.
         """
         self.wait(timeout)
-        if self._ordered is not None:
-            return self._ordered(self._results)
+        if self._work is not None:
+            return in_order(self._results, self._on_error)
         return self._wait("results", self._stored())
 
     async def aresults(self) -> Results[Any]:
         """`results` for any event loop."""
         await event_loop.run(self._finish())
-        if self._ordered is not None:
-            return self._ordered(self._results)
+        if self._work is not None:
+            return in_order(self._results, self._on_error)
         return await event_loop.run(self._stored())
 
     def cancel(self) -> bool:
@@ -324,6 +328,57 @@ class Batch:
     def _wait(self, name: str, work: Coroutine[Any, Any, T]) -> T:
         found: T = event_loop.wait(self._submit(name, work))
         return found
+
+
+def submit_inputs(
+    engine: Engine, work: BatchWork, inputs: Iterable[Prompt], on_error: str, observers: Observers
+) -> Batch:
+    """Submit the inputs of a job, and return without waiting. The observers see each result."""
+    results, deliver = _collect_for(observers)
+    for index, found in enumerate(work.lookup(inputs)):
+        _take(work, index, found, deliver)
+    work.load()
+    event_loop.wait(event_loop.submit(work.submit()))
+    return _batch_of(engine, work, results, on_error)
+
+
+async def asubmit_inputs(
+    engine: Engine,
+    work: BatchWork,
+    inputs: Iterable[Prompt] | AsyncIterable[Prompt],
+    on_error: str,
+    observers: Observers,
+) -> Batch:
+    """`submit_inputs` for any event loop."""
+    results, deliver = _collect_for(observers)
+    async for index, found in look_up(work.lookup, inputs):
+        _take(work, index, found, deliver)
+        # While inputs are read, the user's other tasks run.
+        await asyncio.sleep(0)
+    await event_loop.run(work.submit())
+    return _batch_of(engine, work, results, on_error)
+
+
+def _collect_for(observers: Observers) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
+    """The results by index, and what adds one."""
+    results: dict[int, Any] = {}
+
+    def deliver(index: int, result: Any) -> None:
+        results[index] = observers.show(index, result)[1]
+
+    return results, deliver
+
+
+def _take(work: BatchWork, index: int, found: object, deliver: Callable[[int, Any], None]) -> None:
+    if isinstance(found, Call):
+        work.add(index, found, deliver)
+    else:
+        deliver(index, found)
+
+
+def _batch_of(engine: Engine, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:
+    name = new_id() if work.job is None else work.job.id
+    return Batch(engine, name, work.known, work=work, results=results, on_error=on_error)
 
 
 def found_batches(engine: Engine) -> list[Batch]:

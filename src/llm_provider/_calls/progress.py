@@ -7,12 +7,13 @@ The bar is shown on a terminal and in a notebook, and elsewhere its text is a li
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import os
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,7 @@ from .._words import format_clock_time, format_usd
 if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
     from .._telemetry.waits import Waits
+    from .._types.row_label import RowLabel
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -188,60 +190,48 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     return words
 
 
-def watched(
-    results: Iterator[tuple[int, Result]],
-    show: bool | None,
-    tell: Callable[[Result], object] | None,
-    begin: Callable[[], Progress],
-) -> Iterator[tuple[int, Result]]:
-    """The results of a batch. Each is counted and given to `tell` before it is yielded.
+class Observers:
+    """What sees the results of a batch before the user gets them. They are entered before the first result.
 
     Args:
-        results: The results.
-        show: As for `Progress`.
         tell: Called with each result.
-        begin: Makes the bar, when the first result is taken.
+        begin: Makes the progress bar.
+        labels: The labels of the inputs in a pandas object, which each of several models has.
     """
-    # Without observers, the results are not wrapped.
-    return results if tell is None and show is False else _watching(results, tell, begin)
 
+    def __init__(
+        self,
+        tell: Callable[[Result], object] | None = None,
+        begin: Callable[[], Progress] | None = None,
+        labels: Sequence[RowLabel] | None = None,
+    ) -> None:
+        self._tell = tell
+        self._begin = begin
+        self._labels = labels
+        self._progress: Progress | None = None
 
-def awatched(
-    results: AsyncGenerator[tuple[int, Result], None],
-    show: bool | None,
-    tell: Callable[[Result], object] | None,
-    begin: Callable[[], Progress],
-) -> AsyncIterator[tuple[int, Result]]:
-    """`watched` for an asynchronous batch."""
-    return results if tell is None and show is False else _awatching(results, tell, begin)
+    def __enter__(self) -> Self:
+        if self._begin is not None:
+            self._progress = self._begin().__enter__()
+        return self
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(kind, error, trace)
 
-def _watching(
-    results: Iterator[tuple[int, Result]],
-    tell: Callable[[Result], object] | None,
-    begin: Callable[[], Progress],
-) -> Iterator[tuple[int, Result]]:
-    with begin() as progress:
-        for index, result in results:
-            if tell is not None:
-                tell(result)
-            progress.update(result, index)
-            yield index, result
-
-
-async def _awatching(
-    results: AsyncGenerator[tuple[int, Result], None],
-    tell: Callable[[Result], object] | None,
-    begin: Callable[[], Progress],
-) -> AsyncIterator[tuple[int, Result]]:
-    with begin() as progress:
-        # A generator that is closed early closes the batch at once, not when it is garbage-collected.
-        async with contextlib.aclosing(results):
-            async for index, result in results:
-                if tell is not None:
-                    tell(result)
-                progress.update(result, index)
-                yield index, result
+    def show(self, index: int, result: Result) -> tuple[int, Result]:
+        """Show a result to all of them. It gets the label of its input."""
+        if self._tell is not None:
+            self._tell(result)
+        if self._progress is not None:
+            self._progress.update(result, index)
+        if self._labels:
+            # Inputs that are equal may share an error.
+            result = result if result.row_label is None else copy.copy(result)
+            object.__setattr__(result, "row_label", self._labels[index % len(self._labels)])
+        return index, result
 
 
 def _is_shown(show: bool | None) -> bool:

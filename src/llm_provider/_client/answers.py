@@ -15,7 +15,6 @@ from .._foreign_attributes import Hinting
 from .._limits.concurrency import Concurrency
 
 if TYPE_CHECKING:
-    from .._batches.front import BatchFront
     from .._calls.call import Call
     from .._calls.engine import Engine
     from .._calls.stream import Arrived, Start
@@ -66,8 +65,9 @@ class Answers(Hinting, ABC):
         asked: Any,
         parameters: Any,
         allowed: Concurrency,
+        run: Callable[[Call[T]], Coroutine[Any, Any, T]] | None = None,
     ) -> T:
-        """The result of an operation, for the thread that waits for it."""
+        """The result of an operation, for the thread that waits for it. `run` sends a call."""
         try:
             if self._defaults:
                 self._fill(parameters, operation.defaults)
@@ -83,7 +83,7 @@ class Answers(Hinting, ABC):
                 if result is None:
                     self._engine.load(call)
                 if call.request.max_tool_rounds is None:
-                    result = event_loop.wait(event_loop.submit(self._run(call), self._engine.cancel))
+                    result = event_loop.wait(event_loop.submit((run or self._run)(call), self._engine.cancel))
                 else:
                     from .._calls import tool_loop
 
@@ -105,8 +105,9 @@ class Answers(Hinting, ABC):
         model: str,
         asked: Any,
         parameters: Any,
+        run: Callable[[Call[T]], Coroutine[Any, Any, T]] | None = None,
     ) -> T:
-        """The result of an operation, for the task that awaits it."""
+        """The result of an operation, for the task that awaits it. `run` sends a call."""
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(name)
@@ -127,7 +128,7 @@ class Answers(Hinting, ABC):
                 result = cast("T", await tool_loop.run(self._engine, chat, hit))
             elif result is None:
                 self._start()
-                result = await event_loop.run(self._run(call), self._engine.cancel)
+                result = await event_loop.run((run or self._run)(call), self._engine.cancel)
         except LLMError as error:
             self._tell(error)
             raise
@@ -141,27 +142,25 @@ class Answers(Hinting, ABC):
         """Send a call that is not stored."""
         if call.request.in_batch is None:
             return self._engine.run(call)
-        from .._batches.iterate import run_beside_batches
+        from .._batches.work import run_beside_batches
 
         return run_beside_batches(self._engine, call)
 
-    def _batch_front(
+    def _uses_batch_api(
         self, models: Sequence[str], delivery: DeliveryOptions, parameters: Mapping[str, Any]
-    ) -> BatchFront | None:
-        """The batch delivery of a call; None if it is live.
+    ) -> bool:
+        """Whether a batch delivers a call. All models go one way, since they share budget and deadline.
 
         Raises:
-            RequestError: a batch cannot deliver the call.
+            RequestError: a batch was asked for, and cannot deliver the call.
         """
         if delivery.mode == "live":
-            return None
-        from .._batches.front import BatchFront, chosen
+            return False
+        from .._batches.choice import uses_batch_api
 
         self._start()
-        # The budget and the deadline are shared, so all models go one way.
-        if not all(chosen(self._engine, self._prices, model, delivery.mode, parameters) for model in models):
-            return None
-        return BatchFront(self._engine, delivery.resend, self._on_result and self._tell)
+        engine, prices = self._engine, self._prices
+        return all(uses_batch_api(engine, prices, model, delivery.mode, parameters) for model in models)
 
     def _start_of_stream(
         self, name: str, model: str, messages: Prompt, parameters: Parameters, allowed: Concurrency

@@ -84,8 +84,9 @@ def parse_batch(
     model: str | Models,
     inputs: Any,
     parameters: BatchParameters,
-    *,
+    defaults: Mapping[str, Any],
     on_error: OnError = "return",
+    *,
     awaited: bool = False,
 ) -> BatchOptions:
     """Check the arguments of a function for many inputs.
@@ -95,6 +96,7 @@ def parse_batch(
         model: One model, or several.
         inputs: As the user gave them.
         parameters: The parameters of the calls and of the batch.
+        defaults: The client's defaults for the parameters of calls.
         on_error: As the user gave it.
         awaited: Whether the function is asynchronous, so that the inputs may be too.
 
@@ -118,6 +120,10 @@ def parse_batch(
         # All calls share it.
         calls["budget"] = check("budget", calls["budget"])
     found = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
+    if defaults:
+        from .._requests.defaults import fill
+
+        fill(calls, defaults, embeds=False)
     several = isinstance(model, (list, tuple))
     return BatchOptions(
         function=function,
@@ -137,8 +143,9 @@ def parse_submission(
     model: str,
     inputs: Any,
     parameters: BatchParameters,
-    *,
+    defaults: Mapping[str, Any],
     on_error: OnError = "return",
+    *,
     awaited: bool = False,
 ) -> BatchOptions:
     """Check the arguments of `submit_many` or `asubmit_many`, which are those of `parse_batch`.
@@ -148,7 +155,7 @@ def parse_submission(
     """
     refuse_several(function, model)
     mode = parameters.setdefault("delivery", "batch")
-    options = parse_batch(function, model, inputs, parameters, on_error=on_error, awaited=awaited)
+    options = parse_batch(function, model, inputs, parameters, defaults, on_error, awaited=awaited)
     if mode is None:
         return replace(options, delivery=replace(options.delivery, mode="batch"))
     if options.delivery.mode != "batch":

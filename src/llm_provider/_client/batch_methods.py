@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from .._calls.preload import load_for_batch, name_shortage
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._requests.inputs import Inputs
+from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
@@ -28,10 +28,13 @@ from .estimate_methods import EstimateMethods
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from .._batches.front import BatchFront
     from .._batches.handle import Batch
-    from .._calls.batch import Work
+    from .._batches.journal import Record
+    from .._batches.work import BatchWork
+    from .._calls.batch import Batches, BatchPrompts
     from .._calls.call import Call
+    from .._calls.progress import Observers
+    from .._calls.worker_pool import LiveWork
     from .._errors import LLMError
     from .._requests.parameters import BatchCommon, BatchParameters, Parameters, UntypedBatch
     from .._settings import Settings
@@ -63,24 +66,17 @@ class BatchMethods(EstimateMethods):
         """See `llm_provider.iter_many`."""
         seal(parameters)
         refuse_several("iter_many", model)
-        return self._iterate(parse_batch("iter_many", model, inputs, parameters))
+        return self._iterate(parse_batch("iter_many", model, inputs, parameters, self._defaults))
 
     def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
         with name_shortage():
-            from .._calls.batch import iterate, labelled
-            from .._calls.progress import Progress, watched
+            from .._calls.batch import iterate
 
-            front, batches = self._batches(options)
-        show, bar = options.progress, (options.total, options.models)
-        if front is not None:
-            found = front.iterate([(work.lookup, prompts) for work, prompts in batches], show, *bar)
-        else:
-            total, models = bar
-            shown = functools.partial(Progress, total, show, self.statistics, self._engine.waits, models)
-            (work, prompts), *more = batches
-            found = watched(iterate(work, prompts, *more), show, self._on_result and self._tell, shown)
-        labels = options.inputs[0].labels
-        return found if labels is None else labelled(found, labels)
+            if self._uses_batch_api(options.models, options.delivery, options.parameters):
+                from .._batches.work import iterate_jobs
+
+                return iterate_jobs(*self._jobs(options))
+            return iterate(*self._live_batches(options))
 
     @overload
     def aiter_many(
@@ -107,62 +103,72 @@ class BatchMethods(EstimateMethods):
         """See `llm_provider.aiter_many`."""
         seal(parameters)
         refuse_several("aiter_many", model)
-        return self._aiterate(parse_batch("aiter_many", model, inputs, parameters, awaited=True))
+        defaults = self._defaults
+        return self._aiterate(parse_batch("aiter_many", model, inputs, parameters, defaults, awaited=True))
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
-            from .._calls.batch import aiterate, alabelled
-            from .._calls.progress import Progress, awatched
+            from .._calls.batch import aiterate
 
-            front, batches = self._batches(options)
-        show, bar = options.progress, (options.total, options.models)
-        if front is not None:
-            found = front.aiterate([(work.lookup, prompts) for work, prompts in batches], show, *bar)
-        else:
-            total, models = bar
-            shown = functools.partial(Progress, total, show, self.statistics, self._engine.waits, models)
-            (work, prompts), *more = batches
-            found = awatched(aiterate(work, prompts, *more), show, self._on_result and self._tell, shown)
-        labels = options.inputs[0].labels
-        return found if labels is None else alabelled(found, labels)
+            if self._uses_batch_api(options.models, options.delivery, options.parameters):
+                return aiterate(*self._jobs(options))
+            return aiterate(*self._live_batches(options))
 
-    def _batches(self, options: BatchOptions) -> tuple[BatchFront | None, list[tuple[Work, Any]]]:
-        """The batch delivery if there is one, and the batch of each model with its prompts.
+    def _live_batches(self, options: BatchOptions) -> tuple[Batches, Observers]:
+        """The batch of each model, whose calls are sent one by one, and what sees their results."""
+        from .._calls.progress import Observers, Progress
+
+        begin = None
+        if options.progress is not False:
+            shown = (options.total, options.progress, self.statistics, self._engine.waits, options.models)
+            begin = functools.partial(Progress, *shown)
+        batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
+        return batches, Observers(self._on_result and self._tell, begin, options.inputs[0].labels)
+
+    def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
+        """The job of each model for the provider's batch API, and what sees their results."""
+        from .._batches.progress import BatchProgress
+        from .._batches.work import BatchWork
+        from .._calls.progress import Observers
+
+        resend = options.delivery.resend
+        jobs = [
+            (BatchWork(self._engine, self._live_work(options, model, part).lookup, resend), part.prompts)
+            for model, part in options.each
+        ]
+
+        def known() -> list[Record]:
+            return [record for work, _ in jobs for record in work.known]
+
+        begin = None
+        if options.progress is not False:
+            begin = functools.partial(BatchProgress, options.total, options.progress, known, options.models)
+        return jobs, Observers(self._on_result and self._tell, begin, options.inputs[0].labels)
+
+    def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
+        """How the inputs of a model are looked up, and how their calls are sent.
 
         An invalid model or parameter would fail every input, so it is found here, once.
         """
-        calls = dict(options.parameters)
-        self._fill(calls)
-        front = self._batch_front(options.models, options.delivery, calls)
-        return front, [
-            (self._batch(options, model, calls, part.metadata), part.prompts) for model, part in options.each
-        ]
-
-    def _batch(
-        self,
-        options: BatchOptions,
-        model: str,
-        parameters: dict[str, Any],
-        metadata: Callable[[Prompt], Any] | None,
-    ) -> Work:
-        """How the calls of a batch are made and sent."""
-        from .._calls.batch import Work
         from .._calls.batch_lookup import batch_lookup, run_described
         from .._calls.early_stop import EarlyStop
+        from .._calls.worker_pool import LiveWork
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(options.function)
-        allowed = options.concurrency or self._concurrency
+        parameters = cast("Parameters", dict(options.parameters))
+        allowed, metadata = options.concurrency or self._concurrency, inputs.metadata
+        patience_is_set = parameters.get("outage_patience") or self._settings.outage_patience
         first: Call[Response] | None = None
         early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = self._prepare(model, prompt, cast("Parameters", parameters), allowed)
+            call = self._prepare(model, prompt, parameters, allowed)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
-                if parameters.get("outage_patience") is None and self._settings.outage_patience is None:
+                if patience_is_set is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
@@ -182,7 +188,7 @@ class BatchMethods(EstimateMethods):
         if metadata is not None:
             run = functools.partial(run_described, run)
         load = functools.partial(load_for_batch, engine)
-        return Work(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
+        return LiveWork(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
     @overload
     def call_many(
@@ -253,7 +259,7 @@ class BatchMethods(EstimateMethods):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """See `llm_provider.call_many`."""
         seal(parameters)
-        options = parse_batch("call_many", model, inputs, parameters, on_error=on_error)
+        options = parse_batch("call_many", model, inputs, parameters, self._defaults, on_error)
         with name_shortage():
             from .._calls.batch import in_order, noting_interrupt
         self._show_estimates(options)
@@ -337,7 +343,8 @@ class BatchMethods(EstimateMethods):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """See `llm_provider.acall_many`."""
         seal(parameters)
-        options = parse_batch("acall_many", model, inputs, parameters, on_error=on_error, awaited=True)
+        defaults = self._defaults
+        options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error, awaited=True)
         with name_shortage():
             from .._calls.batch import in_order, noting_interrupt
         self._show_estimates(options)
@@ -359,9 +366,12 @@ class BatchMethods(EstimateMethods):
     ) -> Batch:
         """See `llm_provider.submit_many`."""
         seal(parameters)
-        options = parse_submission("submit_many", model, inputs, parameters, on_error=on_error)
-        front, [(work, prompts)] = self._batches(options)
-        return cast("BatchFront", front).handle(work.lookup, prompts, on_error, options.inputs[0].labels)
+        from .._batches.handle import submit_inputs
+
+        options = parse_submission("submit_many", model, inputs, parameters, self._defaults, on_error)
+        self._uses_batch_api(options.models, options.delivery, options.parameters)
+        [(work, prompts)], observers = self._jobs(options)
+        return submit_inputs(self._engine, work, cast("Iterable[Prompt]", prompts), on_error, observers)
 
     @with_parameters
     async def asubmit_many(
@@ -374,10 +384,15 @@ class BatchMethods(EstimateMethods):
     ) -> Batch:
         """See `llm_provider.asubmit_many`."""
         seal(parameters)
-        options = parse_submission("asubmit_many", model, inputs, parameters, on_error=on_error, awaited=True)
-        front, [(work, prompts)] = self._batches(options)
-        labels = options.inputs[0].labels
-        return await cast("BatchFront", front).ahandle(work.lookup, prompts, on_error, labels)
+        from .._batches.handle import asubmit_inputs
+
+        defaults = self._defaults
+        options = parse_submission(
+            "asubmit_many", model, inputs, parameters, defaults, on_error, awaited=True
+        )
+        self._uses_batch_api(options.models, options.delivery, options.parameters)
+        [(work, prompts)], observers = self._jobs(options)
+        return await asubmit_inputs(self._engine, work, prompts, on_error, observers)
 
     def _cache_mode(self, options: BatchOptions) -> object:
         return options.parameters.get("cache") or self._settings.cache

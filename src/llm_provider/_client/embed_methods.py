@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Unpack
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from .._calls.embed import EMBED
-from .._requests.embed_request import EmbedRequest
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._types.embeddings import Embeddings
@@ -25,17 +25,8 @@ class EmbedMethods(Answers):
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
         """See `llm_provider.embed`."""
         seal(parameters)
-        delivery = DeliveryOptions.take_from(parameters)
-        self._fill(parameters, EMBED.defaults)
-        front = self._batch_front([model], delivery, parameters)
-        if front is not None:
-            return front.embed(lambda: self._prepare_texts(model, inputs, parameters))
-        return self._answer("embed", EMBED, model, inputs, parameters, self._concurrency)
-
-    def _prepare_texts(
-        self, model: str, inputs: Iterable[str], parameters: EmbedParameters
-    ) -> Call[Embeddings]:
-        return self._engine.prepare(EMBED, EmbedRequest.build(model, inputs, parameters), self._concurrency)
+        run = self._choose_run(model, parameters)
+        return self._answer("embed", EMBED, model, inputs, parameters, self._concurrency, run)
 
     @with_parameters
     async def aembed(
@@ -43,9 +34,19 @@ class EmbedMethods(Answers):
     ) -> Embeddings:
         """See `llm_provider.aembed`."""
         seal(parameters)
+        run = self._choose_run(model, parameters)
+        return await self._answer_soon("aembed", EMBED, model, inputs, parameters, run)
+
+    def _choose_run(
+        self, model: str, parameters: EmbedParameters
+    ) -> Callable[[Call[Embeddings]], Coroutine[Any, Any, Embeddings]] | None:
+        """What sends a call through a batch; None if it goes live."""
         delivery = DeliveryOptions.take_from(parameters)
+        if delivery.mode == "live":
+            return None
         self._fill(parameters, EMBED.defaults)
-        front = self._batch_front([model], delivery, parameters)
-        if front is not None:
-            return await front.aembed(lambda: self._prepare_texts(model, inputs, parameters))
-        return await self._answer_soon("aembed", EMBED, model, inputs, parameters)
+        if not self._uses_batch_api([model], delivery, cast("Mapping[str, Any]", parameters)):
+            return None
+        from .._batches.work import run_in_batch
+
+        return functools.partial(run_in_batch, self._engine, delivery.resend)

@@ -49,7 +49,7 @@ class EstimateMethods(Answers):
         from .._estimates.estimate import estimate
 
         on_error = parameters.pop("on_error", None) or "return"
-        options = parse_batch("estimate", model, inputs, parameters, on_error=on_error)
+        options = parse_batch("estimate", model, inputs, parameters, self._defaults, on_error)
         return _name_each(
             model,
             [
@@ -85,7 +85,8 @@ class EstimateMethods(Answers):
         from .._estimates.estimate import aestimate
 
         on_error = parameters.pop("on_error", None) or "return"
-        options = parse_batch("aestimate", model, inputs, parameters, on_error=on_error, awaited=True)
+        defaults = self._defaults
+        options = parse_batch("aestimate", model, inputs, parameters, defaults, on_error, awaited=True)
         found = [await aestimate(self._estimator(one, options), part.prompts) for one, part in options.each]
         return _name_each(model, found)
 

@@ -426,11 +426,15 @@ async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterab
     """`estimate` for an event loop, whose other tasks run between any two inputs."""
     import asyncio
 
-    from .._calls.batch import numbered
-
+    if isinstance(inputs, AsyncIterable) and not estimator.fetches:
+        async for prompt in inputs:
+            estimator.add(prompt)
+        return estimator.result()
+    if isinstance(inputs, AsyncIterable):
+        inputs = [prompt async for prompt in inputs]
     if estimator.fetches:
-        inputs = await asyncio.to_thread(estimator.fetch, [prompt async for _, prompt in numbered(inputs)])
-    async for _, prompt in numbered(inputs):
+        inputs = await asyncio.to_thread(estimator.fetch, inputs)
+    for prompt in inputs:
         estimator.add(prompt)
         await asyncio.sleep(0)
     return estimator.result()

@@ -1,0 +1,71 @@
+"""Whether a call goes live or through its provider's batch API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._errors import RequestError
+from .._providers.batches import DAY, module_of
+from .._requests.checks import DeliveryMode
+from .._requests.request import check
+from .._requests.routing import priced_as, resolve
+
+if TYPE_CHECKING:
+    from .._calls.engine import Engine
+    from .._money.pricing import PriceTable
+
+
+def uses_batch_api(
+    engine: Engine,
+    prices: Callable[[], PriceTable],
+    model: str,
+    asked: DeliveryMode,
+    parameters: Mapping[str, Any],
+) -> bool:
+    """Whether a call is delivered as a batch.
+
+    "auto" does so if the answers may come back in a day and the batch price is lower.
+
+    Raises:
+        RequestError: a batch was asked for, and there is no batch API for the call.
+    """
+    target = resolve(model, parameters.get("base_url"), engine.settings.env_file)
+    route = target.route
+    has_batches = module_of(route.adapter) is not None and (
+        route.adapter != "openai" or route.batches is not None
+    )
+    cached = (parameters.get("cache") or engine.settings.cache) not in ("off", False)
+    if asked == "batch":
+        if parameters.get("max_tool_rounds"):
+            raise RequestError(
+                "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "
+                "or leave max_tool_rounds out"
+            )
+        if not has_batches:
+            raise RequestError(
+                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                "live where there is none",
+                provider=target.provider,
+                model=model,
+            )
+        return True
+    deadline = parameters.get("deadline")
+    if deadline is not None:
+        deadline = check("deadline", deadline)
+    if (
+        not has_batches
+        or not cached
+        or parameters.get("max_tool_rounds")
+        or (deadline is not None and deadline < DAY)
+    ):
+        return False
+    standard, batch = (
+        prices().find(*priced_as(target), variant=variant) for variant in ("standard", "batch")
+    )
+    if standard is None or batch is None:
+        return False
+    pairs = ((batch.input, standard.input), (batch.output, standard.output))
+    return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
+        low != high for low, high in pairs
+    )

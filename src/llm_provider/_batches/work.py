@@ -1,0 +1,222 @@
+"""The inputs of one model on their way through a provider's batch API, and live calls that look for it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from .._calls.batch import END, BatchPrompts, Finished, iterate
+from .._calls.batch_lookup import Lookup
+from .._calls.call import Call
+from .._calls.early_stop import EarlyStop
+from .._calls.engine import READING
+from .._errors import APITimeoutError, CacheMissError, LLMError, RequestError
+from .._requests.checks import Resend
+from .._runtime import event_loop
+from .collect import RowEnd
+from .delivery import BatchDelivery
+from .job import Job
+from .journal import Record
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from .._calls.engine import Engine
+    from .._calls.progress import Observers
+    from .._types.response import Result
+
+_ROWS_AT_ONCE = 1000
+"""Rows that are looked up in a second level of the cache together."""
+
+
+class BatchWork:
+    """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
+
+    Args:
+        engine: The engine of the client.
+        lookup: Yields for each input its stored answer, its error, or its call.
+        resend: Where rows that failed or expired are sent once more.
+    """
+
+    max_in_flight = width = sys.maxsize
+    sends_as_whole = True
+
+    def __init__(self, engine: Engine, lookup: Lookup, resend: Resend = "batch") -> None:
+        self.lookup = lookup
+        self.job: Job | None = None
+        """None until an input is not stored."""
+        # No call knows it: live calls for rows that failed are not stopped.
+        self.early_stop = EarlyStop()
+        self._engine = engine
+        self._resend = resend
+        self._future: Future[None] | None = None
+        self._deliver: Callable[[Finished], object] = lambda _: None
+
+    def open(
+        self, call: Call[Any], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
+    ) -> Self:
+        """Note who takes the results, and import the SDK in a thread that waits for the batch anyway."""
+        if waits:
+            self._engine.load(call)
+        self._deliver = deliver
+        return self
+
+    def give(self, index: int, call: Call[Any]) -> None:
+        """Add an input that is not stored."""
+        self.add(index, call, lambda place, result: self._deliver([(place, result)]))
+
+    def flush(self) -> None:
+        """Submit the job, now that all inputs are read."""
+        if self._future is None:
+            self._future = event_loop.submit(self._run_to_end())
+
+    def cancel(self) -> None:
+        """End the wait. A batch that was submitted goes on."""
+        if self._future is not None:
+            self._future.cancel()
+
+    async def _run_to_end(self) -> None:
+        error: BaseException | None = None
+        try:
+            await self.run()
+        except LLMError as raised:
+            # The traceback would keep the whole job in memory for as long as the error lives.
+            error = raised.with_traceback(None)
+        except BaseException as raised:
+            error = raised
+        self._deliver([(END, error)])
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether all inputs were read and are on their way to the provider."""
+        return self._future is not None
+
+    @property
+    def known(self) -> list[Record]:
+        """The batches of the job so far."""
+        return [] if self.job is None else self.job.known
+
+    def add(self, index: int, call: Call[Any], deliver: Callable[[int, Any], object]) -> None:
+        """Add an input that is not stored."""
+        if call.cache == "off":
+            raise RequestError(
+                "delivery='batch' needs the cache, because the answers may come back to another process: "
+                "leave cache='off' out, or use cache='refresh'"
+            )
+        if self.job is None:
+            self.job = Job(call, deliver, self._resend)
+        self.job.add(self._engine, index, call)
+
+    def load(self) -> None:
+        """Import the SDK of the job, in the thread of the user."""
+        if self.job is not None:
+            self._engine.load(self.job.shared)
+
+    async def submit(self) -> None:
+        """Submit the rows of the job."""
+        if self.job is not None:
+            if self._engine.cache.has_second_level and self.job.shared.cache in READING:
+                await _end_known_rows(self._engine, self.job)
+            await delivery_of(self._engine).begin(self.job)
+
+    async def finish(self) -> None:
+        """Deliver every input of the job. Its deadline ends the wait and not the batch."""
+        job = self.job
+        if job is None:
+            return
+        deadline = job.shared.deadline
+        try:
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left)):
+                await delivery_of(self._engine).run(job)
+        except TimeoutError:
+            assert deadline is not None
+            error = APITimeoutError(
+                f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self)}",
+                phase="deadline",
+                limit=deadline.allowed,
+            )
+            error.provider, error.model = job.shared.target.provider, job.shared.request.model
+            job.give_up(self._engine, error)
+
+    async def run(self) -> None:
+        """Submit the rows and deliver every input."""
+        await self.submit()
+        await self.finish()
+
+
+async def _end_known_rows(engine: Engine, job: Job) -> None:
+    """End the rows of a job whose answers are in the second level of the cache."""
+    here, rows = engine.here().loop, list(job.wanted.values())
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        read = [[engine.cache.get_soon(key, here) for key in row.keys] for row in some]
+        for row, entries in zip(some, read, strict=True):
+            call = job.calls[row.kind]
+            found = [engine.sample(call, await entry) for entry in entries]
+            samples = [sample for sample in found if sample is not None]
+            if len(samples) == len(row.keys):
+                job.ended(engine, row.custom_id, RowEnd(samples=samples))
+            elif call.cache == "only":
+                error = CacheMissError("no answer is stored, and cache='only' sends nothing", key=row.keys[0])
+                job.ended(engine, row.custom_id, RowEnd(error=error))
+
+
+def delivery_of(engine: Engine) -> BatchDelivery:
+    """The batch delivery of a client on the running loop."""
+    state = engine.here()
+    if not isinstance(state.batches, BatchDelivery):
+        state.batches = delivery = BatchDelivery(engine)
+        state.to_close.append(delivery.close)
+    return state.batches
+
+
+async def run_beside_batches(engine: Engine, call: Call[Any]) -> Any:
+    """The result of a live call that asks for a batch with its input first; see `Parameters.in_batch`."""
+    await delivery_of(engine).before_live(call)
+    found = await engine.lookup_soon(call)
+    return await engine.run(call) if found is None else found
+
+
+def come_back(*works: BatchWork) -> str:
+    """How a user gets the results of batches that go on."""
+    records = [record for work in works for record in work.known]
+    found = dict.fromkeys(one.header.job for one in records if one.header and one.is_open)
+    for work in works:
+        # Its next batch may have reached the provider already.
+        if work.job is not None and work.job.submitting:
+            found[work.job.id] = None
+    names = " ".join(found)
+    if not names:
+        return "run the same call again to go on"
+    return (
+        f"the batch goes on at its provider: run the same call again, or `llm-provider batches wait {names}`"
+    )
+
+
+def iterate_jobs(
+    jobs: Sequence[tuple[BatchWork, BatchPrompts]], observers: Observers
+) -> Iterator[tuple[int, Result]]:
+    """`iterate`, which tells an interrupted user how to get the results of batches that go on."""
+    try:
+        yield from iterate(jobs, observers)
+    except KeyboardInterrupt as interrupt:
+        if any(work.is_submitted for work, _ in jobs):
+            interrupt.add_note(come_back(*(work for work, _ in jobs)))
+        raise
+
+
+async def run_in_batch(engine: Engine, resend: Resend, call: Call[Any]) -> Any:
+    """The result of one call, which a batch delivers.
+
+    Raises:
+        LLMError: the call failed.
+    """
+    results: dict[int, Any] = {}
+    work = BatchWork(engine, lambda inputs: iter(()), resend)
+    work.add(0, call, results.__setitem__)
+    await work.run()
+    if isinstance(results[0], LLMError):
+        raise results[0]
+    return results[0]
