@@ -9,10 +9,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,10 +22,10 @@ from llm_provider import (
     Client,
     LLMError,
     MissingAPIKeyError,
-    RateLimitError,
     Response,
 )
-from llm_provider._calls.batch import iterate
+from llm_provider._calls.batch import END, Driver, Lane, iterate
+from llm_provider._calls.early_stop import EarlyStop
 from llm_provider._calls.progress import Observers
 from llm_provider._calls.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
@@ -155,27 +154,6 @@ def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
     patiently(attempt)
 
 
-def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
-    gate, waiting = asyncio.Event(), 0
-
-    async def send(prompt: Prompt) -> Response:
-        nonlocal waiting
-        waiting += 1
-        if waiting < work.workers:
-            await gate.wait()
-        # One worker lets the others go and does the rest. All end in one event-loop iteration. Before that
-        # the reader has time to send the last inputs on their way.
-        gate.set()
-        time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
-        raise RateLimitError(str(prompt))
-
-    work = LiveWork(iter, send, event_loop.cancel_task, 2, lambda *_: None)
-    with ThreadPoolExecutor(1) as reader:
-        inputs = (str(number) for number in range(work.width + 5))
-        results = reader.submit(list, iterate([(work, inputs)], Observers())).result(30)
-    assert len(results) == work.width + 5
-
-
 @pytest.mark.long
 def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: RunScript) -> None:
     grown = run_script(
@@ -275,3 +253,98 @@ def test_every_input_has_one_result(kinds: list[str], max_in_flight: int) -> Non
         assert sorted(results) == list(range(len(kinds)))
     for index, result in results.items():
         assert isinstance(result, APIConnectionError) == (kinds[index] in ("bad", "failing"))
+
+
+class Recorder:
+    """A model whose calls are noted, and a carrier that answers nothing by itself."""
+
+    max_in_flight, width, sends_as_whole = 2, 3, False
+
+    def __init__(self) -> None:
+        self.early_stop, self.lookup, self.done = EarlyStop(), iter, list[object]()
+
+    def open(self, call: Any, deliver: Any, *, is_list: bool, waits: bool) -> Recorder:
+        self.deliver = deliver
+        self.done.append("open")
+        return self
+
+    def give(self, index: int, call: object) -> None:
+        self.done.append(index)
+
+    def flush(self) -> None:
+        self.done.append("flush")
+
+    def cancel(self) -> None:
+        self.done.append("cancel")
+
+
+class Whole(Recorder):
+    sends_as_whole = True
+
+
+ANSWER = Response(choices=(), usage=None, model="m", provider="p")  # type: ignore[arg-type]  # not looked at
+
+
+def drive(driver: Driver, arrivals: list[Any], inputs: dict[int, Any]) -> Iterator[Any]:
+    """What a driver says is to be done. `inputs` has those of each lane, `arrivals` what finishes."""
+    sources = [enumerate(inputs[number], lane.offset) for number, lane in enumerate(driver.lanes)]
+    for step in driver.steps(lambda: True):
+        if isinstance(step, Lane):
+            number = driver.lanes.index(step)
+            try:
+                step.take(*next(sources[number]))
+            except StopIteration:
+                step.end()
+            except OSError as error:
+                step.end(error)
+            yield ("read", number)
+        elif step is None:
+            driver.arrived = arrivals.pop(0)
+            yield "wait"
+        else:
+            yield step
+
+
+def test_the_driver_reads_ahead_hands_out_and_collects() -> None:
+    work: Any = Recorder()
+    driver = Driver([(work, ["a", "b", "c", "d", "e"])], print, waits=True)
+    (lane,) = driver.lanes
+    arrivals = [(lane, [(0, ANSWER), (2, ANSWER)]), (lane, [(3, ANSWER), (4, ANSWER)])]
+    steps = list(drive(driver, arrivals, {0: ["call", ANSWER, "call", "call", "call"]}))
+    read = ("read", 0)
+    # Three calls are under way, so the fifth input waits until one of them has ended.
+    assert steps[:6] == [read, read, (1, ANSWER), read, read, "wait"]
+    assert steps[6:] == [(0, ANSWER), (2, ANSWER), read, read, "wait", (3, ANSWER), (4, ANSWER)]
+    driver.close()
+    assert work.done == ["open", 0, 2, 3, "flush", 4, "flush", "cancel"]
+    assert (work.early_stop.stored, work.early_stop.given) == (1, 4)
+
+
+def test_a_batch_is_sent_as_a_whole_and_its_error_comes_when_the_others_have_ended() -> None:
+    works: Any = [Whole(), Whole()]
+    driver = Driver([(works[0], ["a"]), (works[1], ["b", "c"])], print, waits=True)
+    first, second = driver.lanes
+    failed = APIConnectionError("broken")
+    arrivals = [(first, [(END, failed)]), (second, [(1, ANSWER), (2, ANSWER)]), (second, [(END, None)])]
+    steps: list[Any] = []
+    with pytest.raises(APIConnectionError):
+        steps.extend(drive(driver, arrivals, {0: ["call"], 1: ["call", "call"]}))
+    assert works[0].done == ["open", 0, "flush", "flush", "flush"]
+    assert works[1].done == ["open", 1, 2, "flush", "flush", "flush"]
+    assert arrivals == []
+
+
+def test_an_error_of_the_inputs_comes_before_a_batch_is_sent_and_after_live_calls() -> None:
+    def inputs() -> Iterator[Any]:
+        yield "call"
+        raise OSError("the disk")
+
+    for kind, waited in ((Whole, 0), (Recorder, 1)):
+        work: Any = kind()
+        driver = Driver([(work, iter("ab"))], print, waits=True)
+        steps: list[Any] = []
+        with pytest.raises(OSError, match="the disk"):
+            for step in drive(driver, [(driver.lanes[0], [(0, ANSWER)])], {0: inputs()}):
+                steps.append(step)  # noqa: PERF402  # those before the error
+        assert steps.count("wait") == waited
+        assert ("flush" in work.done) == bool(waited)
