@@ -75,8 +75,10 @@ class BatchMethods(EstimateMethods):
             if self._uses_batch_api(options.models, options.delivery, options.parameters):
                 from .._batches.work import iterate_jobs
 
-                return iterate_jobs(*self._jobs(options))
-            return iterate(*self._live_batches(options))
+                jobs, observers = self._jobs(options)
+                return iterate_jobs(jobs, observers)
+            batches, observers = self._live_batches(options)
+            return iterate(batches, observers)
 
     @overload
     def aiter_many(
