@@ -123,7 +123,7 @@ def parse_batch(
     if defaults:
         from .._requests.defaults import fill
 
-        fill(calls, defaults, embeds=False)
+        fill(calls, defaults)
     several = isinstance(model, (list, tuple))
     return BatchOptions(
         function=function,
