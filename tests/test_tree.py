@@ -20,6 +20,7 @@ WITHOUT_TESTS = {
 OF_NO_MODULE = {
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",
+    "test_prose.py": "the sentences of all modules and pages",
     "test_tree.py": "the files of all modules",
     "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_requests/test_adding_a_parameter.py": "the modules that a new parameter touches",

@@ -28,7 +28,7 @@ GENAI_CONTEXTS = {
     "flex": {"service_tier": "flex"},
     "priority": {"service_tier": "priority"},
 }
-# Prompt, of which read from the cache, written to it, written for an hour; output, of which reasoning.
+# Prompt, and in it tokens read from the cache, written to it, written for an hour; output, and its reasoning.
 SHAPES = (
     (1_234, 0, 0, 0, 567, 0),
     (1_234, 0, 0, 0, 567, 321),

@@ -83,7 +83,7 @@ def read(path: Path, today: str) -> Source:
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
             source.shut_down.add(key)
-    # The map may hold a model twice, with a path before its name and without, of which only one has shut
+    # The map may hold a model twice, with a path before its name and without. Only one of them has shut
     # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
     return source

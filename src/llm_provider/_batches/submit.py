@@ -45,7 +45,7 @@ _MOST_ATTEMPTS = 5
 
 
 def chunks(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
-    """Rows in groups, each of which one batch may hold."""
+    """Rows in groups. One batch may hold each group."""
     group: list[Wanted] = []
     size = parts = 0
     for row in wanted:
@@ -189,7 +189,7 @@ class Submitter:
 
         Args:
             header: Its facts.
-            rows: The rows, of which none is in an open batch.
+            rows: The rows. None is in an open batch.
             spool: Has their lines.
             adopt: Whether to take over a batch with the same rows that the journal has lost.
             file_ids: The ids of the uploaded files that the rows refer to, by their references.

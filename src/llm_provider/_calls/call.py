@@ -103,7 +103,7 @@ class Operation(Exchange, Generic[R, T]):
 
     @abstractmethod
     def bare_request(self, model: str, base_url: str | None) -> R:
-        """A request without content, for a row of a batch of which only the payload is known."""
+        """A request without content, for a row of a batch whose payload alone is known."""
 
     @abstractmethod
     def encode(self, request: R, target: Target, adapter: Adapter) -> EncodedRequest:
@@ -123,7 +123,7 @@ class Operation(Exchange, Generic[R, T]):
 
     @abstractmethod
     def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
-        """Parts in groups, each of which one request can ask for."""
+        """Parts in groups. One request can ask for each group."""
 
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
@@ -170,7 +170,7 @@ class Operation(Exchange, Generic[R, T]):
         """Parts of a call, put together. What they cost is that of `call.sent`."""
 
     def good_samples(self, call: Call[T], samples: Sequence[Sample]) -> tuple[Any, ...]:
-        """The `error.samples` of a call of which only these parts were answered."""
+        """The `error.samples` of a call when only these parts were answered."""
         return ()
 
 

@@ -54,7 +54,7 @@ def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
 
     Args:
         call: The call.
-        warned: The models and parameters of which a warning was given. No second one is.
+        warned: The models and parameters that were warned about before.
     """
     for name in call.encoded.dropped:
         place = call.request.model, name

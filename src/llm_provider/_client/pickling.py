@@ -32,7 +32,7 @@ def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_k
 
     Args:
         client: The client.
-        original: The client of which it is a variant, else itself.
+        original: The client that it is a variant of, else itself.
         given: The settings that the user gave the original, without its API keys.
         has_keys: Whether the user gave it API keys.
 

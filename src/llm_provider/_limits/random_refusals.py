@@ -57,8 +57,8 @@ _REPEATED = 24
 _SURE = 1.0
 """Random refusals before a limit was found, below which it is not doubted soon."""
 _FALLEN, _AFTER_FAILURE = 0.75, 2.5
-"""Factor by which refusals must reduce the estimate until a trial is worth its price, and the power of this
-factor that each trial which has found a limit adds."""
+"""A trial is worth its price when refusals reduce the estimate by this factor. Each trial that has found a
+limit adds this power of the factor."""
 _SUSTAINED = 16
 """Requests that were accepted between two refusals, if an estimate is more than a passing value."""
 TRIAL, _TRIAL_REFUSED = 8, 4
@@ -67,7 +67,7 @@ six trials in a hundred are wrong."""
 _GROWING, _MOST_DOUBT = 3, 6
 """Trials in a row without a limit from which on the rate grows, and how many of them count."""
 _FEW = 3
-"""Random refusals after each of which the outcome of the requests in flight is worth waiting for."""
+"""After each of so few random refusals, the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
 """More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
 much."""

@@ -107,7 +107,7 @@ class ScopeStatistics:
 
 @dataclass(slots=True, eq=False)
 class SlotRequest:
-    """A call that waits for a slot in one scope, or in several of which the first free one grants it."""
+    """A call that waits for a slot in one scope, or in several. The first free one grants it."""
 
     granted: asyncio.Future[Ticket]
     tokens: float

@@ -7,7 +7,7 @@ hosts report the cost of a request in USD, in the usage of their replies:
 | host | field |
 |---|---|
 | OpenRouter | `cost`; with a key of your own (`is_byok`) also `cost_details.upstream_inference_cost` |
-| xAI | `cost_in_usd_ticks`, of which 10,000,000,000 are a dollar |
+| xAI | `cost_in_usd_ticks`: 10,000,000,000 are a dollar |
 | Perplexity | `cost.total_cost` |
 | DeepInfra | `estimated_cost` |
 """

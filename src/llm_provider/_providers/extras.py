@@ -34,7 +34,7 @@ def read(name: str, provider: str, reply: Any) -> Any:
     Args:
         name: "citations", "images", "audio" or "server_tool_calls".
         provider: The provider's name in `ROUTES`.
-        reply: The reply, or the replies of several samples, of which the first counts.
+        reply: The reply, or the replies of several samples. The first one counts.
 
     >>> read("citations", "openai", {"choices": []})
     []

@@ -1,4 +1,4 @@
-"""The protocol of file connections, one of which each adapter whose provider has a files API has in `files`.
+"""The protocol of file connections. The adapter of each provider with a files API has one in `files`.
 
 A file that is too large for a request is uploaded through the provider's SDK. `placed` decides which files
 these are, from their contents and the provider's documented limits alone, so the cache key of a call does not

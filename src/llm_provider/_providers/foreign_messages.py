@@ -94,7 +94,7 @@ def _items_of(message: Message) -> list[Any]:
 
 
 def _with_content(message: Message) -> Message:
-    """An answer of which only the output items are given, with its text and its calls."""
+    """An answer from its output items alone, with its text and its calls."""
     items = _items_of(message)
     if not items:
         return message

@@ -118,7 +118,7 @@ class _Idle(asyncio.Protocol):
 
 
 def is_readable(transport: Any) -> bool:
-    """Whether a connection has received bytes, or its end, of which the event loop does not know yet."""
+    """Whether a connection has received bytes, or its end, and the event loop does not know it yet."""
     socket = transport.get_extra_info("socket")
     number = -1 if socket is None else socket.fileno()
     if number < 0 or not _HAS_POLL:

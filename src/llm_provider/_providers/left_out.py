@@ -20,7 +20,7 @@ _SENT = frozenset({"role", "content", "refusal", "tool_calls", "function_call", 
 # The types of blocks and items whose content is in `content`, `refusal` or `tool_calls` as well.
 _IN_THE_MESSAGE = frozenset({"text", "tool_use", "message", "function_call", "output_text", "refusal"})
 
-# The fields of Gemini's parts of which the same is true. A thought is also a text.
+# The same for the fields of Gemini's parts. A thought is also a text.
 _IN_THE_MESSAGE_OF_GEMINI = frozenset({"text", "functionCall", "thought"})
 
 _NOTES = ("citations", "annotations")

@@ -88,7 +88,7 @@ class Prefix(NamedTuple):
 
 
 def mark_of_call(found: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> PrefixMark | None:
-    """The mark of a call of which nobody knows what follows: all but its last unit, the question."""
+    """The mark of a call without known followers: all but its last unit, the question."""
     before = found.units(payload)[:-1]
     # The tokens are an estimate. A provider ignores a breakpoint behind too few of them.
     if 2 * sum(unit.tokens for unit in before) < found.minimum(model):
@@ -141,7 +141,7 @@ def content_units(
     *,
     instructs: bool = False,
 ) -> list[Unit]:
-    """The units of a message's content: a text, or parts of which some take a breakpoint."""
+    """The units of a message's content: a text, or parts. Some parts take a breakpoint."""
     if isinstance(content, str):
         return [text_unit(role, content, place, instructs=instructs)]
     if not isinstance(content, (list, tuple)):

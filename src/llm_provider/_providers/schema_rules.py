@@ -45,7 +45,7 @@ def told(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recursions(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The JSON path of each reference by which a part of a schema contains itself.
+    """The JSON path of each reference that makes a part of a schema contain itself.
 
     >>> list(recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
     ['$.$defs.Node.properties.next.$ref']

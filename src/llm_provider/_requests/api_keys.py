@@ -132,7 +132,7 @@ def find_key(
 
     Args:
         provider: The route's name.
-        variables: The environment variables of the key, of which the first that is set counts.
+        variables: The environment variables of the key. The first that is set counts.
         required: False where the server may need no key; `NO_KEY` is sent then.
         env_file: The client's `.env` file.
 

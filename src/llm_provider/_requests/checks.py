@@ -48,7 +48,7 @@ _CHOICES = {"auto": "auto", "none": "none", "required": "required", "any": "requ
 
 
 def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, object], float]:
-    """A check for a parameter that is a number between two bounds, both of which it may equal."""
+    """A check for a parameter that is a number between two bounds, or one of them."""
     expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
 
     def check(name: str, value: object) -> float:

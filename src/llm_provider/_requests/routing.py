@@ -65,7 +65,7 @@ class Route:
         adapter: The folder in `_providers` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
-        key_variables: The environment variables of the API key, of which the first that is set counts.
+        key_variables: The environment variables of the API key. The first that is set counts.
             Default `<HOST>_API_KEY`.
         bare_names: A pattern of the model names that belong to this route without a prefix.
         key_required: Whether a call without an API key fails before it is sent.

@@ -98,7 +98,7 @@ def _is_of_the_model(item: Mapping[str, Any], before: list[Mapping[str, Any]]) -
 
 
 def _answer(provider: str, content: list[Any]) -> dict[str, Any]:
-    """An assistant message of which only the provider's own form is given."""
+    """An assistant message in the provider's own form alone."""
     return {"role": "assistant", "provider_specific_fields": {"provider": provider, "content": content}}
 
 

@@ -34,8 +34,8 @@ _DRAWS = 2**31 - 1
 class _Scope:
     """One call of an `LM`: the client, and the samples that it asks for.
 
-    DSPy asks its engine for each of `n` samples by itself. All come from one call, of which each next request
-    takes the next sample.
+    DSPy asks its engine for each of `n` samples by itself. All come from one call: each next request
+    takes its next sample.
     """
 
     variant: Variant

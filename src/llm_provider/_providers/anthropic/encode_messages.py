@@ -55,7 +55,7 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
 
     Consecutive tool results become one user message, as Anthropic requires all results for one assistant
     message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
-    assistant message of which nothing can be sent is left out.
+    assistant message without content that can be sent is left out.
 
     Raises:
         RequestError: Anthropic has no form for a message or part, which the error names.
@@ -116,7 +116,7 @@ def _with_ids(message: Message, index: int) -> Message:
 
 
 def _cached(content: str | list[Block], message: Message) -> list[Block]:
-    """A message's blocks, of which the last has the message's own cache_control."""
+    """A message's blocks. The last one has the message's own cache_control."""
     blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     control = message.get("cache_control")
     for place in range(len(blocks) - 1, -1, -1) if control else ():

@@ -153,7 +153,7 @@ def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping
     """Refuse a level together with a budget, which Gemini answers with 400.
 
     Raises:
-        RequestError: both are given, in camel case or in snake case, both of which the API accepts.
+        RequestError: both are given, in camel case or in snake case. The API accepts either.
     """
     extra = sorted(_thinking_fields(added))
     given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"

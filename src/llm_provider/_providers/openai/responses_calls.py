@@ -13,7 +13,7 @@ import orjson
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types.messages import ToolCall
 
-# The types of items that are calls, with the fields of which the first that is set says what to do.
+# The types of items that are calls, each with its fields. The first field that is set says what to do.
 _CALLS: Mapping[str, tuple[str, ...]] = {
     "function_call": ("arguments",),
     "custom_tool_call": ("input",),

@@ -30,7 +30,7 @@ _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
 class Assembler:
-    """Reads a stream of response events, the last of which contains the whole response.
+    """Reads a stream of response events. The last one contains the whole response.
 
     Events are taken in the order of their sequence numbers, and each of them once. The last event decides.
     Text that only this event has becomes a delta too.

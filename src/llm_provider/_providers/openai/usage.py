@@ -74,6 +74,6 @@ def read_usage(
 
 
 def _sums(parts: list[int]) -> set[int]:
-    """The sums of any of some numbers, of which no more than two are usual."""
+    """The sums of one or two of some numbers."""
     given = [number for number in parts if number]
     return {sum(some) for size in (1, 2) for some in itertools.combinations(given, size)}

@@ -1,0 +1,35 @@
+"""Comments, docstrings and messages have no sentences that must be read twice."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / "src").rglob("*.py"),
+    *(ROOT / "tools").rglob("*.py"),
+    *(ROOT / "docs").glob("*.md"),
+    *ROOT.glob("*.md"),
+]
+
+TANGLED = re.compile(r"\b(of which|of whom|by which [^.]* of)\b", re.IGNORECASE)
+"""Phrases that refer back to a word which the reader has to look for."""
+
+
+def read_prose(path: Path) -> str:
+    """The text of a file on one line, without the signs of comments at the beginning of its lines."""
+    return re.sub(r"\s+#?\s*", " ", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_sentence_refers_back(path: Path) -> None:
+    assert [found[0] for found in TANGLED.finditer(read_prose(path))] == []
+
+
+def test_tangled_phrases_are_found() -> None:
+    assert TANGLED.search("words, of which the beginning is enough")
+    assert TANGLED.search("the way by which parts of it go")
+    assert not TANGLED.search("the way by which it goes. A part of it")
