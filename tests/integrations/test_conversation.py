@@ -8,10 +8,11 @@ import pytest
 
 from llm_provider import BudgetExceededError, Client, RequestError
 from llm_provider._money.pricing import default_prices_path
+from llm_provider._types.logprobs import TokenLogprob
 from llm_provider.integrations.conversation import (
     Variant,
     assistant_message,
-    kept_state,
+    extract_state,
     media_part,
     parameter_names,
     token_logprobs,
@@ -25,7 +26,7 @@ def test_an_assistant_message_comes_back_whole(client: Client) -> None:
     for model in ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3"):
         answer = client.call(model, "use the tool add({})", tools=[tool], reasoning_effort="high")
         calls = [tool_call(call.id, call.name, call.arguments) for call in answer.tool_calls]
-        message = assistant_message(answer.text, calls, kept_state(answer.message))
+        message = assistant_message(answer.text, calls, extract_state(answer.message))
         assert message == answer.message
 
 
@@ -40,13 +41,14 @@ def test_media() -> None:
     assert media_part("document", pdf, filename="a.pdf")["file"] == {"file_data": pdf, "filename": "a.pdf"}
 
 
-def test_log_probabilities_of_two_formats_are_equal() -> None:
-    top = [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -3.0}]
-    openai = {"content": [{"token": "a", "logprob": -0.1, "top_logprobs": top}]}
-    candidates = [{"token": "a", "logProbability": -0.1}, {"token": "b", "logProbability": -3.0}]
-    gemini = {"chosenCandidates": candidates[:1], "topCandidates": [{"candidates": candidates}]}
-    assert token_logprobs(openai) == token_logprobs(gemini)
-    assert [entry["token"] for entry in token_logprobs(openai)[0]["top_logprobs"]] == ["a", "b"]
+def test_log_probabilities() -> None:
+    top = (TokenLogprob(token="a", logprob=-0.1), TokenLogprob(token="b", logprob=-3.0))
+    (entry,) = token_logprobs([TokenLogprob(token="a", logprob=-0.1, top=top)])
+    assert (entry["token"], entry["logprob"]) == ("a", -0.1)
+    assert entry["top_logprobs"] == [
+        {"token": "a", "logprob": -0.1, "bytes": None},
+        {"token": "b", "logprob": -3.0, "bytes": None},
+    ]
     assert token_logprobs(None) == []
 
 

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._client.functions import default_client
+from .._errors import ToolArgumentsError
 from .._requests.parameters import Parameters
+from .._types.logprobs import TokenLogprob
 
 if TYPE_CHECKING:
     from .._client.client import Client
-    from .._types.messages import Message
+    from .._types.messages import Message, ToolCall
     from .._types.response import Response
 
 NAME = "llm_provider"
 """The key under which the messages and the metadata of another tool hold values of this library."""
 
-_TRANSLATED = frozenset({"role", "content", "tool_calls"})
+_HAVE_A_PLACE = frozenset({"role", "content", "tool_calls"})
+"""The fields of an assistant message that every tool has."""
+
+
+class Function(TypedDict):
+    """The name of a function, and its arguments as JSON text."""
+
+    name: str
+    arguments: str
+
+
+class CallOfFunction(TypedDict):
+    """A call of a function in an assistant message."""
+
+    id: str
+    type: str
+    function: Function
 
 
 @cache
@@ -31,8 +49,8 @@ def parameter_names() -> frozenset[str]:
 class Variant:
     """The client of the module's functions, with other defaults.
 
-    It is made when it is first used, and once for each process: a pickle has its defaults alone. It has one
-    budget for all calls, also for those of its own variants.
+    It is made when it is first used, and once for each process: a pickle has its defaults alone. Its budget
+    holds for all calls together, those of its own variants included.
     """
 
     def __init__(self, defaults: Mapping[str, Any], parent: Variant | None = None) -> None:
@@ -47,12 +65,7 @@ class Variant:
 
     @property
     def client(self) -> Client:
-        """The client.
-
-        Raises:
-            RequestError: a default is not valid.
-            TypeError: a default is no parameter of a call.
-        """
+        """The client. A default that is not valid is an error now."""
         process = os.getpid()
         if self._made is None or self._made[0] != process:
             original = self._parent.client if self._parent else default_client()
@@ -63,58 +76,58 @@ class Variant:
         return {"_own": self._own, "_parent": self._parent, "_made": None}
 
 
-def kept_state(message: Message) -> dict[str, Any] | None:
-    """The fields of an assistant message that a tool has no place for, such as signatures of reasoning.
+def extract_state(message: Message) -> dict[str, Any] | None:
+    """The fields of an assistant message that a tool cannot hold, such as signatures of reasoning.
 
     They go back with the message, so that the model continues its reasoning between calls of tools. The calls
     are among them, because a tool keeps their arguments as values, and not the text that the model wrote.
 
-    >>> kept_state({"role": "assistant", "content": "Hi", "reasoning_content": "They greet me."})
+    >>> extract_state({"role": "assistant", "content": "Hi", "reasoning_content": "They greet me."})
     {'reasoning_content': 'They greet me.'}
-    >>> kept_state({"role": "assistant", "content": "Hi"}) is None
+    >>> extract_state({"role": "assistant", "content": "Hi"}) is None
     True
     """
-    state = {name: value for name, value in message.items() if name not in _TRANSLATED}
+    state = {name: value for name, value in message.items() if name not in _HAVE_A_PLACE}
     if state and message.get("tool_calls"):
         state["tool_calls"] = message["tool_calls"]
     return state or None
 
 
 def assistant_message(
-    text: str | None, calls: list[dict[str, Any]], state: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """An assistant message of its text, its tool calls and the state that `kept_state` kept.
+    text: str | None, calls: list[CallOfFunction], state: Mapping[str, Any] | None
+) -> Message:
+    """An assistant message with a text, tool calls and the result of `extract_state`.
 
     >>> assistant_message("Hi", [], None)
     {'role': 'assistant', 'content': 'Hi'}
     """
-    kept = dict(state or {})
-    original = {call["id"]: call for call in kept.pop("tool_calls", ())}
-    message: dict[str, Any] = {"role": "assistant", "content": text or None, **kept}
+    fields = dict(state or {})
+    originals = {call["id"]: call for call in fields.pop("tool_calls", ())}
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, **fields}
     if calls:
-        message["tool_calls"] = [_original(call, original.get(call["id"])) for call in calls]
+        message["tool_calls"] = [_restore(call, originals.get(call["id"])) for call in calls]
     elif message["content"] is None and state is None:
         message["content"] = ""
     return message
 
 
-def _original(call: dict[str, Any], original: dict[str, Any] | None) -> dict[str, Any]:
+def _restore(call: CallOfFunction, original: CallOfFunction | None) -> CallOfFunction:
     """The call as the model wrote it, unless it was edited since."""
     if original is None or original.get("type") != "function":
         return original or call
-    written, now = original["function"], call["function"]
-    same = written["name"] == now["name"] and _values(written["arguments"]) == _values(now["arguments"])
+    before, now = original["function"], call["function"]
+    same = before["name"] == now["name"] and _parse(before["arguments"]) == _parse(now["arguments"])
     return original if same else call
 
 
-def _values(arguments: str) -> Any:
+def _parse(arguments: str) -> object:
     try:
         return json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         return arguments
 
 
-def tool_call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
+def tool_call(call_id: str, name: str, arguments: object) -> CallOfFunction:
     """A call of a function in an assistant message; `arguments` are JSON text, or values.
 
     >>> tool_call("1", "weather", {"city": "Bern"})["function"]
@@ -124,7 +137,21 @@ def tool_call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
-def media_part(kind: str, address: str, **facts: Any) -> dict[str, Any]:
+def parse_arguments(call: ToolCall) -> object:
+    """The arguments of a call as values, or their text where they are not valid."""
+    try:
+        return call.parsed_arguments
+    except ToolArgumentsError:
+        return {"_raw": call.arguments}
+
+
+def tool_message(call_id: str, content: object, *, is_error: bool) -> Message:
+    """The message with the result of a tool."""
+    message = {"role": "tool", "tool_call_id": call_id, "content": content}
+    return {**message, "is_error": True} if is_error else message
+
+
+def media_part(kind: str, address: str, **fields: str | None) -> dict[str, object]:
     """A part of a message: an image, a recording, a video or a document, by its address or data URL.
 
     >>> media_part("image", "https://x/a.png", detail="low")
@@ -132,7 +159,7 @@ def media_part(kind: str, address: str, **facts: Any) -> dict[str, Any]:
     >>> media_part("audio", "data:audio/wav;base64,UklGRg==")
     {'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}
     """
-    given = {name: value for name, value in facts.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
     if kind == "audio":
         header, _, data = address.partition(",")
         subtype = header.partition(";")[0].rpartition("/")[2].removeprefix("x-")
@@ -144,23 +171,14 @@ def media_part(kind: str, address: str, **facts: Any) -> dict[str, Any]:
     return {"type": name, name: {"url": address, **given}}
 
 
-def function_tool(name: str, description: str | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def function_tool(name: str, description: str | None, parameters: Mapping[str, Any]) -> dict[str, object]:
     """A tool in OpenAI's form."""
-    described = {"description": description} if description else {}
-    return {"type": "function", "function": {"name": name, **described, "parameters": dict(parameters)}}
+    purpose = {"description": description} if description else {}
+    return {"type": "function", "function": {"name": name, **purpose, "parameters": dict(parameters)}}
 
 
-def named_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A `response_format` that asks for JSON of a schema.
-
-    >>> named_schema("City", {"type": "object"})
-    {'type': 'json_schema', 'json_schema': {'name': 'City', 'schema': {'type': 'object'}}}
-    """
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": dict(schema)}}
-
-
-def facts_of(response: Response) -> dict[str, Any]:
-    """The facts about an answer that a tool shows as metadata: its cost in USD, and where it came from."""
+def answer_metadata(response: Response) -> dict[str, object]:
+    """What a tool shows of an answer besides its text: its cost in USD, and where it came from."""
     return {
         "cost": response.cost,
         "cached": response.cached,
@@ -171,28 +189,14 @@ def facts_of(response: Response) -> dict[str, Any]:
     }
 
 
-def token_logprobs(logprobs: Any) -> list[dict[str, Any]]:
-    """Log probabilities in OpenAI's form, of an answer in the form of Chat Completions or Gemini.
+def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:
+    """Log probabilities in OpenAI's form.
 
-    >>> token_logprobs({"chosenCandidates": [{"token": "Hi", "logProbability": -0.1}]})
+    >>> token_logprobs([TokenLogprob(token="Hi", logprob=-0.1)])
     [{'token': 'Hi', 'logprob': -0.1, 'bytes': None, 'top_logprobs': []}]
     """
-    if not isinstance(logprobs, Mapping):
-        return []
-    if "chosenCandidates" in logprobs:
-        tops = logprobs.get("topCandidates") or []
-        chosen = [
-            {**token, "top_logprobs": tops[place].get("candidates", []) if place < len(tops) else []}
-            for place, token in enumerate(logprobs["chosenCandidates"])
-        ]
-    else:
-        chosen = list(logprobs.get("content") or [])
-    return [
-        {**_token(entry), "top_logprobs": list(map(_token, entry.get("top_logprobs") or []))}
-        for entry in chosen
-    ]
+    return [{**_token(token), "top_logprobs": list(map(_token, token.top))} for token in tokens or ()]
 
 
-def _token(entry: Mapping[str, Any]) -> dict[str, Any]:
-    value = entry.get("logprob", entry.get("logProbability"))
-    return {"token": entry.get("token", ""), "logprob": value, "bytes": entry.get("bytes")}
+def _token(token: TokenLogprob) -> dict[str, object]:
+    return {"token": token.token, "logprob": token.logprob, "bytes": None}

@@ -19,9 +19,10 @@ from dspy import lm15
 
 from .._providers.openai import chat
 from .conversation import NAME, Variant, parameter_names
-from .dspy_requests import StreamParts, answered, asked, stream_end, translated
+from .dspy_requests import StreamParts, make_response, read_request, stream_end, translate_errors
 
 if TYPE_CHECKING:
+    from .._types.messages import Message
     from .._types.response import Response
 
 _OF_DSPY = (chat.ACCEPTS.keys() | {"n"}) - {"allowed_tools", "endpoint", "modalities", "prompt_cache_key"}
@@ -34,8 +35,8 @@ _DRAWS = 2**31 - 1
 class _Scope:
     """One call of an `LM`: the client, and the samples that it asks for.
 
-    DSPy asks its engine for each of `n` samples by itself. All come from one call: each next request
-    takes its next sample.
+    DSPy asks its engine for each of `n` samples by itself. One call answers all of them: each request takes
+    the next sample.
     """
 
     variant: Variant
@@ -45,33 +46,33 @@ class _Scope:
     response: Response | None = None
     taken: int = 0
 
-    def asked(self, request: lm15.Request) -> tuple[str, list[dict[str, Any]], dict[str, Any]]:
+    def read_request(self, request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
         """The model, the conversation and the parameters of a call for all samples.
 
         Another rollout has other samples.
         """
-        model, messages, parameters = asked(request)
-        found = {**parameters, **self.own}
+        model, messages, parameters = read_request(request)
+        parameters |= self.own
         if self.samples > 1:
-            found["n"] = self.samples
+            parameters["n"] = self.samples
         if self.rollout:
-            found["draw"] = self.rollout * self.samples % (_DRAWS - self.samples)
-        return model, messages, found
+            parameters["draw"] = self.rollout * self.samples % (_DRAWS - self.samples)
+        return model, messages, parameters
 
-    def asked_next(self, request: lm15.Request) -> tuple[str, list[dict[str, Any]], dict[str, Any]]:
+    def read_next_request(self, request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
         """The same for the next sample alone, as each is a stream by itself."""
-        model, messages, found = self.asked(request)
-        found.pop("n", None)
-        found["draw"] = found.get("draw", 0) + self.taken
+        model, messages, parameters = self.read_request(request)
+        parameters.pop("n", None)
+        parameters["draw"] = parameters.get("draw", 0) + self.taken
         self.taken += 1
-        return model, messages, found
+        return model, messages, parameters
 
     def next_response(self, response: Response, request: lm15.Request) -> lm15.Response:
         """The next sample. The first carries the usage and the cost of all."""
         self.response = response if self.samples > 1 else None
-        place = self.taken
+        number = self.taken
         self.taken += 1
-        return answered(response, response.choices[place], request, first=place == 0)
+        return make_response(response, response.choices[number], request, first=number == 0)
 
 
 _scope: ContextVar[_Scope | None] = ContextVar("llm_provider_dspy_scope", default=None)
@@ -100,14 +101,10 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
     _variant: Variant
 
     def __init__(
-        self,
-        model: str,
-        *,
-        callbacks: list[Any] | None = None,
-        num_retries: int | None = None,
+        self, model: str, *, callbacks: list[Any] | None = None, num_retries: int | None = None,
         **parameters: Any,
-    ) -> None:
-        own, dspys = _divided(parameters)
+    ) -> None:  # fmt: skip
+        own, dspys = _split(parameters)
         if num_retries is not None:
             own.setdefault("max_retries", num_retries)
         checked = {name: value for name, value in dspys.items() if name not in ("rollout_id", "prompt_cache")}
@@ -125,24 +122,24 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
             **dspys,
         )
 
-    def _get_initial_kwargs(self, *, temperature: Any, max_tokens: Any, **kwargs: Any) -> dict[str, Any]:
+    def _get_initial_kwargs(self, *, temperature: Any, max_tokens: Any, **kwargs: Any) -> dict[str, object]:
         # dspy.LM knows rules of OpenAI's models here. This library has its own for every model.
         given = {key: value for key, value in kwargs.items() if value is not None}
         return {"temperature": temperature, "max_tokens": max_tokens, **given}
 
-    def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, prompt: object = None, *, messages: object = None, **kwargs: Any) -> Any:
         """As `dspy.LM`; parameters of this library, such as `cache`, may be given to a call too."""
-        with self._scoped(kwargs) as dspys:
+        with self._open_scope(kwargs) as dspys:
             return super().__call__(prompt, messages=messages, **dspys)
 
-    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+    async def acall(self, prompt: object = None, *, messages: object = None, **kwargs: Any) -> Any:
         """The asynchronous version of a call."""
-        with self._scoped(kwargs) as dspys:
+        with self._open_scope(kwargs) as dspys:
             return await super().acall(prompt, messages=messages, **dspys)
 
     @contextmanager
-    def _scoped(self, kwargs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        own, dspys = _divided(kwargs)
+    def _open_scope(self, kwargs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        own, dspys = _split(kwargs)
         merged = {**self.kwargs, **dspys}
         token = _scope.set(_Scope(self._variant, own, merged.get("n") or 1, merged.get("rollout_id") or 0))
         try:
@@ -153,15 +150,15 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
     def update_history(self, entry: dict[str, Any]) -> None:
         """Add a call to the history, with its cost in USD."""
         response = entry["response"]
-        found = response if isinstance(response, tuple) else (response,)
-        costs = [((part.provider_data or {}).get(NAME) or {}).get("cost") for part in found]
+        parts = response if isinstance(response, tuple) else (response,)
+        costs = [((part.provider_data or {}).get(NAME) or {}).get("cost") for part in parts]
         entry["cost"] = None if None in costs else sum(costs)
         entry.pop("cost_details", None)  # says that DSPy has no price for the model
         super().update_history(entry)
 
     def copy(self, **kwargs: Any) -> LM:
         """A copy with other parameters. It shares the budget."""
-        own, dspys = _divided(kwargs)
+        own, dspys = _split(kwargs)
         copied: LM = super().copy(**dspys)
         if own:
             copied._use(Variant(own, self._variant))
@@ -218,16 +215,16 @@ class Engine(_Engine):
     def complete(self, request: lm15.Request) -> lm15.Response:
         """Answer a request."""
         scope = self._scope()
-        model, messages, parameters = scope.asked(request)
-        with translated():
-            found = scope.response or scope.variant.client.call(model, messages, **parameters)
-        return scope.next_response(found, request)
+        model, messages, parameters = scope.read_request(request)
+        with translate_errors():
+            response = scope.response or scope.variant.client.call(model, messages, **parameters)
+        return scope.next_response(response, request)
 
-    def stream(self, request: lm15.Request) -> Iterator[Any]:
+    def stream(self, request: lm15.Request) -> Iterator[object]:
         """Answer a request in events."""
         scope = self._scope()
-        model, messages, parameters = scope.asked_next(request)
-        with translated(), scope.variant.client.stream(model, messages, **parameters) as deltas:
+        model, messages, parameters = scope.read_next_request(request)
+        with translate_errors(), scope.variant.client.stream(model, messages, **parameters) as deltas:
             yield lm15.StreamStartEvent(model=request.model)
             parts = StreamParts()
             for delta in deltas:
@@ -244,16 +241,16 @@ class AsyncEngine(_Engine):
     async def complete(self, request: lm15.Request) -> lm15.Response:
         """Answer a request."""
         scope = self._scope()
-        model, messages, parameters = scope.asked(request)
-        with translated():
-            found = scope.response or await scope.variant.client.acall(model, messages, **parameters)
-        return scope.next_response(found, request)
+        model, messages, parameters = scope.read_request(request)
+        with translate_errors():
+            response = scope.response or await scope.variant.client.acall(model, messages, **parameters)
+        return scope.next_response(response, request)
 
-    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
+    async def stream(self, request: lm15.Request) -> AsyncIterator[object]:
         """Answer a request in events."""
         scope = self._scope()
-        model, messages, parameters = scope.asked_next(request)
-        with translated():
+        model, messages, parameters = scope.read_next_request(request)
+        with translate_errors():
             async with scope.variant.client.astream(model, messages, **parameters) as deltas:
                 yield lm15.StreamStartEvent(model=request.model)
                 parts = StreamParts()
@@ -266,7 +263,7 @@ class AsyncEngine(_Engine):
         """There is nothing to close."""
 
 
-def _divided(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters that only this library knows, and those that DSPy handles."""
     own = parameter_names() - _OF_DSPY
     return (
@@ -275,7 +272,7 @@ def _divided(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     )
 
 
-def _savable(name: str, value: Any) -> bool:
+def _savable(name: str, value: object) -> bool:
     if name == "api_key":
         return False
     try:

@@ -45,21 +45,11 @@ from .._providers.openai import chat
 from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
-from .conversation import (
-    NAME,
-    Variant,
-    assistant_message,
-    facts_of,
-    function_tool,
-    kept_state,
-    media_part,
-    named_schema,
-    token_logprobs,
-    tool_call,
-)
+from . import conversation
+from .conversation import NAME, Variant, answer_metadata, media_part
 
 if TYPE_CHECKING:
-    from .._types.messages import FinishReason
+    from .._types.messages import FinishReason, Message
     from .._types.response import Choice, Response
     from .._types.usage import Usage
 
@@ -78,29 +68,28 @@ _SAME = (chat.ACCEPTS.keys() & GenerateConfig.model_fields.keys()) - _CONVERTED 
 _RENAMED = {"stop_seqs": "stop", "num_choices": "n", "timeout": "deadline"}
 
 _NOT_HERE = (
-    "best_of",
-    "prompt_logprobs",
-    "fallback_models",
-    "reasoning_mode",
-    "batch",
-    "stream_idle_timeout",
-)
+    "best_of", "prompt_logprobs", "fallback_models", "reasoning_mode", "batch", "stream_idle_timeout",
+)  # fmt: skip
 """Settings without a counterpart. They are left out with a warning, as inspect's own providers do."""
 
-_STOP_REASONS: dict[FinishReason, Any] = {
-    "stop": "stop",
-    "length": "max_tokens",
-    "tool_calls": "tool_calls",
-    "content_filter": "content_filter",
+_STOP_REASONS: dict[FinishReason, str] = {
+    "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter",
     "refusal": "content_filter",
-}
+}  # fmt: skip
+
+_REASONS = (
+    (ContextWindowExceededError, "model_length"),
+    (RefusalError, "content_filter"),
+    (SchemaMismatchError, "stop"),
+)
+"""Errors that are outputs. Any other ends the sample."""
 
 _EPOCHS = 100_000
 """More than an evaluation has. Each repetition of a prompt within a sample has this many numbers of draws."""
 
 _DRAWS = 2**31 - 1
 
-_asked: WeakKeyDictionary[Any, Counter[bytes]] = WeakKeyDictionary()
+_requests: WeakKeyDictionary[Any, Counter[bytes]] = WeakKeyDictionary()
 """How often each running sample sent each of its prompts."""
 
 
@@ -166,8 +155,7 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
 
     async def count_text_tokens(self, text: str) -> int:
         """The tokens of a text. Nothing is sent or downloaded."""
-        counted: int = await self._variant.client.acount_tokens(self.model_name, text or " ", exact=False)
-        return counted
+        return await self._variant.client.acount_tokens(self.model_name, text or " ", exact=False)
 
     def served_model_usage(self, output: ModelOutput) -> list[ServedModelUsage] | None:
         """The exact cost of a call, for inspect's totals and for `--cost-limit`.
@@ -198,35 +186,29 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         request = {"model": self.model_name, "messages": messages, **parameters}
         call = ModelCall.create(request, None, _without_media)
         try:
-            with _numbered(request) as draw:
+            with _number_samples(request) as draw:
                 if draw:
                     parameters["draw"] = draw
                 response = await self._variant.client.acall(self.model_name, messages, **parameters)
         except (ContextWindowExceededError, OutputError) as error:
-            output = self._failed(error)
+            output = self._output_of(error)
             call.set_error(error.to_dict())
             return output, call
         raw = response.raw
         # Without the time in the queue, which inspect counts as waiting.
         call.set_response(raw if isinstance(raw, dict) else {"responses": raw}, _sending_time(response))
-        choices = [_choice(choice, response, tools) for choice in response.choices]
         return ModelOutput(
             model=response.model,
-            choices=choices,
+            choices=[_choice(choice, response, tools) for choice in response.choices],
             usage=_usage(response.usage, response.cost),
-            metadata={NAME: facts_of(response)},
+            metadata={NAME: answer_metadata(response)},
             response_id=response.id,
         ), call
 
-    def _failed(self, error: ContextWindowExceededError | OutputError) -> ModelOutput:
+    def _output_of(self, error: ContextWindowExceededError | OutputError) -> ModelOutput:
         """The output for a refusal, an answer that does not match, or a conversation that is too long."""
-        if isinstance(error, ContextWindowExceededError):
-            reason = "model_length"
-        elif isinstance(error, RefusalError):
-            reason = "content_filter"
-        elif isinstance(error, SchemaMismatchError):
-            reason = "stop"
-        else:
+        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+        if reason is None:
             raise error
         text = error.text if isinstance(error, SchemaMismatchError) else error.message
         output = ModelOutput.from_content(self.model_name, text, reason, error=str(error))
@@ -249,13 +231,9 @@ def _register(model: str) -> None:
     entry = next((entry for entry in entries if entry.name in names), None)
     if entry is None or entry.input_price is None or entry.output_price is None or known.cost is not None:
         return
-    read = entry.input_price if entry.cached_input_price is None else entry.cached_input_price
-    cost = ModelCost(
-        input=entry.input_price,
-        output=entry.output_price,
-        input_cache_read=read,
-        input_cache_write=entry.input_price,
-    )
+    price = entry.input_price
+    read = price if entry.cached_input_price is None else entry.cached_input_price
+    cost = ModelCost(input=price, output=entry.output_price, input_cache_read=read, input_cache_write=price)
     window = known.context_length or entry.context_window
     set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
 
@@ -272,19 +250,19 @@ def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: To
     if isinstance(config.cache_prompt, bool):
         found["prompt_caching"] = config.cache_prompt
     if config.modalities:
-        found["modalities"] = [
-            "text",
-            *(kind if isinstance(kind, str) else "image" for kind in config.modalities),
-        ]
+        kinds = (kind if isinstance(kind, str) else "image" for kind in config.modalities)
+        found["modalities"] = ["text", *kinds]
     if config.response_schema is not None:
-        schema = config.response_schema
-        asked = named_schema(schema.name, schema.json_schema.model_dump(exclude_none=True))
-        extra = {"description": schema.description, "strict": schema.strict}
-        asked["json_schema"] |= {name: value for name, value in extra.items() if value is not None}
-        found["response_format"] = asked
+        form = config.response_schema
+        schema = form.json_schema.model_dump(exclude_none=True)
+        fields = {"name": form.name, "schema": schema, "description": form.description, "strict": form.strict}
+        given = {name: value for name, value in fields.items() if value is not None}
+        found["response_format"] = {"type": "json_schema", "json_schema": given}
     if tools:
         found["tools"] = [
-            function_tool(tool.name, tool.description, tool.parameters.model_dump(exclude_none=True))
+            conversation.function_tool(
+                tool.name, tool.description, tool.parameters.model_dump(exclude_none=True)
+            )
             for tool in tools
         ]
         found["tool_choice"] = _tool_choice(tool_choice)
@@ -299,14 +277,14 @@ def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: To
 _warned: set[str] = set()
 
 
-def _tool_choice(choice: ToolChoice) -> Any:
+def _tool_choice(choice: ToolChoice) -> object:
     if isinstance(choice, ToolFunction):
         return {"type": "function", "function": {"name": choice.name}}
     return "required" if choice == "any" else choice
 
 
 @contextmanager
-def _numbered(request: Mapping[str, Any]) -> Iterator[int]:
+def _number_samples(request: Mapping[str, Any]) -> Iterator[int]:
     """The number of the first sample: epochs, and repetitions of a prompt within a sample, are asked anew.
 
     A second run has the same numbers, so it is answered from the cache. A request that fails is not counted,
@@ -316,7 +294,7 @@ def _numbered(request: Mapping[str, Any]) -> Iterator[int]:
     if sample is None:
         yield 0
         return
-    counts = _asked.setdefault(sample, Counter())
+    counts = _requests.setdefault(sample, Counter())
     key = hashlib.sha256(canonical(request)).digest()
     number: int = counts[key] * _EPOCHS + sample.epoch - 1
     counts[key] += 1
@@ -328,15 +306,15 @@ def _numbered(request: Mapping[str, Any]) -> Iterator[int]:
         raise
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
+def _message(message: ChatMessage) -> Message:
     if isinstance(message, ChatMessageAssistant):
-        calls = [tool_call(call.id, call.function, call.arguments) for call in message.tool_calls or ()]
-        return assistant_message(message.text, calls, _state(message.content))
+        calls = message.tool_calls or ()
+        translated = [conversation.tool_call(call.id, call.function, call.arguments) for call in calls]
+        return conversation.assistant_message(message.text, translated, _state(message.content))
     if isinstance(message, ChatMessageTool):
-        answered = {"role": "tool", "tool_call_id": message.tool_call_id or ""}
-        if message.error is not None:
-            return {**answered, "content": f"Error: {message.error.message}", "is_error": True}
-        return {**answered, "content": _content(message.content)}
+        error = message.error
+        content = _content(message.content) if error is None else f"Error: {error.message}"
+        return conversation.tool_message(message.tool_call_id or "", content, is_error=error is not None)
     return {"role": message.role, "content": _content(message.content)}
 
 
@@ -349,16 +327,16 @@ def _state(content: str | list[Content]) -> dict[str, Any] | None:
     return None
 
 
-def _content(content: str | list[Content]) -> str | list[dict[str, Any]]:
+def _content(content: str | list[Content]) -> str | list[dict[str, object]]:
     if isinstance(content, str):
         return content
     parts = list(filter(None, map(_part, content)))
     if all(part["type"] == "text" for part in parts):
-        return "\n".join(part["text"] for part in parts)
+        return "\n".join(str(part["text"]) for part in parts)
     return parts
 
 
-def _part(part: Content) -> dict[str, Any] | None:
+def _part(part: Content) -> dict[str, object] | None:
     match part.type:
         case "text":
             return {"type": "text", "text": part.text}
@@ -376,7 +354,7 @@ def _part(part: Content) -> dict[str, Any] | None:
 
 
 def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> ChatCompletionChoice:
-    state = kept_state(choice.message)
+    state = conversation.extract_state(choice.message)
     internal = None if state is None else {NAME: state}
     content: list[Content] = []
     if choice.reasoning or response.usage.reasoning_output_tokens:
@@ -389,7 +367,7 @@ def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> ChatCo
         content.append(ContentText(text=choice.text, internal=internal))
     plain = len(content) == 1 and isinstance(content[0], ContentText) and internal is None
     calls = [parse_tool_call(call.id, call.name, call.arguments, tools) for call in choice.tool_calls]
-    logprobs = token_logprobs(choice.logprobs)
+    logprobs = conversation.token_logprobs(choice.logprobs)
     return ChatCompletionChoice(
         message=ChatMessageAssistant(
             content=choice.text if plain else content,
@@ -420,7 +398,7 @@ def _sending_time(response: Response) -> float:
     return max(response.timing.total - response.timing.queue, 1e-6)
 
 
-def _without_media(key: Any, value: Any) -> Any:
+def _without_media(key: object, value: object) -> object:
     """A value for the log, without the bytes of images and recordings."""
     if isinstance(value, str) and (value.startswith("data:") or key == "data") and len(value) > 200:
         return f"{value[:40]}… ({len(value)} characters)"

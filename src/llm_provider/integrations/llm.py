@@ -16,22 +16,14 @@ from llm.parts import AttachmentPart, ReasoningPart, StreamEvent, TextPart, Tool
 from pydantic import Field, create_model
 
 from .._client.model_functions import models
-from .._errors import RequestError, ToolArgumentsError
+from .._errors import RequestError
 from .._requests.api_keys import NO_KEY, find_accounts, find_key
 from .._requests.routing import ROUTES, resolve
-from .conversation import (
-    NAME,
-    Variant,
-    assistant_message,
-    facts_of,
-    function_tool,
-    kept_state,
-    media_part,
-    tool_call,
-)
+from . import conversation
+from .conversation import NAME, Variant, media_part
 
 if TYPE_CHECKING:
-    from .._types.messages import Delta
+    from .._types.messages import Delta, Message
     from .._types.response import Response
 
 MODELS_FILE = "llm-provider-models.txt"
@@ -60,14 +52,12 @@ _OPTIONS: dict[str, tuple[Any, str]] = {
     "unsupported": (str, "raise, or drop: leave out options that the model does not take"),
 }
 
-_ATTACHMENTS = frozenset(
-    {
-        "image/png", "image/jpeg", "image/gif", "image/webp", "image/heic", "image/heif", "application/pdf",
-        "audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/ogg", "audio/flac", "audio/aac",
-        "video/mp4", "video/mpeg", "video/quicktime", "video/webm", "text/plain", "text/markdown", "text/csv",
-        "application/json",
-    }
-)  # fmt: skip
+_ATTACHMENTS = frozenset({
+    "image/png", "image/jpeg", "image/gif", "image/webp", "image/heic", "image/heif", "application/pdf",
+    "audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/ogg", "audio/flac", "audio/aac",
+    "video/mp4", "video/mpeg", "video/quicktime", "video/webm", "text/plain", "text/markdown", "text/csv",
+    "application/json",
+})  # fmt: skip
 
 _fields: dict[str, Any] = {
     name: (kind | None, Field(default=None, description=text)) for name, (kind, text) in _OPTIONS.items()
@@ -99,7 +89,7 @@ class _Shared:
         """The key of `--key` or `llm keys set PROVIDER`; without it, that of the environment is used."""
         return self.key or llm.get_key(input=explicit_key, alias=self.needs_key)
 
-    def asked(self, prompt: Any, key: str | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    def read_prompt(self, prompt: llm.Prompt, key: str | None) -> tuple[list[Message], dict[str, Any]]:
         """The conversation and the parameters of a prompt."""
         parameters = {name: value for name, value in prompt.options if value is not None}
         if prompt.schema:
@@ -108,7 +98,7 @@ class _Shared:
             parameters["tools"] = [
                 tool.spec
                 if isinstance(tool, llm.ServerSideTool)
-                else function_tool(tool.name, tool.description, tool.input_schema)
+                else conversation.function_tool(tool.name, tool.description, tool.input_schema)
                 for tool in prompt.tools
             ]
         if key:
@@ -125,49 +115,49 @@ class LLMProviderModel(_Shared, llm.KeyModel):  # type: ignore[misc]  # llm is n
     """A model of this library in `llm`."""
 
     def execute(
-        self, prompt: Any, stream: bool, response: Any, conversation: Any = None, key: str | None = None
+        self, prompt: Any, stream: bool, response: Any, conversation: object = None, key: str | None = None
     ) -> Iterator[StreamEvent]:
         """Ask the model, and yield the parts of the answer."""
-        messages, parameters = self.asked(prompt, key)
+        messages, parameters = self.read_prompt(prompt, key)
         if not stream:
             answer = self._variant.client.call(self.model, messages, **parameters)
             yield from _whole(answer)
         else:
             with self._variant.client.stream(self.model, messages, **parameters) as deltas:
-                names = _ToolCalls()
+                calls: dict[int, str] = {}
                 for delta in deltas:
-                    yield from _events(delta, names)
+                    yield from _events(delta, calls)
             answer = deltas.response
-        yield from _ending(answer, response)
+        yield from _end(answer, response)
 
 
 class LLMProviderAsyncModel(_Shared, llm.AsyncKeyModel):  # type: ignore[misc]  # as above
     """The asynchronous version of `LLMProviderModel`."""
 
     async def execute(
-        self, prompt: Any, stream: bool, response: Any, conversation: Any = None, key: str | None = None
+        self, prompt: Any, stream: bool, response: Any, conversation: object = None, key: str | None = None
     ) -> AsyncIterator[StreamEvent]:
         """Ask the model, and yield the parts of the answer."""
-        messages, parameters = self.asked(prompt, key)
+        messages, parameters = self.read_prompt(prompt, key)
         if not stream:
             answer = await self._variant.client.acall(self.model, messages, **parameters)
             for event in _whole(answer):
                 yield event
         else:
             async with self._variant.client.astream(self.model, messages, **parameters) as deltas:
-                names = _ToolCalls()
+                calls: dict[int, str] = {}
                 async for delta in deltas:
-                    for event in _events(delta, names):
+                    for event in _events(delta, calls):
                         yield event
             answer = deltas.response
-        for event in _ending(answer, response):
+        for event in _end(answer, response):
             yield event
 
 
 @llm.hookimpl  # type: ignore[untyped-decorator]  # as above
 def register_models(register: Any) -> None:
     """Register the models of the price table whose provider has a key, and those of the user's file."""
-    for name in dict.fromkeys([*_with_keys(), *added_models()]):
+    for name in dict.fromkeys([*_with_keys(), *read_added_models()]):
         try:
             register(LLMProviderModel(name), LLMProviderAsyncModel(name))
         except RequestError as error:  # raised here, it would end every command of llm
@@ -186,7 +176,7 @@ def register_commands(cli: Any) -> None:
     @click.argument("models", nargs=-1, required=True)
     def add(models: tuple[str, ...]) -> None:
         """Register models that are in no price list, such as local/my-model."""
-        known = added_models()
+        known = read_added_models()
         try:
             for name in models:
                 resolve(name)
@@ -199,7 +189,7 @@ def register_commands(cli: Any) -> None:
             click.echo(f"llm -m {NAME}/{name}")
 
 
-def added_models() -> list[str]:
+def read_added_models() -> list[str]:
     """The names in the user's file. Empty lines and lines that begin with # are left out."""
     path = _models_file()
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -226,18 +216,18 @@ def _in_environment(provider: str, variables: tuple[str, ...]) -> bool:
         return True
 
 
-def _messages(given: list[Any]) -> Iterator[dict[str, Any]]:
+def _messages(given: list[llm.Message]) -> Iterator[Message]:
     """The conversation in OpenAI's form. A system prompt that is repeated counts once."""
     system = None
     for message in given:
         texts = [part.text for part in message.parts if isinstance(part, TextPart)]
         if message.role == "assistant":
             calls = [
-                tool_call(part.tool_call_id or part.name, part.name, part.arguments)
+                conversation.tool_call(part.tool_call_id or part.name, part.name, part.arguments)
                 for part in message.parts
                 if isinstance(part, ToolCallPart) and not part.server_executed
             ]
-            yield assistant_message("".join(texts), calls, _state(message.parts))
+            yield conversation.assistant_message("".join(texts), calls, _state(message.parts))
         elif message.role == "tool":
             yield from map(_tool_message, message.parts)
         elif message.role == "system":
@@ -258,17 +248,14 @@ def _state(parts: list[Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def _tool_message(part: ToolResultPart) -> dict[str, Any]:
+def _tool_message(part: ToolResultPart) -> Message:
     files = list(map(_file, part.attachments))
-    message = {
-        "role": "tool",
-        "tool_call_id": part.tool_call_id or part.name,
-        "content": [part.output, *files] if files else part.output,
-    }
-    return {**message, "is_error": True} if part.exception else message
+    content = [part.output, *files] if files else part.output
+    call_id = part.tool_call_id or part.name
+    return conversation.tool_message(call_id, content, is_error=bool(part.exception))
 
 
-def _file(attachment: Any) -> Any:
+def _file(attachment: llm.Attachment) -> object:
     """A part of a message: an address stays one, and a file is sent with its bytes."""
     if not attachment.url:
         content = attachment.content_bytes()
@@ -276,16 +263,11 @@ def _file(attachment: Any) -> Any:
         text = kind.startswith("text/") or kind == "application/json"
         return content.decode() if text else content
     kind = (attachment.resolve_type() or "").partition("/")[0]
-    return media_part(
-        "image" if kind == "image" else "video" if kind == "video" else "document", attachment.url
-    )
+    return media_part(kind if kind in ("image", "video") else "document", attachment.url)
 
 
-class _ToolCalls(dict[int, str]):
-    """The ids of the calls of a stream, by their numbers."""
-
-
-def _events(delta: Delta, calls: _ToolCalls) -> Iterator[StreamEvent]:
+def _events(delta: Delta, calls: dict[int, str]) -> Iterator[StreamEvent]:
+    """The events of one step of a stream. `calls` has the ids of its tool calls by their numbers."""
     if delta.reasoning:
         yield StreamEvent(type="reasoning", chunk=delta.reasoning)
     if delta.text:
@@ -309,29 +291,23 @@ def _whole(answer: Response) -> Iterator[StreamEvent]:
         yield StreamEvent(type="tool_call_args", chunk=call.arguments or "{}", tool_call_id=call.id)
 
 
-def _ending(answer: Response, response: Any) -> Iterator[StreamEvent]:
+def _end(answer: Response, response: Any) -> Iterator[StreamEvent]:
     """Enter the tool calls, the usage and the cost of an answer, and yield the state that continues it."""
     for call in answer.tool_calls:
-        response.add_tool_call(llm.ToolCall(name=call.name, arguments=_arguments(call), tool_call_id=call.id))
+        arguments = conversation.parse_arguments(call)
+        response.add_tool_call(llm.ToolCall(name=call.name, arguments=arguments, tool_call_id=call.id))
     usage = answer.usage
-    facts = facts_of(answer)
+    metadata = conversation.answer_metadata(answer)
     counts = {
         "cache_read": usage.cache_read_input_tokens,
         "cache_write": usage.cache_write_input_tokens,
         "reasoning": usage.reasoning_output_tokens,
     }
-    details = {name: count for name, count in counts.items() if count}
-    details |= {"cost": facts["cost"], "cached": facts["cached"]}
+    details: dict[str, object] = {name: count for name, count in counts.items() if count}
+    details |= {"cost": answer.cost, "cached": answer.cached}
     response.set_usage(input=usage.input_tokens, output=usage.output_tokens, details=details)
     response.set_resolved_model(answer.model)
-    response.response_json = {NAME: facts, "answer": answer.raw}
-    state = kept_state(answer.message)
+    response.response_json = {NAME: metadata, "answer": answer.raw}
+    state = conversation.extract_state(answer.message)
     if state is not None:
         yield StreamEvent(type="reasoning", chunk="", provider_metadata={NAME: state})
-
-
-def _arguments(call: Any) -> Any:
-    try:
-        return call.parsed_arguments
-    except ToolArgumentsError:
-        return {"_raw": call.arguments}
