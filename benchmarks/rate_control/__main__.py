@@ -17,16 +17,14 @@ import math
 import statistics
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from llm_provider._limits import controller, rate_estimator, window
 from llm_provider._limits import random_refusals as refusals
 
 from .. import report
 from . import random_refusals
-from .baselines import POLICIES, Oracle, Ours
+from .baselines import POLICIES, Oracle
 from .scenarios import FINITE, HELD_OUT, HELD_OUT_2, HELD_OUT_3, SCENARIOS
 from .simulation import Outcome, Scenario, Simulation
 
@@ -170,29 +168,6 @@ def recovery(seeds: range) -> str:
     )
 
 
-def second_run(seeds: range) -> str:
-    """The benefit of the rate that an earlier run has learnt."""
-    lines = []
-    for name in ("40 calls, 600 RPM", "429s take 2 s", "60 RPM, 1 s", "64 processes, 3,000 RPM"):
-        scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
-        cells = []
-        for seed in seeds:
-            oracle = Simulation(scenario, Oracle, seed).run()
-            first: list[Ours] = []
-
-            def policy(*arguments: Any, first: list[Ours] = first) -> Ours:
-                first.append(Ours(*arguments))
-                return first[-1]
-
-            Simulation(scenario, policy, seed).run()
-            remembered = first[0].controller.learnt
-            second = Simulation(scenario, partial(Ours, remembered=remembered), seed).run()
-            cells.append((goodput(scenario, second, oracle), second.refused_per_thousand))
-        goodputs, refused = (statistics.fmean(values) for values in zip(*cells, strict=True))
-        lines.append(f"{name}: {goodputs:.1f} / {_count(refused)}")
-    return f"With what an earlier run has learnt: {'; '.join(lines)}."
-
-
 def plot() -> None:
     """Plot the controller over time in four of the scenarios."""
     import matplotlib as mpl
@@ -273,7 +248,7 @@ def _write(lines: list[str], seeds: range) -> None:
         "Goodput in % of the oracle / refusals per 1,000 answers (Jain's index of fairness after the first "
         "minute)."
     )
-    ends = (random_refusals.hopeless(seeds), recovery(seeds), second_run(seeds), overhead())
+    ends = (random_refusals.hopeless(seeds), recovery(seeds), overhead())
     lines = [*lines, *(line for end in ends for line in ("", end))]
     command = f"rate_control --seeds {len(seeds)}"
     report.write_lines("rate_control", "Rate control in simulated time", command, text, lines)

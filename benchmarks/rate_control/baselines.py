@@ -18,16 +18,9 @@ from .simulation import Policy, Provider
 class Ours(Policy):
     """The controller of `llm_provider`."""
 
-    def __init__(
-        self,
-        provider: Provider,
-        max_in_flight: int,
-        source: random.Random,
-        *,
-        remembered: float | None = None,
-    ) -> None:
+    def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         super().__init__(provider, max_in_flight, source)
-        self.controller = AdaptiveController(random_source=source, remembered=remembered)
+        self.controller = AdaptiveController(random_source=source)
         self.succeeded = self.controller.succeeded
         self.failed = self.controller.failed
 

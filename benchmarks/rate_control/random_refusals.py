@@ -69,18 +69,24 @@ def table(seeds: range) -> list[str]:
     return lines
 
 
+def _refuse_all(shedding: Shedding, chance: object) -> Provider:
+    return Provider([], latency=LATENCY, shedding=shedding)
+
+
+HOPELESS = [
+    Scenario(
+        f"every request refused, {kind}",
+        partial(_refuse_all, Shedding(((0.0, 1.0),), status, retry_after)),
+        3000, calls=12, max_in_flight=32, at_once=32, max_retries=2,
+    )
+    for kind, (status, retry_after) in KINDS.items()
+]  # fmt: skip
+
+
 def hopeless(seeds: range) -> str:
     """The time until 12 calls have failed where every request is refused."""
-    times = []
-    for kind, (status, retry_after) in KINDS.items():
-        shedding = Shedding(((0.0, 1.0),), status, retry_after)
-        batch = Scenario(
-            kind, partial(_refusing, shedding), 3000, calls=12, max_in_flight=32, at_once=32, max_retries=2
-        )
-        longest = max(Simulation(batch, Ours, seed).run().last_done for seed in seeds)
-        times.append(f"{kind}: {longest:.0f} s")
+    times = [
+        f"{kind}: {max(Simulation(batch, Ours, seed).run().last_done for seed in seeds):.0f} s"
+        for kind, batch in zip(KINDS, HOPELESS, strict=True)
+    ]
     return f"Every request refused, 12 calls with `max_retries=2`, until all have failed: {'; '.join(times)}."
-
-
-def _refusing(shedding: Shedding, chance: object) -> Provider:
-    return Provider([], latency=LATENCY, shedding=shedding)

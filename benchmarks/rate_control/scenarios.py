@@ -101,7 +101,14 @@ SCENARIOS = [
     Scenario("6,000 RPM, 6 s", bucket(100.0, latency=6.0), 300),
     Scenario("60 RPM, 1 s", bucket(1.0, latency=1.0), 600),
     Scenario("step 20→5→20 a second", bucket(20.0), 300, changes=((100.0, 0.25), (200.0, 1.0))),
+    Scenario("step 20→5 a second for good", bucket(20.0), 1800, changes=((60.0, 0.25),)),
     Scenario("concurrency cap 32", lambda chance: Provider([Cap(32)]), 300),
+    Scenario("concurrency cap 32→96", lambda chance: Provider([Cap(32)]), 200, changes=((60.0, 3.0),)),
+    Scenario(
+        "concurrency cap 32 that answers 503",
+        lambda chance: Provider([Cap(32)], retry_after="none", status=503),
+        300,
+    ),
     Scenario("600 RPM, truthful headers", with_headers(10.0), 600),
     Scenario("tokens bind", token_limits(), 600, tokens=lognormal_tokens, estimate_error=0.2),
     Scenario(
@@ -155,6 +162,12 @@ SCENARIOS = [
         "64 workers, then a queue",
         lambda chance: Provider([], latency=2.0, workers=Workers(64), deadline=30.0),
         300,
+    ),
+    Scenario(
+        "answers 3 times as slow after 30 s, max 100",
+        lambda chance: Provider([], slower=(30.0, 3.0)),
+        120,
+        max_in_flight=100,
     ),
     Scenario(
         "800 calls of 0.3 s, cap 12",

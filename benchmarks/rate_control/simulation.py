@@ -92,7 +92,11 @@ class Cap(Limit):
     """At most `cap` requests at once."""
 
     def __init__(self, cap: int) -> None:
-        self.cap, self._held = cap, 0
+        self.cap = self.rate = cap
+        self._held = 0
+
+    def change(self, now: float, rate: float) -> None:
+        self.cap = round(rate)
 
     def wait(self, now: float, tokens: float) -> float:
         return 0.0 if self._held < self.cap else math.inf
@@ -153,6 +157,10 @@ class Provider:
     deadline: float = math.inf
     """Seconds after which the client gives up a request."""
     shedding: Shedding | None = None
+    status: int = 429
+    """Of the answers that refuse because of a limit."""
+    slower: tuple[float, float] = (math.inf, 1.0)
+    """(time, factor): from this time on, good answers take so much longer."""
 
     def wait(self, now: float, tokens: float) -> float:
         """Seconds until a request of this size is admitted; infinity if an answer must come first."""
@@ -471,11 +479,13 @@ class Simulation:
         if refused_for > 0:
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
             told = provider.told(refused_for)
-            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, 429))
+            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, provider.status))
             return
         self._admitted += 1
         spread = provider.spread
         latency = provider.latency * math.exp(chance.gauss(-spread * spread / 2, spread))
+        if now >= provider.slower[0]:
+            latency *= provider.slower[1]
         if provider.workers:
             latency = provider.workers.delay(now, latency)
         if latency > provider.deadline:
@@ -500,7 +510,7 @@ class Simulation:
             policy.succeeded(now, ticket, headroom, used)
         else:
             process.refused += 1
-            record = policy.overloaded if status == 529 else policy.refused
+            record = policy.refused if status == 429 else policy.overloaded
             delay = record(now, ticket, told, headroom, call.attempts)
             if call.attempts > self._scenario.max_retries:
                 process.lost += 1

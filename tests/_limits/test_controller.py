@@ -27,8 +27,11 @@ LARGEST = 1e5
 class Checked:
     """A controller whose every step is checked."""
 
-    def __init__(self, seed: int, max_in_flight: int, remembered: float | None = None) -> None:
-        self.controller = AdaptiveController(random_source=random.Random(seed), remembered=remembered)
+    def __init__(self, seed: int, max_in_flight: int, known_rate: float | None = None) -> None:
+        self.controller = AdaptiveController(random_source=random.Random(seed))
+        if known_rate is not None:
+            self.controller._estimator.close(known_rate)
+            self.controller._window.limited()
         self.max_in_flight = max_in_flight
         self.now = 0.0
         self.out: list[Ticket] = []
@@ -201,19 +204,19 @@ TestController.settings = settings(max_examples=60, stateful_step_count=40, dead
 
 
 @settings(max_examples=50, deadline=None)
-@example(seed=5192, refusing=0.5, mean_pause=0.5, told=True, max_in_flight=5, remembered=None)
+@example(seed=5192, refusing=0.5, mean_pause=0.5, told=True, max_in_flight=5, known_rate=None)
 @given(
     seed=st.integers(0, 2**32),
     refusing=st.floats(0, 0.6),
     mean_pause=st.floats(0.001, 0.5),
     told=st.booleans(),
     max_in_flight=st.integers(1, 300),
-    remembered=st.none() | st.floats(0.01, 1e4),
+    known_rate=st.none() | st.floats(0.01, 1e4),
 )
 def test_the_invariants_hold_for_a_hundred_thousand_steps(
-    seed: int, refusing: float, mean_pause: float, told: bool, max_in_flight: int, remembered: float | None
+    seed: int, refusing: float, mean_pause: float, told: bool, max_in_flight: int, known_rate: float | None
 ) -> None:
-    chance, world = random.Random(seed), Checked(seed, max_in_flight, remembered)
+    chance, world = random.Random(seed), Checked(seed, max_in_flight, known_rate)
     for _ in range(2000):
         draw = chance.random()
         if draw < 0.5 or not world.out:
@@ -261,14 +264,10 @@ def run(
     latency: float = 1.0,
     headers: Callable[[float], Headroom] | None = None,
     retry_after: bool = True,
-    remembered: float | None = None,
 ) -> tuple[list[AdaptiveController], list[int], int]:
     """An endless backlog against a limit: the controllers, requests served by each, and refusals."""
     chance = random.Random(1)
-    controllers = [
-        AdaptiveController(random_source=random.Random(number), remembered=remembered)
-        for number in range(processes)
-    ]
+    controllers = [AdaptiveController(random_source=random.Random(number)) for number in range(processes)]
     served, refused, serving = [0] * processes, 0, 0
     events: list[tuple[float, int, int, Ticket | None, float, Headroom | None]] = []
     for number in range(processes):
@@ -395,21 +394,6 @@ def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
     while controller.ready_at(now) <= now:
         controller.sent(now)
     assert controller.in_flight <= before + 2
-
-
-def test_a_limit_that_is_remembered_is_not_looked_for_again() -> None:
-    (controller,), _, found = run(bucket(10.0, 10.0), 60)
-    assert controller.learnt == pytest.approx(10.0, rel=0.1)
-    (again,), (served,), refused = run(bucket(10.0, 10.0), 60, remembered=controller.learnt)
-    assert refused < found
-    assert served > 0.95 * 10 * 59
-    assert again.learnt == pytest.approx(10.0, rel=0.1)
-
-
-def test_a_limit_that_was_never_met_is_not_known() -> None:
-    controller = AdaptiveController()
-    controller.succeeded(1.0, controller.sent(0.0))
-    assert controller.learnt is None
 
 
 def test_processes_that_share_a_limit_get_equal_shares() -> None:
@@ -596,7 +580,7 @@ def test_a_damaged_state_is_refused_as_a_whole(
     state = json.loads(json.dumps(controller.to_state()))
     path = data.draw(st.sampled_from(fields_of(state)))
     # A record of other refusals is a record too.
-    assume("recent" not in path or damage not in {"drop", "list"})
+    assume("_recent" not in path or damage not in {"drop", "list"})
     parent = state
     for name in path[:-1]:
         parent = parent[name]
@@ -604,10 +588,10 @@ def test_a_damaged_state_is_refused_as_a_whole(
     if damage == "drop":
         del parent[path[-1]]
     elif damage == "add":
-        if isinstance(parent, list) and not isinstance(parent[0], dict):
+        if isinstance(parent, list):
             parent.append("another")
         else:
-            (parent if isinstance(parent, dict) else parent[0])["another"] = 1
+            parent["another"] = 1
     elif damage == "negative":
         if type(value) is int:
             # Counts are not negative.
@@ -617,19 +601,17 @@ def test_a_damaged_state_is_refused_as_a_whole(
         parent[path[-1]] = -1
     else:
         damaged = {"null": None, "text": "1", "list": [None], "dict": {"a": 1}, "nan": math.nan}[damage]
-        # Before any header was read, the levels are null.
-        assume(damaged is not value)
         parent[path[-1]] = damaged
     with pytest.raises(InvalidStateError):
         AdaptiveController.from_state(state)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", None, 4.5])
+@pytest.mark.parametrize("version", [0, 4, 5, 7, "6", None, 5.5])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     state = AdaptiveController().to_state()
     assert AdaptiveController.from_state(state).in_flight == 0
     with pytest.raises(InvalidStateError):
-        AdaptiveController.from_state({**state, "version": version})
+        AdaptiveController.from_state({**state, "_version": version})
 
 
 def test_controllers_share_nothing() -> None:

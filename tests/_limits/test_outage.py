@@ -42,7 +42,7 @@ def fail(
 
 
 def down(error: LLMError = BROKEN) -> Outage:
-    outage = Outage(random.Random(0))
+    outage = Outage()
     fail(outage, range(1, 13), error)
     assert outage.down_since == 0.0
     return outage
@@ -210,7 +210,7 @@ class TestRamp:
 @given(st.integers(0, 2**32))
 def test_something_may_always_be_sent_again(seed: int) -> None:
     """Whatever happens, requests without an outcome are the only reason to wait for one."""
-    chance, outage = random.Random(seed), Outage(random.Random(seed))
+    chance, outage = random.Random(seed), Outage()
     now, number, in_flight, failing = 0.0, 0, [], False
     for _ in range(400):
         now += chance.random() * 0.3

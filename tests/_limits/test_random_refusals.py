@@ -80,19 +80,14 @@ def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
 
 def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
     refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
     assert trial(TRIAL, refusals) is False
-    assert [refusals.worth_a_trial(rate, 4) for rate in (100.0, 18.0, 17.0)] == [False, False, True]
-
-
-def test_a_fall_from_a_sustained_rate_is_worth_a_trial_sooner() -> None:
-    refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate, 16) for rate in (100.0, 50.0, 48.0)] == [False, False, True]
+    assert [refusals.worth_a_trial(rate) for rate in (100.0, 18.0, 17.0)] == [False, False, True]
 
 
 def test_refusals_are_likely_random_until_a_trial_finds_a_limit_that_was_not_due() -> None:
     refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0, 4)
+    refusals.worth_a_trial(100.0)
     assert trial(0, refusals) is True
     assert refusals.highest == 100.0
     assert refusals.likely
@@ -111,23 +106,6 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
     assert grows == [False, False, True]
 
 
-def test_a_trial_that_was_not_sent_at_once_proves_nothing() -> None:
-    refusals = RandomRefusals()
-    refusals.begin_trial(100, 1.0)
-    refusals.slow_trial()
-    assert refusals.judge(2.0, 200, due=False) is None
-    assert refusals.trial == 0
-    assert not refusals.likely
-
-
-def test_a_trial_that_was_not_sent_at_once_can_find_a_limit() -> None:
-    refusals = RandomRefusals()
-    refusals.begin_trial(100, 1.0)
-    refusals.slow_trial()
-    judged = [refusals.judge(0.1, number, due=False) for number in range(101, 106)]
-    assert judged == [None, None, None, None, False]
-
-
 NUMBERS = st.lists(st.integers(1, 500), max_size=60)
 
 
@@ -140,14 +118,14 @@ def test_a_restored_record_judges_like_the_stored_one(before: list[int], after: 
     restored = RandomRefusals.from_state(json.loads(json.dumps(record.to_state())))
     for number in after:
         assert record.follow_rate(number) == restored.follow_rate(number)
-        assert record.worth_a_trial(number, number) == restored.worth_a_trial(number, number)
+        assert record.worth_a_trial(number) == restored.worth_a_trial(number)
     assert restored.to_state() == record.to_state()
 
 
 @pytest.mark.parametrize("recent", [None, [-1], ["1"], list(range(100)), 3])
 def test_a_damaged_record_is_refused(recent: object) -> None:
     with pytest.raises(InvalidStateError):
-        RandomRefusals.from_state({**RandomRefusals().to_state(), "recent": recent})
+        RandomRefusals.from_state({**RandomRefusals().to_state(), "_recent": recent})
 
 
 def sent(controller: AdaptiveController, count: int, now: float) -> list[Ticket]:
@@ -183,9 +161,17 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     assert controller.gate == gate
 
 
+def controller_at(rate: float) -> AdaptiveController:
+    """A controller that has seen requests refused at four times a rate."""
+    controller = AdaptiveController(random_source=random.Random(0))
+    controller._estimator.close(4 * rate)
+    controller._window.limited()
+    return controller
+
+
 @pytest.mark.parametrize(("tokens", "begins"), [(1.0, True), (4.0, False)])
 def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: bool) -> None:
-    controller, now, alone = AdaptiveController(random_source=random.Random(0), remembered=100.0), 0.0, False
+    controller, now, alone = controller_at(100.0), 0.0, False
     for _ in range(20):
         for _ in range(4):
             now = max(now, controller.ready_at(now))
@@ -197,8 +183,8 @@ def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: b
 
 @pytest.mark.parametrize(("rate", "capacity", "share"), [(10.0, 10.0, 0.05), (100.0, 100.0, 0.1)])
 def test_a_limit_is_used_beside_random_refusals(rate: float, capacity: float, share: float) -> None:
-    """The limit is known from an earlier run, and the calls that were refused come back at once."""
-    controller, chance = AdaptiveController(random_source=random.Random(0), remembered=rate), random.Random(0)
+    """The limit is nearly known, and the calls that were refused come back at once."""
+    controller, chance = controller_at(rate), random.Random(0)
     answers: list[tuple[float, int, bool, Ticket]] = []
     now, level, served = 0.0, capacity, 0
     while now < 200:

@@ -240,11 +240,11 @@ def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedStateFile]) -> 
 DAMAGES = {
     "no JSON": "'nonsense'",
     "nothing": "NULL",
-    "another version": "json_set(state, '$.version', 1)",
-    "a field is missing": "json_remove(state, '$.estimator.rate')",
-    "a field is unknown": "json_set(state, '$.mark.another', 1)",
-    "a field is a text": "json_set(state, '$.window.size', '256')",
-    "a part is missing": "json_set(state, '$.estimator', NULL)",
+    "another version": "json_set(state, '$._version', 1)",
+    "a field is missing": "json_remove(state, '$._estimator.rate')",
+    "a field is unknown": "json_set(state, '$._mark.another', 1)",
+    "a field is a text": "json_set(state, '$._window.size', '256')",
+    "a part is missing": "json_set(state, '$._estimator', NULL)",
     "another object": "'[1, 2]'",
     "deeply nested": "'" + "[" * 100_000 + "'",
 }
@@ -363,10 +363,10 @@ def test_an_interrupted_transaction_leaves_no_half_told_controller(files: list[S
         one.on_headers(ticket, Interrupting.__new__(Interrupting))
         with pytest.raises(KeyboardInterrupt):
             one.succeeded(1.1, ticket)
-        assert one._controller.to_state()["levels"] is not None, "it was interrupted in the middle"
+        assert one._controller.to_state()["_heeds_headers"], "it was interrupted in the middle"
         assert not files[0].broken
         assert isinstance(one.admit(1.2, 1.0, MANY, MANY), Ticket)
-        assert one._controller.to_state()["levels"] is None, "the file has the controller from before"
+        assert not one._controller.to_state()["_heeds_headers"], "the file has the controller from before"
         assert isinstance(other.admit(1.3, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 3
 

@@ -100,18 +100,14 @@ class AIMD:
         self.in_flight -= 1
         return False
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider is overloaded, which counts as a refusal."""
-        return self.refused(now, ticket, retry_after)
-
-    def failed(self, now: float, ticket: Ticket) -> None:
-        """Record that a request failed for another reason. The window stays."""
-        self.in_flight -= 1
+    overloaded = refused
 
     def cancelled(self, ticket: Ticket) -> None:
-        """Record that a request was cancelled in flight."""
+        """Record that a request ended without an answer that tells something. The window stays."""
         self.in_flight -= 1
 
-    def withdrawn(self, ticket: Ticket) -> None:
-        """Record that a request was given up before it was sent."""
+    withdrawn = cancelled
+
+    def failed(self, now: float, ticket: Ticket) -> None:
+        """Record that a request failed for another reason."""
         self.in_flight -= 1

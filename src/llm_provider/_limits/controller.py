@@ -30,19 +30,17 @@ from __future__ import annotations
 import math
 import random
 import sys
-from typing import Any, Self
+from typing import ClassVar
 
 from .headers import Allowance, Headroom, Level
 from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
 from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
-from .state import InvalidStateError, count, flag, number, positive, restore, state_of
+from .state import Stored, count, flag, number, positive
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 5
+_STATE_VERSION = 6
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
-_LONGEST_GATE = 60.0
-"""Seconds. One answer does not stop a scope for longer, whatever Retry-After says."""
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
 """Seconds of back-off without Retry-After: the time of one request at the estimated rate, doubled by
 failures."""
@@ -61,9 +59,6 @@ _PROOF = 1.0
 
 _SETTLED = 300.0
 """Answers over which estimates of tokens are corrected. Fewer are noise if sizes vary tenfold."""
-_REMEMBERED = 4.0
-"""Factor on the rate that an earlier run has learnt. It is halved like any first rate, as the bucket may be
-full."""
 
 _DISTRUST = 10.0
 """Margin, in mean requests, from which on headers are not believed any more. It starts at 1."""
@@ -71,7 +66,7 @@ _FORGIVE = 0.001
 """Decrease of the margin per header: one refusal in a thousand requests keeps the margin."""
 
 
-class AdaptiveController:
+class AdaptiveController(Stored):
     """Decides when the next request of one scope may be sent.
 
     A sender asks `ready_at`, reports `sent`, and gives the ticket back with the outcome of the request: to
@@ -80,7 +75,6 @@ class AdaptiveController:
 
     Args:
         random_source: Source of the jitter of back-off.
-        remembered: Value of `learnt` at the end of an earlier run.
 
     >>> controller = AdaptiveController()
     >>> ticket = controller.sent(0.0)
@@ -90,14 +84,29 @@ class AdaptiveController:
     (2.05, 0)
     """
 
-    def __init__(
-        self, *, random_source: random.Random | None = None, remembered: float | None = None
-    ) -> None:
+    FIELDS: ClassVar = {
+        "_version": lambda value: value == _STATE_VERSION,
+        "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
+        "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
+        "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
+        "_probing": flag, "_refusal_latency": number, "_heeds_headers": flag, "_predicted_after": count,
+        "_margin": positive,
+    }  # fmt: skip
+    PARTS: ClassVar = {
+        "_estimator": RateEstimator, "_window": ConcurrencyWindow, "_mark": Mark, "_refused": RandomRefusals,
+        "_overloaded": RandomRefusals, "_request_level": Level, "_token_level": Level,
+    }  # fmt: skip
+    _version = _STATE_VERSION
+    _random = random.Random()
+    """Source of jitter, which is no part of the state: each process has its own."""
+
+    def __init__(self, *, random_source: random.Random | None = None) -> None:
         self.in_flight = 0
         self.gate = -math.inf
         self.refusals = 0
         """Refusals so far: answers with 429, 503 or 529."""
-        self._random = random_source or random.Random()
+        if random_source is not None:
+            self._random = random_source
         self._estimator = RateEstimator()
         self._window = ConcurrencyWindow()
         self._number = 0
@@ -117,46 +126,10 @@ class AdaptiveController:
         self._probing = False
         self._refusal_latency = 0.05
         self._refused, self._overloaded = RandomRefusals(), RandomRefusals(OVERLOAD_PROOF)
-        self._levels: tuple[Level, Level] | None = None
+        self._heeds_headers = False
+        self._request_level, self._token_level = Level(), Level()
         self._predicted_after = 0
         self._margin = 1.0
-        if remembered is not None:
-            self._estimator.close(remembered * _REMEMBERED)
-            self._window.limited()
-
-    def to_state(self) -> dict[str, Any]:
-        """The controller as a dict for JSON, without the source of jitter: each process has its own."""
-        levels = self._levels
-        return {
-            "version": _STATE_VERSION,
-            **state_of(self, _FIELDS),
-            **{name: getattr(self, f"_{name}").to_state() for name in _PARTS},
-            "levels": None if levels is None else [level.to_state() for level in levels],
-        }
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The controller of a stored state.
-
-        Raises:
-            InvalidStateError: the state was stored by another version, or is damaged.
-        """
-        controller = cls()
-        restore(controller, state, _FIELDS, nested=_NESTED)
-        if state["version"] != _STATE_VERSION:
-            raise InvalidStateError("another version")
-        for name, part in _PARTS.items():
-            setattr(controller, f"_{name}", part.from_state(state[name]))
-        if (levels := state["levels"]) is not None:
-            if not isinstance(levels, list) or len(levels) != 2:
-                raise InvalidStateError("levels are two, or none")
-            controller._levels = Level.from_state(levels[0]), Level.from_state(levels[1])
-        return controller
-
-    @property
-    def learnt(self) -> float | None:
-        """Requests per second that the limit allows; None before the first refusal."""
-        return None if self._estimator.open else self._estimator.estimate
 
     @property
     def rate(self) -> float:
@@ -197,22 +170,20 @@ class AdaptiveController:
         wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
         if in_flight >= window.size and not wanted:
             ready = max(ready, window.ready_at(now, in_flight))
-        if self._levels is not None:
-            ready = max(ready, self._headers_ready_at(now, tokens, self._levels))
+        if self._heeds_headers:
+            ready = max(ready, self._headers_ready_at(now, tokens))
         return ready
 
-    def _headers_ready_at(self, now: float, tokens: float, levels: tuple[Level, Level]) -> float:
-        request_level, token_level = levels
+    def _headers_ready_at(self, now: float, tokens: float) -> float:
         mean = self._tokens_sent / self._number
         return max(
-            request_level.ready_at(now, self._number, 1.0, self._margin),
-            token_level.ready_at(now, self._tokens_sent, tokens, self._margin * mean),
+            self._request_level.ready_at(now, self._number, 1.0, self._margin),
+            self._token_level.ready_at(now, self._tokens_sent, tokens, self._margin * mean),
         )
 
     def is_limited(self, now: float) -> bool:
         """Whether a limit of the provider holds requests back, and not the growth of a rate without one."""
-        levels = self._levels
-        return not self.open or (levels is not None and self._headers_ready_at(now, 1.0, levels) > now)
+        return not self.open or (self._heeds_headers and self._headers_ready_at(now, 1.0) > now)
 
     def admit(
         self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
@@ -231,9 +202,7 @@ class AdaptiveController:
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)
-        if estimator.spend(now, charge):
-            self._mark = Mark(self._number, now, self._tokens_sent, fresh=True, rate=math.inf, in_flight=0)
-            self._refused.slow_trial()
+        estimator.spend(now, charge)
         self._number += 1
         self._tokens_sent += tokens
         self._squared_tokens += tokens * tokens
@@ -242,8 +211,6 @@ class AdaptiveController:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        if not estimator.open and self.in_flight <= window.unpaced:
-            estimator.limit_debt(window.unpaced)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.sent(now)
@@ -343,9 +310,9 @@ class AdaptiveController:
         self._window.refused(ticket, self._number)
         if headroom is not None:
             self.on_headers(ticket, headroom)
-        if self._levels is not None and ticket.number > self._predicted_after:
-            self._doubt(1.0, ticket)
-        if self._levels is None and self._window.explains(now, ticket, self._number):
+        if self._heeds_headers and ticket.number > self._predicted_after:
+            self._doubt_headers(ticket)
+        if not self._heeds_headers and self._window.explains(now, ticket, self._number):
             if retry_after is None:
                 # Only an answer makes room, and a full window waits for one anyway.
                 self._count(ticket)
@@ -357,8 +324,7 @@ class AdaptiveController:
                 self._window.suspects(now, ticket, self._number)
                 self.gate = max(self.gate, now + self._refusal_latency) if few else self.gate
             return True
-        elif self._levels is None and ticket.number > self._cut:
-            self._window.doubt(ticket)
+        elif not self._heeds_headers and ticket.number > self._cut:
             if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
@@ -399,7 +365,7 @@ class AdaptiveController:
             if random_refusals.just_passed(ticket.number) and not more:
                 return True
         elif self._accepted_since_cut(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
-            estimator.estimate, self._mark.accepted(ticket)
+            estimator.estimate
         ):
             return False
         random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
@@ -443,7 +409,7 @@ class AdaptiveController:
         )
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
-        wait = 0.0 if retry_after is None else min(retry_after, _LONGEST_GATE)
+        wait = 0.0 if retry_after is None else retry_after
         if retry_after is None or self._failures >= 2:
             # After two refusals in spite of Retry-After, other clients must have been faster.
             one = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
@@ -460,22 +426,21 @@ class AdaptiveController:
         """Read the headers of an answer, before its outcome is recorded: a refusal is judged by them."""
         if self._margin >= _DISTRUST:
             return
-        if self._levels is None:
-            self._levels, self._predicted_after = (Level(), Level()), self._number
-        (request_level, token_level), fits = self._levels, True
+        if not self._heeds_headers:
+            self._heeds_headers, self._predicted_after = True, self._number
+        self._margin = max(1.0, self._margin - _FORGIVE)
         if headroom.requests is not None:
-            fits = request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
+            self._request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
             off = self._estimated / self._used
             told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
-            fits &= token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=told)
-        self._doubt(-_FORGIVE if fits else 1.0, ticket)
+            self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=told)
 
-    def _doubt(self, more: float, ticket: Ticket) -> None:
+    def _doubt_headers(self, ticket: Ticket) -> None:
         """Widen the margin after a refusal that the headers did not predict. Too wide, it disables them."""
-        self._margin = max(1.0, self._margin + more)
+        self._margin += 1.0
         if self._margin >= _DISTRUST:
-            self._levels = None
+            self._heeds_headers = False
             if self._estimator.open:  # all requests that the headers held back would be sent at once
                 self._close_estimator(0.0, ticket)
                 self._estimator.resume(self.gate, 1.0)
@@ -485,16 +450,3 @@ class AdaptiveController:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
         self._estimator.close(rate, served)
         self._window.limited()
-
-
-_FIELDS = {
-    "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
-    "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-    "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-    "_probing": flag, "_refusal_latency": number, "_predicted_after": count, "_margin": positive,
-}  # fmt: skip
-_PARTS: dict[str, Any] = {
-    "estimator": RateEstimator, "window": ConcurrencyWindow, "mark": Mark, "refused": RandomRefusals,
-    "overloaded": RandomRefusals,
-}  # fmt: skip
-_NESTED = ("version", "levels", *_PARTS)

@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
-from .state import count, number, positive, restore, state_of
+from .state import Stored, number, positive
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
@@ -59,14 +59,6 @@ _LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 _LONG_RESET = 10.0
 """Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
 seconds."""
-_PRUDENCE = 0.995
-"""Factor on the rate in headers: two clocks never run at exactly the same speed."""
-_SPAN = 10
-"""Requests between two comparisons of the headers with the requests sent. Fewer prove little, because the
-remaining counts are whole numbers and tokens are estimates."""
-_JUMP = 1.3
-"""A limit does not change by 30 % within `_JUMP_SPAN` seconds. Such headers belong to several scopes."""
-_JUMP_SPAN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +143,7 @@ def duration(text: str | None) -> float | None:
     return None
 
 
-class Level:
+class Level(Stored):
     """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
     `used` is the number of requests or tokens that the limit has counted for all requests sent. `amount` is
@@ -159,69 +151,32 @@ class Level:
 
     >>> level = Level()
     >>> level.read(at=0.0, used=1.0, allowance=Allowance(rate=10.0, remaining=5.0))
-    True
     >>> level.ready_at(now=0.0, used=5.0, amount=1.0, margin=1.0)  # 1 is left, so wait a tenth of a second
-    0.10050251256281408
+    0.1
     """
 
-    __slots__ = (
-        "_anchor_at", "_anchor_remaining", "_anchor_used", "_at", "_most", "_rate", "_reads", "_remaining",
-        "_used",
-    )  # fmt: skip
+    __slots__ = ("_at", "_most", "_rate", "_remaining", "_used")
+
+    FIELDS: ClassVar = {
+        "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive,
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self._used = -1.0
         self._at = self._remaining = self._most = 0.0
         self._rate = math.inf
-        self._anchor_at = self._anchor_used = self._anchor_remaining = 0.0
-        self._reads = 0
 
-    def to_state(self) -> dict[str, Any]:
-        """The level as a dict for JSON."""
-        return state_of(self, _FIELDS)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The level of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a level.
-        """
-        level = cls()
-        restore(level, state, _FIELDS)
-        return level
-
-    def read(self, *, at: float, used: float, allowance: Allowance) -> bool:
-        """Read a header of a request.
+    def read(self, *, at: float, used: float, allowance: Allowance) -> None:
+        """Read a header of a request, unless a later request's was read.
 
         Args:
             at: The time at which the request was sent.
             used: The sum over all requests sent until then, including this one.
             allowance: Content of the header.
-
-        Returns:
-            Whether the header agrees with the earlier ones. A limit that jumps, or a level that the requests
-            have not lowered, belongs to another scope.
         """
-        if used <= self._used:
-            return True
-        rate = allowance.rate * _PRUDENCE
-        fits = True
-        if self._used >= 0:
-            jump = max(rate, self._rate) / max(min(rate, self._rate), 1e-9)
-            fits = jump < _JUMP or at - self._at > _JUMP_SPAN
-            self._reads += 1
-        if self._used < 0 or self._reads >= _SPAN:
-            if self._reads:
-                refilled = (at - self._anchor_at) * self._rate
-                # Only half of the use is counted, because tokens are estimates.
-                most = self._anchor_remaining + refilled - 0.5 * (used - self._anchor_used) + 2
-                fits = fits and allowance.remaining <= most
-            self._anchor_at, self._anchor_used, self._anchor_remaining = at, used, allowance.remaining
-            self._reads = 0
-        self._at, self._used, self._rate, self._remaining = at, used, rate, allowance.remaining
-        self._most = max(self._most, allowance.remaining)
-        return fits
+        if used > self._used:
+            self._at, self._used, self._rate, self._remaining = at, used, allowance.rate, allowance.remaining
+            self._most = max(self._most, allowance.remaining)
 
     def ready_at(self, now: float, used: float, amount: float, margin: float) -> float:
         """The time at which `amount` and a margin are left; `now` if no header was read."""
@@ -237,9 +192,3 @@ class Level:
         needed = min(amount + margin, max(amount, self._most) + 0.2 * amount)
         missing = needed - level
         return now + missing / max(self._rate, 1e-9) if missing > 1e-6 else now
-
-
-_FIELDS = {
-    "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive, "_reads": count,
-    "_anchor_at": number, "_anchor_used": number, "_anchor_remaining": number,
-}  # fmt: skip

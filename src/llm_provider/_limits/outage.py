@@ -15,7 +15,6 @@ works, also a refusal because of a rate limit. Times are seconds of one monotoni
 from __future__ import annotations
 
 import math
-import random
 
 from .._errors import (
     APIConnectionError,
@@ -43,8 +42,6 @@ _FIRST_INTERVAL, _LONGEST_INTERVAL = 0.5, 30.0
 _GROWTH = 1.5
 """Factor on the interval after each probe that fails. Work resumes after at most 1.5 times the length of an
 outage, and ten minutes take 28 probes."""
-_JITTER = 0.1
-"""Largest relative change of an interval, so that processes do not send their probes together."""
 _RAMP = 8
 """Requests at once when work resumes. Each answer allows one more in flight."""
 
@@ -78,25 +75,21 @@ def is_unbilled(error: LLMError) -> bool:
 class Outage:
     """Whether one scope is down.
 
-    Args:
-        random_source: Source of the jitter of the intervals.
-
     >>> outage = Outage()
     >>> for number in range(1, 13):
     ...     ticket = Ticket(number, 2.0, 1, 1.0, 1.0, 1.0, 0.0)
     ...     ticket.order = number
     ...     outage.failed(3.0, ticket, APIConnectionError("refused"), caller=number)
-    >>> outage.down_since, 3.4 < outage.ready_at(3.0) < 3.6
-    (2.0, True)
+    >>> outage.down_since, outage.ready_at(3.0)
+    (2.0, 3.5)
     """
 
     __slots__ = (
         "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
-        "_probe", "_random", "_try_at", "cause", "down_since", "watches",
+        "_probe", "_try_at", "cause", "down_since", "watches",
     )  # fmt: skip
 
-    def __init__(self, random_source: random.Random | None = None) -> None:
-        self._random = random_source or random.Random()
+    def __init__(self) -> None:
         self.watches: bool = False
         """Whether the state is another one than up. Otherwise the other methods need not be called."""
         self.down_since: float | None = None
@@ -186,9 +179,8 @@ class Outage:
             self._not_about_callers = True
 
     def _wait(self, now: float, error: LLMError) -> None:
-        interval = self._interval * self._random.uniform(1 - _JITTER, 1 + _JITTER)
-        told = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
-        self._try_at = now + max(interval, told)
+        asked = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
+        self._try_at = now + max(self._interval, asked)
 
     def works(self, ticket: Ticket) -> None:
         """Record an answer that shows that the provider works.

@@ -29,17 +29,15 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import Any, Self
+from typing import ClassVar
 
-from .state import InvalidStateError, count, flag, number, positive, restore, state_of
+from .state import Stored, count, number, positive
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
 _EACH, _MOST_MORE = 0.5, 4.0
 """More proof that each earlier random refusal requires, up to a maximum: a provider that has refused at
 random will go on."""
-_CREDIT = 25.0
-"""The sum below zero that accepted requests may save up, because refusals of some of them may arrive late."""
 _RECENT = 48
 """Refusals that are tested together. They may arrive in another order than the requests were sent."""
 _MEMORY = 150.0
@@ -59,8 +57,6 @@ _SURE = 1.0
 _FALLEN, _AFTER_FAILURE = 0.75, 2.5
 """A trial is worth its price when refusals reduce the estimate by this factor. Each trial that has found a
 limit adds this power of the factor."""
-_SUSTAINED = 16
-"""Requests that were accepted between two refusals, if an estimate is more than a passing value."""
 TRIAL, _TRIAL_REFUSED = 8, 4
 """Requests of a trial, and how many of them are refused at most if no limit is exhausted: at a share of 30 %,
 six trials in a hundred are wrong."""
@@ -73,7 +69,12 @@ OVERLOAD_PROOF = 3.0
 much."""
 
 
-class RandomRefusals:
+def _numbers(value: object) -> bool:
+    """Allows lists of numbers of refused requests."""
+    return isinstance(value, list) and len(value) <= _RECENT and all(map(count, value))
+
+
+class RandomRefusals(Stored):
     """The record of one kind of refusals.
 
     Args:
@@ -88,9 +89,15 @@ class RandomRefusals:
 
     __slots__ = (
         "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
-        "_slow",
-        "_sustained", "_trial_refused", "_trial_until", "_tried", "highest", "trial",
+        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
     )  # fmt: skip
+
+    FIELDS: ClassVar = {
+        "_proof": positive, "_recent": _numbers, "_since": count, "_sent": number, "_refused": number,
+        "_carried": number, "_doubt": count, "_failed": count, "_passed": count, "highest": number,
+        "trial": count, "_tried": count, "_trial_refused": count,
+        "_trial_until": number,
+    }  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof
@@ -105,10 +112,8 @@ class RandomRefusals:
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
-        self.highest = self._sustained = 0.0
-        """The highest estimate since a trial found a limit, and the highest at which many were accepted."""
-        self._slow = False
-        """Whether the requests of the trial are not sent at once."""
+        self.highest = 0.0
+        """The highest estimate since a trial found a limit."""
         self._trial_until = 0.0
         """Time at which the refusals of the trial have arrived."""
         self._doubt = 0
@@ -117,25 +122,6 @@ class RandomRefusals:
         """Trials that found a limit since the last one that found none, and 1 at the start."""
         self._passed = 0
         """Trials that found no limit since the last one that found one."""
-
-    def to_state(self) -> dict[str, Any]:
-        """The record as a dict for JSON."""
-        return {**state_of(self, _FIELDS), "recent": self._recent.copy()}
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The record of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a record.
-        """
-        record = cls()
-        restore(record, state, _FIELDS, nested=("recent",))
-        recent = state["recent"]
-        if not isinstance(recent, list) or len(recent) > _RECENT or not all(map(count, recent)):
-            raise InvalidStateError("recent is not a list of numbers")
-        record._recent = recent.copy()
-        return record
 
     @property
     def few(self) -> bool:
@@ -163,7 +149,7 @@ class RandomRefusals:
             per_refused, per_accepted = _weights(self._refused, self._sent)
             oldest = recent.pop(0)
             accepted = (oldest - self._since - 1) * per_accepted
-            self._carried = max(-_CREDIT, self._carried + accepted) + per_refused
+            self._carried = max(0.0, self._carried + accepted) + per_refused
             self._keep(oldest, 1)
         total, random, began, before = max(0.0, self._carried), 0, self._since, self._since
         for index, refused in enumerate(recent):
@@ -206,20 +192,11 @@ class RandomRefusals:
         """Whether so many trials in a row found no limit that it may be higher."""
         return self._passed >= _GROWING
 
-    def worth_a_trial(self, estimate: float, accepted: int) -> bool:
-        """Whether a refusal at a known limit is so likely random that it is worth a trial.
-
-        Args:
-            estimate: Requests per second.
-            accepted: Requests that were accepted since the former refusal.
-        """
+    def worth_a_trial(self, estimate: float) -> bool:
+        """Whether a refusal at a known limit of so many requests per second is so likely random."""
         self.highest = max(self.highest, estimate)
-        if accepted >= _SUSTAINED:
-            self._sustained = max(self._sustained, estimate)
-        power = _AFTER_FAILURE * self._failed
-        fallen: float = _FALLEN ** (1 + power) * self.highest
-        sustained: float = _FALLEN ** max(1, power) * self._sustained
-        return estimate < max(fallen, sustained)
+        fallen: float = _FALLEN ** (1 + _AFTER_FAILURE * self._failed)
+        return estimate < fallen * self.highest
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Judge a trial: many requests that were sent at once, right after a refusal.
@@ -237,9 +214,6 @@ class RandomRefusals:
         if random and (now < self._trial_until or number <= self.trial + TRIAL):
             return None
         self._tried, self.trial = self.trial, 0
-        if random and self._slow:
-            self.highest = self._sustained = 0.0
-            return None
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
             self._passed += 1
@@ -248,12 +222,8 @@ class RandomRefusals:
             self._failed += 1
         elif not due:
             self._doubt = max(0, self._doubt - 2)
-        self._passed, self.highest, self._sustained = 0, 0.0, 0.0
+        self._passed, self.highest = 0, 0.0
         return False
-
-    def slow_trial(self) -> None:
-        """Record that the requests of a trial, if there is one, are not sent at once: it cannot pass."""
-        self._slow = self.trial > 0
 
     def just_passed(self, number: int) -> bool:
         """Whether the last trial was so recent that its result still holds for a refused request."""
@@ -262,7 +232,6 @@ class RandomRefusals:
     def begin_trial(self, number: int, until: float) -> None:
         """Record that a trial begins after a request, and that its refusals arrive until a time."""
         self.trial, self._trial_refused, self._trial_until = number, 0, until
-        self._slow = False
 
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
@@ -278,11 +247,3 @@ def _weights(refused: float, sent: float) -> tuple[float, float]:
     share = min(max((refused + _PRIOR_REFUSED) / (sent + _PRIOR_SENT), _LEAST_SHARE), _MOST_SHARE)
     risen = min(max(_RISE * share, _LEAST_RISEN), _MOST_RISEN)
     return math.log(risen / share), math.log((1 - risen) / (1 - share))
-
-
-_FIELDS = {
-    "_proof": positive, "_since": count, "_sent": number, "_refused": number, "_carried": number,
-    "_doubt": count, "_failed": count, "_passed": count, "highest": number, "_sustained": number,
-    "trial": count, "_tried": count,
-    "_trial_refused": count, "_trial_until": number, "_slow": flag,
-}  # fmt: skip

@@ -17,9 +17,9 @@ sweep, and the rates become equal.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import ClassVar
 
-from .state import count, flag, number, positive, restore, state_of
+from .state import Stored, count, flag, number, positive
 
 _FIRST_RATE = 80.0
 """Requests per second at the start. Forty calls are sent within half a second. A limit of ten per second
@@ -34,9 +34,6 @@ is too low costs seconds."""
 _CYCLE = 18.0
 """Seconds of a narrow sweep: at 10 requests per second one refusal in 180. This is the price of noticing a
 higher limit."""
-_CYCLE_TOKENS = 25.0
-"""Seconds of a narrow sweep if the limit counts tokens. Requests differ in size, and a longer sweep averages
-them."""
 _CYCLE_WIDE = 12.0
 """Seconds of the widest sweep, at every rate. Processes that share a limit settle at this interval between
 refusals. A shorter one would cause more refusals; with a longer one the rates become equal more slowly."""
@@ -45,9 +42,6 @@ _CYCLE_FALLEN = 6.0
 _FALLEN, _FORMER = 0.5, 300.0
 """A limit has fallen while it is below this share of a former limit, whose weight falls e-fold in so many
 seconds."""
-_SLOW = 2.0
-"""Requests per second below which narrow sweeps become longer, by the square root. Refusals would otherwise
-be too frequent."""
 _NARROW = 0.02
 """The narrowest step. With a smaller one, a single request in the bucket would hide the sweep."""
 _NARROW_TOKENS = 0.06
@@ -77,24 +71,25 @@ _RESTORED_GROWTH = 3.0
 """Seconds of the same growth after random refusals had reduced the estimate."""
 _GROWTH_REQUESTS = 10.0
 """Requests in which the late rate grows at most e-fold, a tenth for each of them."""
-_LATE_CUT = 0.85
-"""Factor on the late rate, which exceeds the limit by the requests that the bucket had saved."""
 _LEAST_CUT = 0.4
 """Lowest factor by which one short interval changes the estimate."""
 _SLOWEST, _FASTEST = 1 / 60, 1e5
 """Bounds of every estimate, in requests per second."""
-_MEMORY = 1000.0
-"""Requests whose marks are averaged: a precision of 0.1 %, and a drift is followed within minutes."""
 _BURST = 0.1
 """Seconds in which a burst must be sent."""
 _BEYOND_DOUBT = 3.0
 """Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
 
-class Ticket:
+class Ticket(Stored):
     """A request in flight, and the state of the limits when it was sent."""
 
     __slots__ = ("at", "in_flight", "number", "order", "phase", "rate", "tokens", "tokens_sent")
+
+    FIELDS: ClassVar = {
+        "number": count, "at": number, "in_flight": count, "tokens": number, "tokens_sent": number,
+        "rate": number, "phase": number, "order": count,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -120,32 +115,16 @@ class Ticket:
         """Its place among the requests of this process, given by its scope. `number` counts those of all
         processes that share the controller."""
 
-    def to_state(self) -> dict[str, Any]:
-        """The ticket as a dict for JSON."""
-        return state_of(self, _TICKET_FIELDS)
 
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The ticket of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a ticket.
-        """
-        ticket = cls(0, 0.0, 0, 0.0, 0.0, 0.0, 0.0)
-        restore(ticket, state, _TICKET_FIELDS)
-        return ticket
-
-
-_TICKET_FIELDS = {
-    "number": count, "at": number, "in_flight": count, "tokens": number, "tokens_sent": number,
-    "rate": number, "phase": number,
-}  # fmt: skip
-
-
-class Mark:
+class Mark(Stored):
     """An instant at which the limit was exhausted, or untouched after idling, and the refusals since then."""
 
     __slots__ = ("at", "fresh", "in_flight", "number", "rate", "refused", "refused_tokens", "tokens_sent")
+
+    FIELDS: ClassVar = {
+        "number": count, "at": number, "tokens_sent": number, "fresh": flag, "rate": positive,
+        "in_flight": count, "refused": count, "refused_tokens": number,
+    }  # fmt: skip
 
     def __init__(
         self, number: int, at: float, tokens_sent: float, *, fresh: bool, rate: float, in_flight: int
@@ -175,21 +154,6 @@ class Mark:
         """Estimated tokens of the requests that were accepted between this mark and a refused request."""
         return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
 
-    def to_state(self) -> dict[str, Any]:
-        """The mark as a dict for JSON."""
-        return state_of(self, _MARK_FIELDS)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The mark of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a mark.
-        """
-        mark = cls(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
-        restore(mark, state, _MARK_FIELDS)
-        return mark
-
     def used_by_refused(self, rate: float) -> int:
         """How many requests used the limit although they were refused.
 
@@ -200,14 +164,15 @@ class Mark:
         return self.refused if self.refused > max(2.0, counted) else 0
 
 
-_MARK_FIELDS = {
-    "number": count, "at": number, "tokens_sent": number, "fresh": flag, "rate": positive, "in_flight": count,
-    "refused": count, "refused_tokens": number,
-}  # fmt: skip
-
-
-class RateEstimator:
+class RateEstimator(Stored):
     """Paces requests to an estimate of the limit, and improves the estimate with each mark."""
+
+    FIELDS: ClassVar = {
+        "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
+        number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
+        "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
+        "_former_at": number,
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self.open = True
@@ -228,21 +193,6 @@ class RateEstimator:
         self._growth = _GROWTH
         self._former = self._former_at = 0.0
 
-    def to_state(self) -> dict[str, Any]:
-        """The estimator as a dict for JSON."""
-        return state_of(self, _ESTIMATOR_FIELDS)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The estimator of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a rate estimator.
-        """
-        estimator = cls()
-        restore(estimator, state, _ESTIMATOR_FIELDS)
-        return estimator
-
     def ready_at(self, now: float, charge: float) -> float:
         """The time at which there is credit for a request. A charge of 1 is a request of mean size."""
         missing = charge - 1e-6 - self._credit
@@ -252,14 +202,9 @@ class RateEstimator:
             at = now
         return now if missing <= 0 else at + missing / self.rate
 
-    def spend(self, now: float, charge: float) -> bool:
-        """Take the credit for a request that is sent.
-
-        Returns:
-            Whether the scope was idle: many more requests could have been sent before this one.
-        """
+    def spend(self, now: float, charge: float) -> None:
+        """Take the credit for a request that is sent."""
         credit = self._credit
-        idle = False
         elapsed = now - self._at
         if elapsed > 0:
             self._at = now
@@ -270,19 +215,13 @@ class RateEstimator:
                 self._advance(elapsed)
             else:
                 # Unused credit proves nothing about the limit, so the sweep stands still.
-                idle = credit > most + 1.0
                 credit = most
         self._credit = credit - charge
-        return idle
 
     @property
     def latest(self) -> float:
         """The time of the newest request; a later time if the rate is held."""
         return self._at
-
-    def limit_debt(self, most: float) -> None:
-        """Limit the debt that is left by requests which were sent without credit."""
-        self._credit = max(self._credit, -most)
 
     def give_back(self, charge: float) -> None:
         """Return the credit of a request that was not sent."""
@@ -335,11 +274,6 @@ class RateEstimator:
         if grow:
             self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH
 
-    @property
-    def collapsed(self) -> bool:
-        """Whether the estimate is far below a limit that was known for certain."""
-        return self.estimate < _FALLEN * self._former
-
     def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
         """Learn from a refusal: the limit was exhausted when the request was sent.
 
@@ -388,7 +322,7 @@ class RateEstimator:
 
     def _follow(self, ticket: Ticket) -> None:
         if ticket.phase > _LATE:
-            self.estimate = max(self.estimate, _LATE_CUT * ticket.rate)
+            self.estimate = max(self.estimate, ticket.rate)
         else:
             # The mean rate of the sweep: below the estimate if the refusal was early, above it if it was
             # late.
@@ -400,7 +334,7 @@ class RateEstimator:
             # The accepted requests are less than the limit, because the bucket overflowed. The rate is more,
             # because it had to empty the bucket first.
             between = math.sqrt(accepted / elapsed * ticket.rate)
-            self.estimate, self._weight = max(self.estimate, _LATE_CUT * between), 1.0
+            self.estimate, self._weight = max(self.estimate, between), 1.0
         else:
             if early:
                 self._weight = 1.0
@@ -410,7 +344,7 @@ class RateEstimator:
                 top = self.estimate * (1 + self._step * (2 * _LATE - 1))
                 estimate = max(estimate, min(ticket.rate, top) / (1 + self._step))
             self.estimate = max(_LEAST_CUT * self.estimate, estimate)
-            self._weight = min(_MEMORY, self._weight + accepted)
+            self._weight += accepted
             if not early:
                 self._step = max(self._narrowest, self._step / _SHRINK)
                 if not waited:
@@ -421,11 +355,8 @@ class RateEstimator:
 
     def _begin(self) -> None:
         self.estimate = min(max(self.estimate, _SLOWEST), _FASTEST)
-        if self.collapsed:
-            narrow = _CYCLE_FALLEN
-        else:
-            narrow = _CYCLE_TOKENS if self.by_tokens else _CYCLE
-            narrow *= math.sqrt(max(1.0, _SLOW / self.estimate))
+        has_fallen = self.estimate < _FALLEN * self._former
+        narrow = _CYCLE_FALLEN if has_fallen else _CYCLE
         wideness = math.log(self._step / self._narrowest) / math.log(_WIDE / self._narrowest)
         self._cycle = narrow * (_CYCLE_WIDE / narrow) ** max(0.0, wideness)
         self.phase = 0.0
@@ -454,11 +385,3 @@ class RateEstimator:
         self._evidence = max(0.0, self._evidence + more)
         if self._evidence > _BEYOND_DOUBT:
             self.by_tokens, self._evidence = not self.by_tokens, 0.0
-
-
-_ESTIMATOR_FIELDS = {
-    "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
-    number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
-    "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
-    "_former_at": number,
-}  # fmt: skip

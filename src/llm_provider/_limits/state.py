@@ -1,12 +1,12 @@
-"""The numbers of an object as a dict for JSON, and back: every field is checked before it is used."""
+"""Objects that can be kept as JSON: every field is checked when it is read."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Self, TypeAlias
 
-Check: TypeAlias = Callable[[Any], bool]
+Check: TypeAlias = Callable[[object], bool]
 """Whether a value is allowed in a field."""
 
 
@@ -14,59 +14,66 @@ class InvalidStateError(ValueError):
     """A stored state was not written by this version of the library."""
 
 
-def flag(value: Any) -> bool:
+def flag(value: object) -> bool:
     """Allows True and False."""
     return isinstance(value, bool)
 
 
-def count(value: Any) -> bool:
+def count(value: object) -> bool:
     """Allows whole numbers from 0."""
-    return type(value) is int and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def number(value: Any) -> bool:
+def number(value: object) -> bool:
     """Allows every number and the infinities, which are Python's extension of JSON."""
-    return type(value) in (int, float) and not math.isnan(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def positive(value: Any) -> bool:
+def positive(value: object) -> bool:
     """Allows numbers above 0 and infinity."""
-    return number(value) and value > 0
+    return isinstance(value, (int, float)) and number(value) and value > 0
 
 
-def state_of(instance: object, fields: Collection[str]) -> dict[str, Any]:
-    """The attributes of an object that are its state."""
-    return {name: getattr(instance, name) for name in fields}
+class Stored:
+    """An object whose state is a dict for JSON.
 
+    `FIELDS` are its attributes with the check of each, and `PARTS` those that are `Stored` objects.
 
-def restore(
-    instance: object, state: Any, fields: Mapping[str, Check], *, nested: Collection[str] = ()
-) -> None:
-    """Set the attributes of an object from a stored state.
-
-    Args:
-        instance: A new object. It must be dropped if this raises, because some attributes may be set.
-        state: Result of `state_of`, with the nested states.
-        fields: The attributes and the check of each.
-        nested: Names in the state that the caller reads.
-
-    Raises:
-        InvalidStateError: a field is missing, is unknown, or has a value that its check does not allow.
-
-    >>> from types import SimpleNamespace
-    >>> window = SimpleNamespace(size=1.0)
-    >>> restore(window, {"size": 8.0}, {"size": positive})
-    >>> window.size
-    8.0
-    >>> restore(window, {"size": "8"}, {"size": positive})
+    >>> class Window(Stored):
+    ...     FIELDS: ClassVar = {"size": positive}
+    >>> Window.from_state({"size": 8.0}).to_state()
+    {'size': 8.0}
+    >>> Window.from_state({"size": "8"})
     Traceback (most recent call last):
     ...
     llm_provider._limits.state.InvalidStateError: size is not allowed to be a str of that value
     """
-    if not isinstance(state, dict) or state.keys() != {*fields, *nested}:
-        raise InvalidStateError("fields are missing or unknown")
-    for name, allows in fields.items():
-        value = state[name]
-        if not allows(value):
-            raise InvalidStateError(f"{name} is not allowed to be a {type(value).__name__} of that value")
-        setattr(instance, name, value)
+
+    __slots__ = ()
+
+    FIELDS: ClassVar[Mapping[str, Check]]
+    PARTS: ClassVar[Mapping[str, type[Stored]]] = {}
+
+    def to_state(self) -> dict[str, object]:
+        """The state of the object and of its parts."""
+        parts = {name: getattr(self, name).to_state() for name in self.PARTS}
+        return {name: getattr(self, name) for name in self.FIELDS} | parts
+
+    @classmethod
+    def from_state(cls, state: object) -> Self:
+        """The object of a stored state. Its `__init__` does not run.
+
+        Raises:
+            InvalidStateError: a field is missing, is unknown, or has a value that its check does not allow.
+        """
+        made = cls.__new__(cls)
+        if not isinstance(state, dict) or state.keys() != {*cls.FIELDS, *cls.PARTS}:
+            raise InvalidStateError("fields are missing or unknown")
+        for name, allows in cls.FIELDS.items():
+            value = state[name]
+            if not allows(value):
+                raise InvalidStateError(f"{name} is not allowed to be a {type(value).__name__} of that value")
+            setattr(made, name, value)
+        for name, part in cls.PARTS.items():
+            setattr(made, name, part.from_state(state[name]))
+        return made

@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, fields
-from typing import Any
 
 from .._errors import RequestError, shown
 from .._json_values import plain_number
 
 
-def seconds(name: str, value: Any) -> float:
+def seconds(name: str, value: object) -> float:
     """A number of seconds, checked.
 
     Raises:
@@ -30,7 +29,7 @@ def seconds(name: str, value: Any) -> float:
     return float(plain)
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: object) -> str:
     if hasattr(value, "total_seconds"):
         return f": write {value.total_seconds():g}, the seconds of it"
     if value == float("inf"):
@@ -98,7 +97,7 @@ DEFAULT_PATIENCE, DEFAULT_BATCH_PATIENCE = 60.0, 3600.0
 """Seconds that a single call and a batch wait for a provider that is down."""
 
 
-def patience_seconds(name: str, value: Any) -> float:
+def patience_seconds(name: str, value: object) -> float:
     """A number of seconds that may be 0 or infinite, checked.
 
     Raises:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import ClassVar
 
 from .rate_estimator import Ticket
-from .state import count, flag, number, positive, restore, state_of
+from .state import Stored, count, flag, number, positive
 
 FIRST_WINDOW = 256
 """Requests in flight at most before any answer, so a server that hangs does not get more."""
@@ -18,8 +18,6 @@ _CAP_PROOF = 3
 _MOST_AT_ONCE, _SPACED = 64, 1.1
 """Requests that may be sent at once below a guessed cap, and seconds between the requests below a higher one,
 as a multiple of the interval between the answers at that cap."""
-_PLAIN = 8
-"""Requests in flight from which on two refusals at the same number are hardly a coincidence."""
 _PENDING = 64
 """Twice the number of the last refusals that are kept."""
 _CAP_PROBE = 9.0
@@ -31,12 +29,29 @@ COHORT = 32
 ones."""
 _SLOWED = 2.0
 """Ratio of the mean latency to the lowest one at which more concurrency only lengthens a queue."""
+_RELEASE = 1.1
+"""Factor on the brake after each cohort that was fast enough."""
 _OVERLOADED_CUT = 0.7
 """Factor on the window after 503 and 529: the server lacks a resource, but the rate limit is unchanged."""
 
 
-class ConcurrencyWindow:
+def _pairs(value: object) -> bool:
+    """Allows lists of pairs of numbers, one after the other."""
+    return isinstance(value, list) and len(value) in range(0, _PENDING + 1, 2) and all(map(count, value))
+
+
+class ConcurrencyWindow(Stored):
     """How many requests may be in flight: a slow start, the provider's cap, and a brake on queues."""
+
+    FIELDS: ClassVar = {
+        "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
+        "_served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "first": count,
+        "most": count, "_brake": positive, "_braked_at": positive, "_suspect": positive,
+        "_suspected_number": count, "_suspected_at": number, "_accepted_there": count,
+        "_refused_there": count, "_refused_below": count, "_changed": count, "_probe_at": number,
+        "_at_once": count, "_latency": number, "_lowest": number, "_missing": count, "_measured": count,
+        "_sum": number,
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self.size = float(FIRST_WINDOW)
@@ -55,8 +70,6 @@ class ConcurrencyWindow:
         self._served = 0
         """Most requests in flight at which one was served: a cap is not lower."""
         self._brake = math.inf
-        self._release = 1.1
-        """Factor on the brake after each cohort that was fast enough."""
         self._braked_at = math.inf
         """Mean latency, in seconds, at which the brake was applied."""
         # A suspected cap, with the evidence for it and against it.
@@ -66,30 +79,12 @@ class ConcurrencyWindow:
         self._pending: list[int] = []
         """Pairs of numbers for each of the last refusals: that of the refused request, and that of the newest
         request when the refusal arrived. Requests between them counted the refused one as in flight."""
-        self._burst = 0
-        """Number of the newest request at the last refusal that counted as evidence for a cap."""
         self._changed = 0
         self._probe_at = math.inf
-        self._probe = 1
         self._at_once = 0
         self._latency = 0.0
         self._lowest = math.inf
         self.measure_after(0)
-
-    def to_state(self) -> dict[str, Any]:
-        """The window as a dict for JSON."""
-        return state_of(self, _FIELDS)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """The window of a stored state.
-
-        Raises:
-            InvalidStateError: the state is not one of a window.
-        """
-        window = cls()
-        restore(window, state, _FIELDS)
-        return window
 
     def measure_after(self, number: int) -> None:
         """Begin a cohort after a request: its latency is measured. `most` is its peak number in flight."""
@@ -97,7 +92,7 @@ class ConcurrencyWindow:
 
     def ready_at(self, now: float, in_flight: int) -> float:
         """The time at which a full window lets a request pass; infinity if an answer must come first."""
-        if self.cap == math.inf or in_flight >= min(self.cap + self._probe, self._brake):
+        if self.cap == math.inf or in_flight >= min(self.cap + 1, self._brake):
             return math.inf
         return max(now, self._probe_at)
 
@@ -115,7 +110,6 @@ class ConcurrencyWindow:
             self._drop_guess()
         if ticket.in_flight > self.cap and ticket.number > self._changed:
             self.cap = ticket.in_flight
-            self._probe = max(1, min(2 * self._probe, ticket.in_flight // 2))
             self._probe_at = now
             self._resize()
 
@@ -151,7 +145,7 @@ class ConcurrencyWindow:
             wrong = self._refused_below >= _CAP_PROOF
             self.cap = math.inf if wrong else max(1, ticket.in_flight - 1)
             self._resize()
-        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
+        self._probe_at, self._changed = now + _CAP_PROBE, sent
         return True
 
     @property
@@ -173,15 +167,10 @@ class ConcurrencyWindow:
         self._pending += ticket.number, sent
         del self._pending[:-_PENDING]
 
-    def doubt(self, ticket: Ticket) -> None:
-        """Record a refusal that the rate explains, if a guessed cap does not."""
-        if ticket.in_flight <= self.unpaced < math.inf:
-            self._drop_guess()
-
     def may_explain(self, ticket: Ticket) -> bool:
         """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
         here = ticket.in_flight
-        same = here >= _PLAIN and abs(here - self._suspect) <= _CAP_CLOSENESS * here
+        same = abs(here - self._suspect) <= _CAP_CLOSENESS * here
         return same and 4 * self._accepted_there <= self._refused_there + 1
 
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
@@ -193,19 +182,13 @@ class ConcurrencyWindow:
         here = self._admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist
-        if self.guessed and ticket.number <= self._burst:
-            # It was sent before the former refusal had arrived.
-            if here < self._suspect:
-                self._suspect, self.unpaced = here, here - 1
-                self._resize()
-            return False
         # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
         elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
         if (elsewhere and not (self.guessed and here > self._suspect)) or (
             4 * self._accepted_there > self._refused_there + 1
         ):
             self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
-            self._accepted_there, self._refused_there, self._burst = 0, 1, sent
+            self._accepted_there, self._refused_there = 0, 1
             if self._guesses and not self.guessed and here > self._served:
                 self.unpaced = here - 1
             else:
@@ -213,12 +196,11 @@ class ConcurrencyWindow:
             self._resize()
             return False
         self._refused_there += 1
-        self._burst = sent
         # Evidence against the cap needs at least one round trip to arrive.
         if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
             return False
         self.cap, self._suspect = max(1.0, self._suspect - 1), math.inf
-        self._probe, self._probe_at, self._changed = 1, now + _CAP_PROBE, sent
+        self._probe_at, self._changed = now + _CAP_PROBE, sent
         self._refused_below = 0
         self._resize()
         return True
@@ -249,13 +231,12 @@ class ConcurrencyWindow:
             if latency > 0.8 * self._braked_at:
                 # The brake did not help, so the concurrency is not the reason for slow answers.
                 self._lowest, self._brake, self._braked_at = latency, 2 * self._brake, math.inf
-                self._release = 2.0
             else:
                 # By Little's law, so many requests were being served. Half as many again keep a short queue.
                 self._brake = max(COHORT, 1.5 * self._at_once * self._lowest / latency)
-                self._braked_at, self._release = latency, 1.1
+                self._braked_at = latency
         elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
-            self._brake = max(self._release * self._brake, self._brake + 1)
+            self._brake = max(_RELEASE * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()
 
@@ -265,19 +246,3 @@ class ConcurrencyWindow:
         if not self.slow_start:
             self.size = bounds
         self.notable = min(self._suspect, self.cap, self._served + 1)
-
-
-def _pairs(value: Any) -> bool:
-    """Allows lists of pairs of numbers, one after the other."""
-    return isinstance(value, list) and len(value) in range(0, _PENDING + 1, 2) and all(map(count, value))
-
-
-_FIELDS = {
-    "size": positive, "slow_start": flag, "notable": number, "cap": positive, "unpaced": number,
-    "_served": count, "_unguessed": number, "_guesses": flag, "_pending": _pairs, "_burst": count,
-    "first": count, "most": count,
-    "_brake": positive, "_release": positive, "_braked_at": positive, "_suspect": positive,
-    "_suspected_number": count, "_suspected_at": number, "_accepted_there": count, "_refused_there": count,
-    "_refused_below": count, "_changed": count, "_probe_at": number, "_probe": count, "_at_once": count,
-    "_latency": number, "_lowest": number, "_missing": count, "_measured": count, "_sum": number,
-}  # fmt: skip
