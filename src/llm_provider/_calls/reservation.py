@@ -27,7 +27,7 @@ _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""
 
 
-class Spending:
+class BudgetedRequest:
     """The worst case of a request for some parts of a call, and the budgets that need room for it.
 
     Args:

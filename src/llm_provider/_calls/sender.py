@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from .._money.pricing import PriceTable
     from .._requests.api_keys import APIKey
-    from .reservation import Hold, Spending
+    from .reservation import BudgetedRequest, Hold
     from .uploads import Uploads
 
 
@@ -123,13 +123,13 @@ class Sender:
         """Whether the budgets have room for some parts of a call."""
         return self._spending(call, parts).affordable()
 
-    def _spending(self, call: Call[Any], parts: Sequence[int]) -> Spending:
+    def _spending(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
         # Only calls with a budget need this module and its imports.
-        from .reservation import Spending
+        from .reservation import BudgetedRequest
 
         given = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in given if budget is not None]
-        return Spending(call, parts, budgets, self.recorder.prices())
+        return BudgetedRequest(call, parts, budgets, self.recorder.prices())
 
     def _connection(self, call: Call[Any]) -> Connection:
         transport = self._settings.transport_of(call.target.route)
@@ -189,7 +189,7 @@ class _Sending:
         emit: Emit | None,
         outgoing: Outgoing,
         selection: KeySelection,
-        spending: Spending | None,
+        spending: BudgetedRequest | None,
         max_retries: int,
         *,
         holds: bool,

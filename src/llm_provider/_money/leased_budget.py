@@ -42,10 +42,8 @@ class BudgetParts:
 class LeasedBudget(Budget):
     """The budget of one worker, which grows by parts of a common one of `total` USD.
 
-    Args:
-        take: Takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is
-            left. It is called on the event loop of the requests, about sixteen times, and should take some
-            milliseconds.
+    `take` takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is left.
+    It is called on the event loop of the requests, about sixteen times, and should take some milliseconds.
 
     >>> budget = LeasedBudget(BudgetParts(Decimal(1), workers=1).take, Decimal(1))
     >>> budget.covers(Decimal("0.5")), budget.covers(Decimal("1.01")), budget.covers(Decimal(1))

@@ -63,11 +63,8 @@ def litellm_cost(
 ) -> Decimal | None:
     """The USD of an answer by litellm's price map; None if it has no price.
 
-    Args:
-        model: The model as litellm was asked for it.
-        served: The model that the answer names, which tells the model of a deployment on Azure.
-        usage: The usage of the answer.
-        tier: The service level, by its name in `prices.csv`.
+    `served`, the model that the answer names, tells the model of a deployment on Azure. The tier is a service
+    level of `prices.csv`.
     """
     litellm: Any = sys.modules.get("litellm")
     if litellm is None or usage is None or usage.unpriced_tools:

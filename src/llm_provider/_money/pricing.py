@@ -103,15 +103,8 @@ class PriceTable:
         """Read a prices file, by default the one that comes with the package (`default_prices_path`).
 
         The package's own file is only indexed: a model's rows are parsed when they are first needed. Every
-        other file is parsed and checked at once.
-
-        Args:
-            path: A file as `PriceFile` reads it.
-            overrides: A second such file, or rows as mappings from column name to `str`, `int`, `float`,
-                `Decimal`, `date` or None. For each provider, model and variant in the overrides, their rows
-                replace all rows of the file.
-
-        An invalid row is skipped with one `PriceWarning`, as by `check`.
+        other file is parsed at once. For each provider, model and variant in the overrides, a second file or
+        mappings from column names, their rows replace all rows of the file.
 
         Raises:
             OSError: a file cannot be read.
@@ -240,22 +233,12 @@ class PriceTable:
         hour, output. Reasoning, audio and image tokens are parts of these, billed apart where the row has a
         price for them.
 
-        Several calls can be priced at once if their prompts reach the same tier (`tiers`).
+        Several calls can be priced at once, by the sum of their usages, if their prompts reach the same tier
+        (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
-        Args:
-            provider: The provider's name.
-            model: The model's name.
-            usage: The usage of the call; the sum of the usages if there are several calls.
-            variant: The service level, one of `VARIANTS`.
-            at: The time of the call, default now, as for `find`.
-            prompt: Tokens of the prompt, of one call if there are several; default the input tokens of the
-                usage.
-            requests: The number of calls.
-
-        Returns:
-            None for a model, variant or day without a row. None too where something was used that has no
-            price, or where the counts contradict each other; one `PriceWarning` per model and class, for the
-            life of the table, then gives the reason.
+        The cost is not known for a model, variant or day without a row, and where something was used that has
+        no price, or where the counts contradict each other. In these two cases one `PriceWarning` per model
+        and class, for the life of the table, gives the reason.
         """
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)

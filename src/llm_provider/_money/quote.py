@@ -22,17 +22,10 @@ def quote(
     service_tier: str | None = None,
     at: date | None = None,
 ) -> Decimal | None:
-    """The cost in USD of a usage; None if the price is not known.
+    """The cost in USD of one call, `RequestError` for a wrong argument; None if the price is not known.
 
-    Args:
-        prices: The price table.
-        listed: The provider and model, as the table lists them.
-        usage: The usage of one call.
-        service_tier: A variant of `prices.csv`, or "default" or "auto" for the standard one.
-        at: The time of the call; None for now.
-
-    Raises:
-        RequestError: an argument is wrong.
+    `listed` are provider and model, as the table lists them. Two service tiers, "default" and "auto", mean
+    "standard".
     """
     if not isinstance(usage, Usage):
         raise RequestError(

@@ -32,11 +32,7 @@ _UNFINISHED = ("partially initialized module", "cannot access submodule")
 
 
 def is_unfinished(error: BaseException) -> bool:
-    """Whether an error, or one that caused it, comes from a module that another thread still imports.
-
-    >>> is_unfinished(AttributeError("partially initialized module 'httpx2' has no attribute 'Timeout'"))
-    True
-    """
+    """Whether an error, or one that caused it, comes from a module that another thread still imports."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:

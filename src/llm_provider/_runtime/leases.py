@@ -40,7 +40,7 @@ import stat
 import time
 import weakref
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .forks import run_around_forks
 
@@ -78,11 +78,7 @@ class Lease:
         """Whether an earlier holder has finished."""
 
     def release(self, *, finished: bool = True) -> None:
-        """Release the name. A second call does nothing.
-
-        Args:
-            finished: Whether there is a result for waiting processes. Otherwise one of them takes the lease.
-        """
+        """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
         files, self._files = self._files, None
         # In a forked child the lease is no longer among those held.
         if files is not None and files.held.get(self._tag) is self:
@@ -91,16 +87,13 @@ class Lease:
                 files.release(self._tag, self._address, finished)
 
 
-class _Mark:
+class _Mark(NamedTuple):
     """The bytes that holders of a name have written to its slot. Tokens have no order, they only differ."""
 
-    __slots__ = ("beat", "released", "tag")
-
-    def __init__(self, stored: bytes) -> None:
-        self.tag = stored[:_TAG_BYTES]
-        """The tag of the name that was last released in this slot."""
-        self.released = stored[_TAG_BYTES:_BEAT_OFFSET]
-        self.beat = stored[_BEAT_OFFSET:]
+    tag: bytes = b""
+    """The tag of the name that was last released in this slot."""
+    released: bytes = b""
+    beat: bytes = b""
 
 
 class _Files:
@@ -148,7 +141,8 @@ class _Files:
 
     def mark(self, tag: bytes) -> _Mark:
         descriptor, _, mark = self.address_of(tag)
-        return _Mark(os.pread(descriptor, _MARK_BYTES, mark))
+        stored = os.pread(descriptor, _MARK_BYTES, mark)
+        return _Mark(stored[:_TAG_BYTES], stored[_TAG_BYTES:_BEAT_OFFSET], stored[_BEAT_OFFSET:])
 
     def beat(self) -> None:
         """Write a heartbeat for every lease of this process."""
@@ -232,7 +226,7 @@ class Leases:
         with contextlib.suppress(OSError):  # the next check finds out
             if self._files is not None:
                 return self._files.mark(tag)
-        return _Mark(b"")
+        return _Mark()
 
     def _show_life(self) -> None:
         self._timer = None

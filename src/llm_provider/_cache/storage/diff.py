@@ -94,10 +94,7 @@ def find_nearest(asked: _Question, stored: Iterable[tuple[str, _Question]]) -> E
     """The similar question that differs least, the first of several.
 
     Questions are similar if a text of one conversation is similar to one of the other, system prompts aside.
-
-    Args:
-        asked: The JSON of the question without an answer.
-        stored: Keys and JSON of stored questions. Without any, the result is None.
+    Without stored questions the result is None.
     """
     best: tuple[float, str, tuple[Difference, ...]] | None = None
     compared, texts = 0, _texts(asked)

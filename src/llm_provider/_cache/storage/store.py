@@ -63,13 +63,8 @@ _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 class Store:
     """Values by key, as bytes, on disk. Safe to share between threads and processes.
 
-    Reading raises `OSError` or `sqlite3.Error` if the files cannot be read. A missing cache is empty.
-
-    Args:
-        directory: The directory of the files; created by the first write.
-        warn: Called with messages for the user.
-        mounts: The table of mounted file systems, where the system has one.
-        shared: Whether the group of the directory may write to it (`sharing`).
+    Reading raises `OSError` or `sqlite3.Error` if the files cannot be read. A missing cache is empty, and the
+    first write creates it. `warn` gets messages for the user. `mounts` is the system's table of file systems.
     """
 
     def __init__(
@@ -191,11 +186,7 @@ class Store:
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
         """Store values, with one transaction for each shard, and wait at most `patience` seconds for locks.
 
-        Returns:
-            The keys that are not stored, each with its error.
-
-        Raises:
-            OSError: the directory cannot hold a cache.
+        Returns the keys that are not stored, each with its error. `OSError`: this can be no cache.
         """
         return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
 
@@ -391,7 +382,7 @@ def _create_database(folder: Path, journal: str) -> None:
 
 
 def _hash(key: str) -> int:
-    # The hash by which FanoutCache assigns keys to shards.
+    # FanoutCache assigns keys to shards by this hash.
     return zlib.adler32(key.encode())
 
 
