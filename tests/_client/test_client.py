@@ -18,9 +18,9 @@ from llm_provider import (
     price,
 )
 from llm_provider.simulator import Simulator
-from support import wait_until
 
 MODEL = "gpt-6.1-sol"
+EMBEDDING = "text-embedding-3-small"
 
 
 def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_cache: Path) -> None:
@@ -68,31 +68,6 @@ def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, con
         table.write_text(content)
     with pytest.raises(RequestError, match="prices"):
         Client(prices=table)
-
-
-def test_a_call_of_a_closed_client_raises(simulator: Simulator, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client:
-        client.call(MODEL, "Hi")
-    with pytest.raises(RuntimeError, match="closed"):
-        client.call(MODEL, "Hi")
-    client.close()
-
-
-def test_asynchronous_context(simulator: Simulator, own_cache: Path) -> None:
-    async def main() -> str:
-        async with Client(cache_dir=own_cache) as client:
-            return (await client.acall(MODEL, "1+1?")).text
-
-    assert asyncio.run(main()) == "2"
-
-
-def test_a_dropped_client_closes_its_connections(simulator: Simulator, own_cache: Path) -> None:
-    client = Client(cache_dir=own_cache)
-    client.call(MODEL, "Hi")
-    engine = client._engine
-    del client
-    gc.collect()
-    assert wait_until(lambda: engine._state is None)
 
 
 def test_connections_are_shared(client: Client, simulator: Simulator) -> None:
@@ -219,3 +194,18 @@ def test_the_service_tier_is_in_the_estimate() -> None:
             for tier in ("default", "priority")
         }
     assert costs["priority"] > costs["default"]
+
+
+def test_both_methods_share_the_stored_texts(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        first = client.embed(EMBEDDING, ["a bird", "a fish"])
+        again = asyncio.run(client.aembed(EMBEDDING, ["a fish"]))
+    assert (first.cached, again.cached) == (False, True)
+    assert again.vectors[0] == first.vectors[1]
+
+
+def test_defaults_of_the_client_apply_to_an_estimate_too(own_cache: Path) -> None:
+    with Client(cache_dir=own_cache, base_url="not a url") as client:
+        for function in (client.embed, client.estimate):
+            with pytest.raises(RequestError, match="base_url"):
+                function(EMBEDDING, ["a"])  # type: ignore[operator]  # either takes both

@@ -39,7 +39,7 @@ ONLY_LITELLM = "deepinfra/deepseek-ai/DeepSeek-V3"
 
 def bound(client: Client, model: str, **parameters: Any) -> Decimal | None:
     call = client._engine.prepare(CHAT, Request.build(model, "Hi", parameters), Concurrency(1, 1))
-    return worst_case(call, call.parts, client._prices())
+    return worst_case(call, call.parts, client._answers.prices())
 
 
 @pytest.mark.parametrize("model", LIVE)
@@ -131,9 +131,11 @@ def test_the_table_wins_over_litellm() -> None:
     with Client(cache="off") as client:
         model = "litellm/anthropic/claude-sonnet-5-5"
         assert bound(client, model, max_tokens=10) is not None
-        assert client._prices().applicable(*priced_as(resolve(model)))
+        assert client._answers.prices().applicable(*priced_as(resolve(model)))
         call = client._engine.prepare(CHAT, Request.build(model, "Hi", {"max_tokens": 10}), Concurrency(1, 1))
-        assert worst_case(call, call.parts, type(client._prices())()) != bound(client, model, max_tokens=10)
+        assert worst_case(call, call.parts, type(client._answers.prices())()) != bound(
+            client, model, max_tokens=10
+        )
 
 
 def test_a_budget_still_refuses_a_model_that_nobody_has_a_price_for(client: Client) -> None:

@@ -144,7 +144,7 @@ def test_a_limit_that_the_provider_shows_is_told(
 def test_the_environment_switches_waits_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER_SHOW_WAITS", "0")
     with Client() as client, Client(show_waits=True) as other:
-        assert (client._settings.show_waits, other._settings.show_waits) == (False, True)
+        assert (client._engine.settings.show_waits, other._engine.settings.show_waits) == (False, True)
     monkeypatch.setenv("LLM_PROVIDER_SHOW_WAITS", "sometimes")
     with pytest.raises(RequestError, match="LLM_PROVIDER_SHOW_WAITS must be 1 or 0, not 'sometimes'"):
         Client()

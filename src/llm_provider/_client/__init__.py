@@ -1,5 +1,5 @@
 """What users call: `Client`, and the functions of the module, which are its methods on a default client.
 
-Order: answers, batch_arguments, embed_methods, count_methods, estimate_methods,
-batch_methods, pickling, files, client, functions, model_functions.
+Order: answers, token_counts, batch_arguments, batch_estimates, batch_methods, pickling, files, lifetime,
+client, functions, model_functions.
 """

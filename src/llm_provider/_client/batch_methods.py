@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
+from .._calls.chat import CHAT
 from .._calls.preload import load_for_batch, name_shortage
+from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import seal
@@ -14,6 +16,7 @@ from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
+from .answers import Answers
 from .batch_arguments import (
     BatchOptions,
     Models,
@@ -23,7 +26,6 @@ from .batch_arguments import (
     parse_submission,
     refuse_several,
 )
-from .estimate_methods import EstimateMethods
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -36,18 +38,66 @@ if TYPE_CHECKING:
     from .._calls.progress import Observers
     from .._calls.worker_pool import LiveWork
     from .._errors import LLMError
-    from .._requests.parameters import BatchCommon, BatchParameters, Parameters, UntypedBatch
-    from .._settings import Settings
+    from .._estimates.estimate import Estimate
+    from .._estimates.estimates import Estimates
+    from .._requests.parameters import (
+        BatchCommon,
+        BatchParameters,
+        EstimateParameters,
+        Parameters,
+        UntypedBatch,
+    )
     from .._types.results import Results
 
 T = TypeVar("T")
 
 
-class BatchMethods(EstimateMethods):
-    """The methods of a client for many inputs. `Client` has the attributes that they use."""
+class BatchMethods(Hinting):
+    """The methods of a client for many inputs."""
 
-    _settings: Settings
-    _show_estimate_above: float | None
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    @overload
+    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
+
+    @overload
+    def estimate(
+        self, model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+    ) -> Estimates: ...
+
+    @with_parameters
+    def estimate(
+        self, model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+    ) -> Estimate | Estimates:
+        """See `llm_provider.estimate`."""
+        seal(parameters)
+        from .batch_estimates import estimate_batch
+
+        return estimate_batch(self._answers, model, inputs, parameters)
+
+    @overload
+    async def aestimate(
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    ) -> Estimate: ...
+
+    @overload
+    async def aestimate(
+        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    ) -> Estimates: ...
+
+    @with_parameters
+    async def aestimate(
+        self,
+        model: str | Models,
+        inputs: Inputs | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
+    ) -> Estimate | Estimates:
+        """See `llm_provider.aestimate`."""
+        seal(parameters)
+        from .batch_estimates import aestimate_batch
+
+        return await aestimate_batch(self._answers, model, inputs, parameters)
 
     @overload
     def iter_many(
@@ -66,13 +116,13 @@ class BatchMethods(EstimateMethods):
         """See `llm_provider.iter_many`."""
         seal(parameters)
         refuse_several("iter_many", model)
-        return self._iterate(parse_batch("iter_many", model, inputs, parameters, self._defaults))
+        return self._iterate(parse_batch("iter_many", model, inputs, parameters, self._answers.defaults))
 
     def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch import iterate
 
-            if self._uses_batch_api(options.models, options.delivery, options.parameters):
+            if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
                 from .._batches.work import iterate_jobs
 
                 jobs, observers = self._jobs(options)
@@ -105,14 +155,14 @@ class BatchMethods(EstimateMethods):
         """See `llm_provider.aiter_many`."""
         seal(parameters)
         refuse_several("aiter_many", model)
-        defaults = self._defaults
+        defaults = self._answers.defaults
         return self._aiterate(parse_batch("aiter_many", model, inputs, parameters, defaults, awaited=True))
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch import aiterate
 
-            if self._uses_batch_api(options.models, options.delivery, options.parameters):
+            if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
                 return aiterate(*self._jobs(options))
             return aiterate(*self._live_batches(options))
 
@@ -122,10 +172,11 @@ class BatchMethods(EstimateMethods):
 
         begin = None
         if options.progress is not False:
-            shown = (options.total, options.progress, self.statistics, self._engine.waits, options.models)
+            engine = self._answers.engine
+            shown = (options.total, options.progress, engine.statistics, engine.waits, options.models)
             begin = functools.partial(Progress, *shown)
         batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
-        return batches, Observers(self._on_result and self._tell, begin, options.inputs[0].labels)
+        return batches, Observers(self._answers.tell, begin, options.inputs[0].labels)
 
     def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
         """The job of each model for the provider's batch API, and what sees their results."""
@@ -133,9 +184,9 @@ class BatchMethods(EstimateMethods):
         from .._batches.work import BatchWork
         from .._calls.progress import Observers
 
-        resend = options.delivery.resend
+        engine, resend = self._answers.engine, options.delivery.resend
         jobs = [
-            (BatchWork(self._engine, self._live_work(options, model, part).lookup, resend), part.prompts)
+            (BatchWork(engine, self._live_work(options, model, part).lookup, resend), part.prompts)
             for model, part in options.each
         ]
 
@@ -145,7 +196,7 @@ class BatchMethods(EstimateMethods):
         begin = None
         if options.progress is not False:
             begin = functools.partial(BatchProgress, options.total, options.progress, known, options.models)
-        return jobs, Observers(self._on_result and self._tell, begin, options.inputs[0].labels)
+        return jobs, Observers(self._answers.tell, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up, and how their calls are sent.
@@ -159,25 +210,27 @@ class BatchMethods(EstimateMethods):
 
         event_loop.refuse_own_thread(options.function)
         parameters = cast("Parameters", dict(options.parameters))
-        allowed, metadata = options.concurrency or self._concurrency, inputs.metadata
-        patience_is_set = parameters.get("outage_patience") or self._settings.outage_patience
+        answers, engine, metadata = self._answers, self._answers.engine, inputs.metadata
+        allowed = options.concurrency or answers.concurrency
+        given = parameters.get("outage_patience")
+        patience = engine.settings.outage_patience if given is None else given
         first: Call[Response] | None = None
         early_stop = EarlyStop()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = self._prepare(model, prompt, parameters, allowed)
+            call = answers.prepare(CHAT, model, prompt, parameters, allowed)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
-                if patience_is_set is None:
+                if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
 
-        self._start()
-        lookup, engine = batch_lookup(self._engine, prepare, metadata), self._engine
-        run: Callable[[Call[Response]], Awaitable[Response]] = self._run
+        answers.start()
+        lookup = batch_lookup(engine, prepare, metadata)
+        run: Callable[[Call[Response]], Awaitable[Response]] = answers.run
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
         # Each round of tools marks its own prefix, which the next round reads.
@@ -261,7 +314,7 @@ class BatchMethods(EstimateMethods):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """See `llm_provider.call_many`."""
         seal(parameters)
-        options = parse_batch("call_many", model, inputs, parameters, self._defaults, on_error)
+        options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
         with name_shortage():
             from .._calls.batch import in_order, noting_interrupt
         self._show_estimates(options)
@@ -345,7 +398,7 @@ class BatchMethods(EstimateMethods):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """See `llm_provider.acall_many`."""
         seal(parameters)
-        defaults = self._defaults
+        defaults = self._answers.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error, awaited=True)
         with name_shortage():
             from .._calls.batch import in_order, noting_interrupt
@@ -370,10 +423,13 @@ class BatchMethods(EstimateMethods):
         seal(parameters)
         from .._batches.handle import submit_inputs
 
-        options = parse_submission("submit_many", model, inputs, parameters, self._defaults, on_error)
-        self._uses_batch_api(options.models, options.delivery, options.parameters)
+        defaults = self._answers.defaults
+        options = parse_submission("submit_many", model, inputs, parameters, defaults, on_error)
+        self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
-        return submit_inputs(self._engine, work, cast("Iterable[Prompt]", prompts), on_error, observers)
+        return submit_inputs(
+            self._answers.engine, work, cast("Iterable[Prompt]", prompts), on_error, observers
+        )
 
     @with_parameters
     async def asubmit_many(
@@ -388,23 +444,20 @@ class BatchMethods(EstimateMethods):
         seal(parameters)
         from .._batches.handle import asubmit_inputs
 
-        defaults = self._defaults
+        defaults = self._answers.defaults
         options = parse_submission(
             "asubmit_many", model, inputs, parameters, defaults, on_error, awaited=True
         )
-        self._uses_batch_api(options.models, options.delivery, options.parameters)
+        self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
-        return await asubmit_inputs(self._engine, work, prompts, on_error, observers)
+        return await asubmit_inputs(self._answers.engine, work, prompts, on_error, observers)
 
     def _cache_mode(self, options: BatchOptions) -> object:
-        return options.parameters.get("cache") or self._settings.cache
+        return options.parameters.get("cache") or self._answers.engine.settings.cache
 
     def _show_estimates(self, options: BatchOptions) -> None:
-        """Show the estimate of each model in a notebook, if it is above the client's setting."""
-        if self._show_estimate_above is not None and in_notebook():
-            from .._estimates.estimate import show
+        above = self._answers.engine.settings.show_estimate_above
+        if above is not None and in_notebook():
+            from .batch_estimates import show_estimates
 
-            for model, part in options.each:
-                prompts = part.prompts
-                if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
-                    show(self._estimator(model, options, counted=False), prompts, self._show_estimate_above)
+            show_estimates(self._answers, options, above)

@@ -1,33 +1,32 @@
-"""`Client`: the settings and all mutable state of its calls. Its methods only wait for the engine."""
+"""`Client`: what users call. It holds what answers, and its methods only check arguments and wait."""
 
 from __future__ import annotations
 
-import atexit
-import threading
-import weakref
-from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from .._cache.response_cache import ResponseCache
 from .._calls.chat import CHAT
+from .._calls.embed import EMBED
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
 from .._errors import RequestError, shown
-from .._limits.concurrency import UNBOUNDED, Concurrency, unasked
+from .._limits.concurrency import UNBOUNDED, unasked
 from .._money.ledger import Ledger
-from .._requests.request import Request, seal
+from .._requests.request import seal
 from .._requests.routing import priced_as, resolve
 from .._requests.signatures import document, with_parameters
-from .._runtime.forks import reset_in_child
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.usage import Usage
+from .answers import Answers, Run, observer_of
+from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
-from .count_methods import CountMethods
-from .embed_methods import EmbedMethods
 from .files import cache_of, ledger_of, prices_of
+from .lifetime import Lifetime
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -39,20 +38,18 @@ if TYPE_CHECKING:
 
     from .._batches.handle import Batch
     from .._cache.storage.diff import Explanation
-    from .._calls.call import Call
     from .._calls.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
-    from .._requests.parameters import ClientParameters, Common, Parameters, Untyped
+    from .._requests.parameters import ClientParameters, Common, EmbedParameters, Parameters, Untyped
     from .._tokens.models import Model
+    from .._types.embeddings import Embeddings
+    from .._types.token_count import TokenCount
 
 T = TypeVar("T")
 
-_clients: weakref.WeakSet[Client] = weakref.WeakSet()
-"""Every client that may have open files or connections."""
 
-
-class Client(EmbedMethods, CountMethods, BatchMethods):
+class Client(BatchMethods):
     """Calls with settings, limits, cache and connections of their own.
 
     The functions of the module do the same on one client with default settings.
@@ -78,32 +75,34 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         seal(parameters)
         # For `pickle`, and without the API keys there.
         self._given = {name: value for name, value in parameters.items() if name in NAMES}
-        self._settings = settings = parse_settings(self._given)
+        settings = parse_settings(self._given)
         self._has_keys = self._given.pop("keys", None) is not None
-        self._defaults: Mapping[str, Any] = {}
+        defaults: Mapping[str, Any] = {}
         if parameters.keys() - NAMES:
             from .._requests.defaults import checked_defaults
 
             rest = {name: value for name, value in parameters.items() if name not in NAMES}
-            self._defaults = checked_defaults("Client", rest, NAMES)
+            defaults = checked_defaults("Client", rest, NAMES)
         self._original: Client | None = None
-        self._counts = OrderedDict()
-        self._warned: set[tuple[str, str]] = set()
-        self._concurrency = settings.max_concurrent or unasked()
-        self._concurrency_of_threads = settings.max_concurrent or UNBOUNDED
-        self._show_estimate_above = settings.show_estimate_above
-        self._prices, self._ledger_file = prices_of(settings.prices), ledger_of(settings.ledger)
-        recorder = CostRecorder(self._prices, self._ledger_file, strict=settings.strict_model)
+        prices, ledger_file = prices_of(settings.prices), ledger_of(settings.ledger)
+        recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
         self._usage = Ledger(recorder.totals)
         self._cache = cache_of(
             settings.second_level, settings.cache_dir, recorder.saved, shared=settings.cache_shared
         )
         self._engine = Engine(settings, self._cache, recorder)
-        self._observe(settings.on_result)
-        self._started, self._starting = False, threading.Lock()
-        _clients.add(self)
-        # For a client that is dropped without `close`. The thread that drops it must not wait.
-        weakref.finalize(self, self._cache.close, wait=False).atexit = False
+        self._lifetime = Lifetime(self._engine, self._cache, ledger_file)
+        super().__init__(
+            Answers(
+                engine=self._engine,
+                prices=prices,
+                start=self._lifetime.start,
+                concurrency=settings.max_concurrent or unasked(),
+                concurrency_of_threads=settings.max_concurrent or UNBOUNDED,
+                tell=observer_of(settings.on_result, self._engine),
+                defaults=defaults,
+            )
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has the settings and no API key; docs/settings.md says what it takes."""
@@ -118,21 +117,6 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    def _start(self) -> None:
-        """Prepare the end of the process, before the first call that has to be sent."""
-        if self._original is not None:
-            self._original._start()  # noqa: SLF001  # of the same class
-            return
-        with self._starting:
-            if not self._started:
-                self._started = True
-                from .._runtime import event_loop
-
-                # The loop ends before this module's exit function is called, so it closes the clients.
-                event_loop.at_exit(_close_all)
-                closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
-                closing.atexit = False
-
     @overload
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
 
@@ -145,8 +129,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.call`."""
         seal(parameters)
-        allowed = self._concurrency_of_threads
-        return self._answer("call", CHAT, model, messages, parameters, allowed)
+        answers = self._answers
+        return answers.answer("call", CHAT, model, messages, parameters, answers.concurrency_of_threads)
 
     @overload
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
@@ -160,7 +144,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """See `llm_provider.acall`."""
         seal(parameters)
-        return await self._answer_soon("acall", CHAT, model, messages, parameters)
+        return await self._answers.answer_soon("acall", CHAT, model, messages, parameters)
 
     @overload
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...
@@ -176,8 +160,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         seal(parameters)
         from .._calls.stream import Stream
 
-        start = self._start_of_stream("stream", model, messages, parameters, self._concurrency_of_threads)
-        return Stream(start, self._tell)
+        answers = self._answers
+        start = answers.start_stream("stream", model, messages, parameters, answers.concurrency_of_threads)
+        return Stream(start, answers.tell_of)
 
     @overload
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> AsyncStream: ...
@@ -193,22 +178,57 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         seal(parameters)
         from .._calls.stream import AsyncStream
 
-        start = self._start_of_stream("astream", model, messages, parameters, self._concurrency)
-        return AsyncStream(start, self._tell)
+        answers = self._answers
+        start = answers.start_stream("astream", model, messages, parameters, answers.concurrency)
+        return AsyncStream(start, answers.tell_of)
 
-    def _prepare(
-        self,
-        model: str,
-        messages: Prompt,
-        parameters: Parameters,
-        allowed: Concurrency,
-        function: str = "call",
-    ) -> Call[Response]:
-        self._fill(parameters)
-        call = self._engine.prepare(CHAT, Request.build(model, messages, parameters, function), allowed)
-        if call.encoded.dropped:
-            self._warn_of_dropped(call)
-        return call
+    @with_parameters
+    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+        """See `llm_provider.embed`."""
+        seal(parameters)
+        answers, run = self._answers, self._choose_run(model, parameters)
+        return answers.answer("embed", EMBED, model, inputs, parameters, answers.concurrency, run)
+
+    @with_parameters
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """See `llm_provider.aembed`."""
+        seal(parameters)
+        run = self._choose_run(model, parameters)
+        return await self._answers.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+
+    def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
+        """What sends a call through a batch; None if it goes live."""
+        delivery = DeliveryOptions.take_from(parameters)
+        if delivery.mode == "live":
+            return None
+        self._answers.fill(parameters, EMBED)
+        if not self._answers.uses_batch_api([model], delivery, cast("Mapping[str, Any]", parameters)):
+            return None
+        from .._batches.work import run_in_batch
+
+        return functools.partial(run_in_batch, self._engine, delivery.resend)
+
+    @with_parameters
+    def count_tokens(
+        self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
+    ) -> TokenCount:
+        """See `llm_provider.count_tokens`."""
+        seal(parameters)
+        from .token_counts import count_and_wait
+
+        return count_and_wait(self._answers, model, messages, parameters, exact=exact)
+
+    @with_parameters
+    async def acount_tokens(
+        self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
+    ) -> TokenCount:
+        """See `llm_provider.acount_tokens`."""
+        seal(parameters)
+        from .token_counts import count_soon
+
+        return await count_soon(self._answers, model, messages, parameters, exact=exact)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -234,7 +254,8 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         seal(options)
         variant = object.__new__(type(self))
         variant.__dict__.update(self.__dict__)
-        variant._defaults = {**self._defaults, **checked_defaults("with_options", options)}
+        defaults = {**self._answers.defaults, **checked_defaults("with_options", options)}
+        variant._answers = replace(self._answers, defaults=defaults)
         variant._original = self._original or self
         return variant
 
@@ -251,7 +272,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         ...     client.budget
         Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
         """
-        return self._settings.budget
+        return self._engine.settings.budget
 
     @property
     def usage(self) -> Ledger:
@@ -288,7 +309,9 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
-        call = self._prepare(model, messages, parameters, self._concurrency_of_threads, "explain_miss")
+        answers = self._answers
+        allowed = answers.concurrency_of_threads
+        call = answers.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
             from .._cache.storage.diff import Explanation
@@ -302,7 +325,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         """See `llm_provider.price`."""
         from .._money.quote import quote
 
-        return quote(self._prices(), priced_as(resolve(model)), usage, service_tier, at)
+        return quote(self._answers.prices(), priced_as(resolve(model)), usage, service_tier, at)
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """See `llm_provider.models`. The models of the client's own price table are in the list too.
@@ -314,7 +337,7 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
         if not isinstance(live, bool):
             raise RequestError(f"live must be True or False, not {shown(live)}")
         if not live:
-            return list_models(self._prices(), provider)
+            return list_models(self._answers.prices(), provider)
         if provider is None:
             raise RequestError("live=True asks one provider: write models('openai', live=True)")
         check_provider(provider)
@@ -323,17 +346,17 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
         event_loop.refuse_own_thread("models")
         self._engine.refuse_closed()
-        settings, given = self._engine.settings, self._defaults
+        settings, given = self._engine.settings, self._answers.defaults
         target, key = destination(provider, given.get("base_url"), given.get("api_key"), settings)
-        self._start()
+        self._lifetime.start()
         found = event_loop.wait(event_loop.submit(listed(target, key, settings.max_retries)))
-        return complete_models(self._prices(), provider, found)
+        return complete_models(self._answers.prices(), provider, found)
 
     def batches(self) -> list[Batch]:
         """See `llm_provider.batches`."""
         from .._batches.handle import found_batches
 
-        self._start()
+        self._lifetime.start()
         return found_batches(self._engine)
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -342,31 +365,13 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
     def close(self) -> None:
         """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
-        if self._original is None and not self._engine.closed:
-            self._engine.closed = True
-            self._close_engine()
-            self._close_files()
+        if self._original is None:
+            self._lifetime.close()
 
     async def aclose(self) -> None:
         """`close`, awaited."""
-        if self._original is None and not self._engine.closed:
-            self._engine.closed = True
-            import asyncio
-
-            await asyncio.to_thread(self._close_engine)
-            # Files of sqlite are closed by the thread that opened them. It takes milliseconds.
-            self._close_files()
-
-    def _close_files(self) -> None:
-        self._cache.close()
-        if self._ledger_file is not None:
-            self._ledger_file.close()
-
-    def _close_engine(self) -> None:
-        if self._started:
-            from .._runtime import event_loop
-
-            event_loop.close_on_loop(self._engine.close)
+        if self._original is None:
+            await self._lifetime.aclose()
 
     def __enter__(self) -> Self:
         return self
@@ -382,12 +387,3 @@ class Client(EmbedMethods, CountMethods, BatchMethods):
 
 
 Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
-
-
-def _close_all() -> None:
-    for client in list(_clients):
-        client.close()
-
-
-atexit.register(_close_all)
-reset_in_child(_clients, lambda client: client.cache.after_fork())

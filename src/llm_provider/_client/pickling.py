@@ -39,7 +39,7 @@ def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_k
     Raises:
         TypeError: it holds a key, or a budget that only one process can count.
     """
-    defaults: tuple[Mapping[str, Any], ...] = (original._defaults, client._defaults)  # noqa: SLF001  # of this package
+    defaults: tuple[Mapping[str, Any], ...] = (original._answers.defaults, client._answers.defaults)  # noqa: SLF001  # of this package
     if has_keys:
         _refuse("keys= holds API keys", "set the variables of the environment, or write env_file='.env'")
     if any("api_key" in one for one in defaults):
@@ -58,8 +58,8 @@ def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_k
     with _lock:
         name = _names.setdefault(original, uuid.uuid4().hex)
         _here[name] = original
-    variant = None if client is original else dict(client._defaults)  # noqa: SLF001  # as above
-    return restored, (name, type(original), settings, dict(original._defaults), variant)  # noqa: SLF001  # as above
+    variant = None if client is original else dict(client._answers.defaults)  # noqa: SLF001  # as above
+    return restored, (name, type(original), settings, dict(original._answers.defaults), variant)  # noqa: SLF001  # as above
 
 
 def _refuse(reason: str, remedy: str) -> NoReturn:

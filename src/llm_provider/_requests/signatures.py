@@ -140,7 +140,9 @@ class _Signature(inspect.Signature):
 
             function = self._function
             # The same function without a `__signature__`.
-            bare = FunctionType(function.__code__, {}, argdefs=function.__defaults__)
+            bare = FunctionType(
+                function.__code__, {}, argdefs=function.__defaults__, closure=function.__closure__
+            )
             bare.__kwdefaults__, bare.__annotations__ = function.__kwdefaults__, self._annotations
             own = inspect.signature(bare)
             *given, _ = own.parameters.values()

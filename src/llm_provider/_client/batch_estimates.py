@@ -1,0 +1,116 @@
+"""Estimates of the tokens, the costs and the time of batches. Nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from .._calls.chat import CHAT
+from .._calls.embed import EMBED
+from .._errors import RequestError
+from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
+from .._estimates.estimates import Estimates
+from .._requests.checks import one_of
+from .._requests.embed_request import EmbedRequest
+from .._requests.inputs import Inputs
+from .._requests.model_kinds import ModelKind, kind_of
+from .._types.messages import Prompt
+from .answers import Answers
+from .batch_arguments import BatchOptions, DeliveryOptions, Models, check_models, parse_batch
+
+if TYPE_CHECKING:
+    from .._calls.call import Call
+    from .._requests.parameters import EmbedParameters, EstimateParameters
+    from .._types.response import Response
+
+_check_kind = one_of(ModelKind)
+
+
+def estimate_batch(
+    answers: Answers, model: str | Models, inputs: Inputs, parameters: EstimateParameters
+) -> Estimate | Estimates:
+    """The estimate of each model."""
+    if _take_kind(model, parameters) == "embedding":
+        return _estimate_texts(answers, model, inputs, parameters)
+    on_error = parameters.pop("on_error", None) or "return"
+    options = parse_batch("estimate", model, inputs, parameters, answers.defaults, on_error)
+    found = [
+        estimate(_estimator(answers, one, options), cast("Iterable[Prompt]", part.prompts))
+        for one, part in options.each
+    ]
+    return _name_each(model, found)
+
+
+async def aestimate_batch(
+    answers: Answers,
+    model: str | Models,
+    inputs: Inputs | AsyncIterable[Prompt],
+    parameters: EstimateParameters,
+) -> Estimate | Estimates:
+    """`estimate_batch` for an event loop, whose inputs may be asynchronous."""
+    if _take_kind(model, parameters) == "embedding":
+        import asyncio
+
+        texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
+        return await asyncio.to_thread(_estimate_texts, answers, model, texts, parameters)
+    on_error = parameters.pop("on_error", None) or "return"
+    options = parse_batch("aestimate", model, inputs, parameters, answers.defaults, on_error, awaited=True)
+    found = [await aestimate(_estimator(answers, one, options), part.prompts) for one, part in options.each]
+    return _name_each(model, found)
+
+
+def show_estimates(answers: Answers, options: BatchOptions, above: float) -> None:
+    """Show the estimate of each model in a notebook, if it is above some USD."""
+    for model, part in options.each:
+        prompts = part.prompts
+        if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
+            show(_estimator(answers, model, options, counted=False), prompts, above)
+
+
+def _estimator(answers: Answers, model: str, options: BatchOptions, *, counted: bool = True) -> Estimator:
+    parameters, allowed = dict(options.parameters), options.concurrency or answers.concurrency
+
+    def prepare(prompt: Prompt) -> Call[Response]:
+        return answers.prepare(CHAT, model, prompt, parameters, allowed, options.function)
+
+    engine = answers.engine
+    return Estimator(engine, prepare, answers.prices, engine.statistics(), counted=counted)
+
+
+def _estimate_texts(
+    answers: Answers, model: str | Models, inputs: Any, parameters: EstimateParameters
+) -> Estimate | Estimates:
+    DeliveryOptions.take_from(parameters)
+    answers.fill(parameters, EMBED)
+    found, engine = [], answers.engine
+    for one in model if isinstance(model, (list, tuple)) else (model,):
+        request = EmbedRequest.build(one, inputs, cast("EmbedParameters", parameters), "estimate")
+        # An iterator is read once.
+        inputs = request.inputs
+        call = engine.prepare(EMBED, request, answers.concurrency)
+        found.append(estimate_texts(engine, call, answers.prices, engine.statistics()))
+    return _name_each(model, found)
+
+
+def _take_kind(model: str | Models, parameters: EstimateParameters) -> ModelKind:
+    """Remove `kind` from the parameters. Without it the names of the models tell.
+
+    Raises:
+        RequestError: it is none of its words, or the names of several models tell different kinds.
+    """
+    several = isinstance(model, (list, tuple))
+    if isinstance(model, (list, tuple)):
+        check_models(model)
+    given = parameters.pop("kind", None)
+    if given is not None:
+        return cast("ModelKind", _check_kind("kind", given))
+    kinds = {kind_of(one) for one in (model if several else (model,)) if isinstance(one, str)}
+    if len(kinds) > 1:
+        raise RequestError("model: some of the models answer and others embed: estimate them apart")
+    return next(iter(kinds), "chat")
+
+
+def _name_each(model: str | Models, found: list[Estimate]) -> Estimate | Estimates:
+    if not isinstance(model, (list, tuple)):
+        return found[0]
+    return Estimates(zip(model, found, strict=True))

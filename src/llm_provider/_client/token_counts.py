@@ -1,0 +1,85 @@
+"""Counts of the tokens of a request: by the provider, or on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._calls.call import Call
+from .._calls.chat import CHAT
+from .._calls.count import count_tokens, question_of
+from .._errors import LLMError
+from .._providers import registry
+from .._requests.checks import flag
+from .._runtime import event_loop
+from .._types.messages import Prompt
+from .._types.token_count import TokenCount
+from .answers import Answers
+
+if TYPE_CHECKING:
+    from .._requests.parameters import Parameters
+    from .._types.response import Response
+
+_MOST_COUNTS = 1024
+"""Counts by providers that a client remembers."""
+
+
+def count_and_wait(
+    answers: Answers, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+) -> TokenCount:
+    """The count, for the thread that waits for it."""
+    call = _find_count(answers, "count_tokens", model, messages, parameters, exact=exact)
+    if not isinstance(call, Call):
+        return call
+    event_loop.refuse_own_thread("count_tokens")
+    try:
+        answers.start()
+        answers.engine.load(call)
+        work = event_loop.submit(count_tokens(answers.engine, call), answers.engine.cancel)
+        return _remember(answers, call, event_loop.wait(work))
+    except LLMError as error:
+        answers.tell_of(error)
+        raise
+
+
+async def count_soon(
+    answers: Answers, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+) -> TokenCount:
+    """The count, for the task that awaits it."""
+    call = _find_count(answers, "acount_tokens", model, messages, parameters, exact=exact)
+    if not isinstance(call, Call):
+        return call
+    event_loop.refuse_own_thread("acount_tokens")
+    try:
+        answers.start()
+        found = await event_loop.run(count_tokens(answers.engine, call), answers.engine.cancel)
+        return _remember(answers, call, found)
+    except LLMError as error:
+        answers.tell_of(error)
+        raise
+
+
+def _find_count(
+    answers: Answers, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+) -> TokenCount | Call[Response]:
+    """The count as far as it is known here, or the call that asks the provider.
+
+    Raises:
+        RequestError: the model or the provider cannot serve the request.
+    """
+    flag("exact", exact)
+    call = answers.prepare(CHAT, model, messages, parameters, answers.concurrency, function)
+    if not exact or call.cache == "only" or registry.load_token_counts(call.target) is None:
+        from .._estimates.local_count import local_count
+
+        return local_count(call)
+    question = question_of(call)
+    known = answers.counts.get(question.key(0))
+    return question if known is None or call.cache != "use" else known
+
+
+def _remember(answers: Answers, call: Call[Response], tokens: int) -> TokenCount:
+    count = TokenCount(tokens, method="provider")
+    if len(answers.counts) >= _MOST_COUNTS:
+        answers.counts.popitem(last=False)
+    answers.counts[call.key(0)] = count
+    return count
