@@ -214,11 +214,15 @@ def write(subject: str, pairs: Mapping[str, Mapping[str, Any]]) -> None:
     }
     path = FOLDER / f"{subject}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(_lines(made, "")) + "\n", encoding="utf-8")
+    path.write_text(json_lines(made), encoding="utf-8")
+
+
+def json_lines(value: Any) -> str:
+    """JSON in lines of at most `WIDTH` characters, as few as that takes; only a long text needs more."""
+    return "\n".join(_lines(value, "")) + "\n"
 
 
 def _lines(value: Any, indent: str, head: str = "", tail: str = "") -> Iterator[str]:
-    """JSON in lines of at most `WIDTH` characters, as few as that takes; only a long text needs more."""
     flat = indent + head + json.dumps(value, ensure_ascii=False) + tail
     if len(flat) <= WIDTH or not isinstance(value, (dict, list)) or not value:
         yield flat
@@ -253,3 +257,6 @@ def subjects() -> list[str]:
 if __name__ == "__main__":
     for name in subjects():
         write(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
+    from simulator import exchanges
+
+    exchanges.write_all()

@@ -13,11 +13,10 @@ from llm_provider.simulator import Settings
 from llm_provider.simulator._behaviour.answers import complete, example_of, solve
 from llm_provider.simulator.formats.content import count_tokens
 from llm_provider.simulator.formats.wire_format import Prompt, Request
+from simulator.exchanges import check, exchanges
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
-
-    from ..conftest import Post
 
 integers = st.integers(-(10**9), 10**9)
 
@@ -68,111 +67,9 @@ def test_the_error_rate_is_met_and_repeats() -> None:
     assert wrong == [answer(text, settings).text != str(number + 1) for number, text in enumerate(questions)]
 
 
-def test_a_fixed_answer_and_echo(simulator: Simulator, chat: Post) -> None:
-    def text(**settings: Any) -> str:
-        simulator.configure(**settings)
-        return chat("openai", "1 + 1").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]  # JSON
-
-    assert text() == "2"
-    assert text(answer="echo") == "echo: 1 + 1"
-    assert text(answer="a fixed text") == "a fixed text"
-
-
-TOOL = {"type": "object", "properties": {}}
-FUNCTION = {"name": "weather", "parameters": TOOL}
-CONVERSATIONS = {
-    "chat": (
-        "/openai/v1/chat/completions",
-        {
-            "model": "m",
-            "tools": [{"type": "function", "function": FUNCTION}],
-            "messages": [
-                {"role": "user", "content": "use the tool"},
-                {
-                    "role": "assistant",
-                    "tool_calls": [{"id": "1", "function": {"name": "weather", "arguments": "{}"}}],
-                },
-                {"role": "tool", "tool_call_id": "1", "content": "it rains"},
-            ],
-        },
-    ),
-    "responses": (
-        "/openai/v1/responses",
-        {
-            "model": "m",
-            "tools": [{"type": "function", **FUNCTION}],
-            "input": [
-                {"role": "user", "content": "use the tool"},
-                {"type": "function_call", "call_id": "1", "name": "weather", "arguments": "{}"},
-                {"type": "function_call_output", "call_id": "1", "output": "it rains"},
-            ],
-        },
-    ),
-    "anthropic": (
-        "/anthropic/v1/messages",
-        {
-            "model": "m",
-            "max_tokens": 100,
-            "tools": [{"name": "weather", "input_schema": TOOL}],
-            "messages": [
-                {"role": "user", "content": "use the tool"},
-                {
-                    "role": "assistant",
-                    "content": [{"type": "tool_use", "id": "1", "name": "weather", "input": {}}],
-                },
-                {
-                    "role": "user",
-                    "content": [{"type": "tool_result", "tool_use_id": "1", "content": "it rains"}],
-                },
-            ],
-        },
-    ),
-    "gemini": (
-        "/gemini/v1/models/m:generateContent",
-        {
-            "tools": [{"functionDeclarations": [FUNCTION]}],
-            "contents": [
-                {"role": "user", "parts": [{"text": "use the tool"}]},
-                {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {}}}]},
-                {
-                    "role": "user",
-                    "parts": [{"functionResponse": {"name": "weather", "response": {"is": "it rains"}}}],
-                },
-            ],
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CONVERSATIONS)
-def test_a_conversation_with_tools_comes_to_an_end(post: Post, name: str) -> None:
-    answer = post(*CONVERSATIONS[name])
-    assert answer.status == 200
-    assert "echo: " in answer.body.decode()
-    assert "it rains" in answer.body.decode()
-
-
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
-        ('use the tool weather({"city": "Bern"})', [("weather", {"city": "Bern"})]),
-        (
-            'use the tool a({"x": {"y": [1]}}) and use the tool b({})',
-            [("a", {"x": {"y": [1]}}), ("b", {})],
-        ),
-        # As in the JSON of Gemini's results.
-        (r'{"output": "use the tool a({\"x\": 1})"}', [("a", {"x": 1})]),
-        # The arguments are made of the schema.
-        ("use the tool a({broken", [("weather", {})]),
-        ("no tools", []),
-    ],
-)
-def test_a_prompt_names_the_calls(post: Post, text: str, calls: list[Any]) -> None:
-    path, body = CONVERSATIONS["chat"]
-    answer = post(path, {**body, "messages": [{"role": "user", "content": text}]})
-    message = answer.json["choices"][0]["message"]
-    made = [call["function"] for call in message.get("tool_calls", ())]
-    assert [(call["name"], json.loads(call["arguments"])) for call in made] == calls
+@exchanges("answers")
+def test_exchanges(simulator: Simulator, exchange: Any) -> None:
+    check(simulator, exchange)
 
 
 schemas = st.recursive(
@@ -238,20 +135,6 @@ def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
     assert str(example_of(node)).endswith("[]" + "}]" * 3 + "}")
     below = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
     assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
-
-
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
-def test_a_schema_in_the_system_prompt_is_kept_to(post: Post, form: str) -> None:
-    text = 'Keep to this JSON schema: {"properties": {"q": {"type": "integer"}}}'
-    user = {"role": "user", "content": "Hi"}
-    if form == "openai":
-        messages = [{"role": "system", "content": text}, user]
-        body: dict[str, Any] = {"messages": messages, "response_format": {"type": "json_object"}}
-        answer = post("/deepseek/v1/chat/completions", {"model": "deepseek-v4-pro", **body})
-    else:
-        body = {"model": "claude-3-opus", "max_tokens": 9, "messages": [user]}
-        answer = post("/anthropic/v1/messages", {**body, "system": [{"type": "text", "text": text}]})
-    assert '{\\"q\\":1}' in answer.body.decode()
 
 
 def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:

@@ -1,0 +1,126 @@
+"""Golden exchanges: requests to the simulator as the SDKs send them, and its answers.
+
+`tests/data/simulator/FORMAT.json` maps a sentence to `steps` and what they give. A step changes a setting,
+orders a fault, or posts a body. `python tests/golden.py` writes the answers anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+from anthropic.types import Message, RawMessageStreamEvent
+from google.genai.types import GenerateContentResponse
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
+
+from golden import as_json, json_lines
+from llm_provider.simulator import Fault, Simulator
+
+FOLDER = Path(__file__).parents[1] / "data" / "simulator"
+MADE_UP = re.compile(r"(chatcmpl-|[a-z]+_|sim-)[0-9a-z]{6,}")
+"""Identifiers, which are never used twice."""
+TYPES: Mapping[str, tuple[Any, Any]] = {
+    "/chat/completions": (ChatCompletion, ChatCompletionChunk),
+    "/responses": (Response, ResponseStreamEvent),
+    "/messages": (Message, RawMessageStreamEvent),
+    "enerateContent": (GenerateContentResponse, GenerateContentResponse),
+}
+"""End of a path → the types of the SDK for its answers and for the events of its streams."""
+
+
+def exchanges(name: str) -> pytest.MarkDecorator:
+    """Calls a test with each exchange of a file."""
+    found = read(name)
+    return pytest.mark.parametrize("exchange", found.values(), ids=found.keys())
+
+
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def check(simulator: Simulator, exchange: Mapping[str, Any]) -> None:
+    """The simulator answers as written, in the forms of the SDKs' types."""
+    made = carried_out(simulator, exchange["steps"])
+    assert made == {name: value for name, value in exchange.items() if name != "steps"}
+
+
+def carried_out(simulator: Simulator, steps: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answers to the steps, and what the ledger has counted after them."""
+    answers = []
+    for step in steps:
+        if "configure" in step:
+            simulator.configure(step.get("provider"), **step["configure"])
+        elif "inject" in step:
+            simulator.inject(Fault.from_json(step["inject"]), **step.get("order", {}))
+        else:
+            answers.append(_answer(simulator, step))
+    ledger = simulator.ledger()
+    models = [{**as_json(model), "billed": _dollars(model.billed)} for model in ledger.models]
+    return _without_identifiers({"answers": answers, "models": models})
+
+
+def _dollars(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
+    url = f"{simulator.root}{step['post']}"
+    request = urllib.request.Request(url, json.dumps(step["body"]).encode(), dict(step.get("headers", {})))
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            status, body = answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        status, body = error.code, error.read().decode()
+    path = step["post"].partition("?")[0]
+    # The answers of compatible hosts differ from those of OpenAI.
+    own = path.startswith(("/openai/", "/anthropic/", "/gemini/")) and status == 200
+    types = next((found for end, found in TYPES.items() if own and path.endswith(end)), None)
+    if body.startswith(("data: ", "event: ")):
+        data = re.findall(r"^data: (.*)$", body.replace("\r", ""), re.MULTILINE)
+        events = [json.loads(one) for one in data if one != "[DONE]"]
+        if types:
+            # The types of Anthropic have no ping.
+            known = [event for event in events if event.get("type") != "ping"]
+            pydantic.TypeAdapter(list[types[1]]).validate_python(known)
+        return {"status": status, "events": events, "done": data[-1] == "[DONE]"}
+    whole = json.loads(body)
+    if types:
+        pydantic.TypeAdapter(types[0]).validate_python(whole)
+    return {"status": status, "json": whole}
+
+
+def _without_identifiers(value: Any) -> Any:
+    """Identifiers by their order, and times as 0."""
+    seen: dict[str, str] = {}
+    text = MADE_UP.sub(lambda found: seen.setdefault(found[0], f"{found[1]}{len(seen)}"), json.dumps(value))
+    # These hold the number of the request.
+    text = re.sub(r'("(?:responseId|signature|thoughtSignature)"): "[^"]+"', r'\1: "…"', text)
+    text = re.sub(r'("created(?:_at)?"): [0-9.]+', r"\1: 0", text)
+    return json.loads(text)
+
+
+def write(name: str, found: Mapping[str, Any]) -> None:
+    """Write the exchanges of a file, with the answers of today."""
+    with Simulator() as simulator:
+        made = {}
+        for sentence, exchange in found.items():
+            simulator.clear()
+            made[sentence] = {"steps": exchange["steps"], **carried_out(simulator, exchange["steps"])}
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{name}.json").write_text(json_lines(made), encoding="utf-8")
+
+
+def write_all() -> None:
+    """Write the answers of all files anew."""
+    for path in FOLDER.glob("*.json"):
+        write(path.stem, read(path.stem))
