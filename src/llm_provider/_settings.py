@@ -15,7 +15,7 @@ from ._json_values import plain_number
 from ._limits.concurrency import Concurrency, concurrency, concurrency_of_environment
 from ._limits.retry import DEFAULT_MAX_RETRIES
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
-from ._requests.api_keys import Accounts, sealed
+from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
 from ._requests.routing import ROUTES, Route, Transport
@@ -151,7 +151,7 @@ class Settings:
         metadata=_Rule(check=lambda _, most: concurrency(most), default=concurrency_of_environment)
     )
     keys: Mapping[str, Accounts] = field(
-        metadata=_Rule(check=lambda _, keys: sealed(keys, ROUTES), default=lambda: sealed({}, ROUTES))
+        metadata=_Rule(check=lambda _, keys: seal_keys(keys, ROUTES), default=lambda: seal_keys({}, ROUTES))
     )
     env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
     prices: Path | None = field(metadata=_Rule(check=_keep))

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from llm_provider import ToolArgumentsError, ToolCall, ToolResult
 from llm_provider._calls import tool_runner
 from llm_provider._calls.tool_runner import content_of, run_tools
-from llm_provider._requests.tools import FunctionTool, checked_tools
+from llm_provider._requests.tools import FunctionTool, read_tools
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
 
@@ -30,7 +30,7 @@ variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", defau
 async def run(*functions: Callable[..., Any], seconds: float | None = 20, times: int = 1) -> list[ToolResult]:
     tools = {
         tool["function"]["name"]: tool
-        for tool in checked_tools("tools", list(functions))
+        for tool in read_tools("tools", list(functions))
         if isinstance(tool, FunctionTool)
     }
     calls = [
@@ -177,7 +177,7 @@ class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is "Wo
 
 def test_a_call_of_no_tool_is_told() -> None:
     call = ToolCall(id="1", name="nothing", arguments="{}")
-    (tool,) = checked_tools("tools", [test_failures_are_results])
+    (tool,) = read_tools("tools", [test_failures_are_results])
     assert isinstance(tool, FunctionTool)
     told: list[ToolResult] = []
     results = asyncio.run(run_tools([call], {"tool": tool}, None, told.append))

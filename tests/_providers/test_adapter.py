@@ -1,14 +1,13 @@
 """What all adapters share."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict
 
 from golden import Pair, golden
-from llm_provider._errors import RequestError, UnsupportedParameterError
+from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers import adapter
 from llm_provider._providers.adapter import EncodedRequest
 from llm_provider._providers.registry import load
@@ -21,7 +20,6 @@ def test_golden_pairs(pair: Pair) -> None:
     pair.check()
 
 
-T = TypeVar("T")
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -30,42 +28,12 @@ JSON_VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=2), JSON_VALUES, max_size=3)
 
 
-class City(BaseModel):
-    name: str
-
-
-class Page(BaseModel, Generic[T]):
-    items: list[T]
-
-
 @pytest.mark.parametrize("name", sorted({route.adapter for route in ROUTES.values()}))
 def test_every_route_has_an_adapter_of_the_right_shape(name: str) -> None:
     adapter = load(name)
     for part in ("encode", "decode", "connect", "map_error", "assembler"):
         assert callable(getattr(adapter, part))
     assert callable(adapter.assembler(EncodedRequest("chat/completions", {})).feed)
-
-
-class TestSchemaOf:
-    def test_forms(self) -> None:
-        schema = {"type": "object"}
-        asked = {"type": "json_schema", "json_schema": {"name": "thing", "schema": schema, "strict": True}}
-        assert adapter.schema_of(asked) == ("thing", schema, True)
-        unnamed = {"type": "json_schema", "json_schema": {"schema": schema}}
-        assert adapter.schema_of(unnamed) == ("answer", schema, None)
-        assert adapter.schema_of({"type": "json_object"}) == ("answer", None, None)
-        assert adapter.schema_of(City) == ("City", City.model_json_schema(), None)
-
-    def test_the_name_of_a_generic_model_is_one_that_providers_take(self) -> None:
-        assert adapter.schema_of(Page[City])[0] == "Page_City_"
-
-    def test_a_model_without_a_schema_is_our_error(self) -> None:
-        class Unspeakable(BaseModel):
-            model_config = ConfigDict(arbitrary_types_allowed=True)
-            thing: BaseException
-
-        with pytest.raises(RequestError, match="response_format Unspeakable has no JSON schema"):
-            adapter.schema_of(Unspeakable)
 
 
 class TestMerge:

@@ -8,7 +8,7 @@ import pytest
 
 from golden import Pair, golden
 from llm_provider import Client, UnsupportedParameterError
-from llm_provider._providers.foreign_tools import _NAMED, checked_tools, owner_of, with_named_tools
+from llm_provider._providers.foreign_tools import _NAMED, adapt_tools, owner_of, with_named_tools
 from llm_provider._providers.registry import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -45,7 +45,7 @@ def test_a_tool_goes_to_its_own_provider_unchanged_and_to_no_other(
     request = Request.build(model, "Hi", {"tools": [FUNCTION, tool]})
     adapter = load(resolve(model).route.adapter)
     if owner_of(tool) == provider:
-        checked_tools(request, provider)
+        adapt_tools(request, provider)
         assert adapter.encode(request, resolve(model)).payload["tools"][1] == tool
     else:
         with pytest.raises(UnsupportedParameterError, match=r"tools\[1\]"):

@@ -8,7 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from golden import Pair, golden
-from llm_provider._providers.schema_rules import needs_schema, recursions, with_schema_in_prompt
+from llm_provider._providers.adapter import EncodedRequest
+from llm_provider._providers.schema_rules import (
+    encode_with_prompt,
+    find_recursions,
+)
 from llm_provider._requests.request import Request
 
 
@@ -48,24 +52,38 @@ class Odd(BaseModel):
     ],
 )
 def test_recursions_are_found(schema: dict[str, Any], paths: list[str]) -> None:
-    assert list(recursions(schema)) == paths
+    assert list(find_recursions(schema)) == paths
 
 
-class TestPrompt:
-    def request(self, **parameters: Any) -> Request:
-        return Request.build("gpt-6.1-sol", "Hi", parameters)  # type: ignore[arg-type]  # checked by `build`
+def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None:
+    """The encoded request, and the request that it was encoded from."""
+    asked: list[Request] = []
 
-    def test_the_schema_follows_the_system_prompt(self) -> None:
-        asked = with_schema_in_prompt(self.request(response_format=Leaf, system="Be brief."))
-        assert [message["role"] for message in asked.messages] == ["system", "system", "user"]
-        assert '"value":{"title":"Value","type":"integer"}' in asked.messages[1]["content"]
-        assert asked.response_format is None
+    def encode(request: Request) -> EncodedRequest:
+        asked.append(request)
+        return EncodedRequest("chat/completions", {})
 
-    def test_what_is_no_object_is_wrapped(self) -> None:
-        (message, _) = with_schema_in_prompt(self.request(response_format=list[int])).messages
-        assert '"required":["answer"]' in message["content"]
+    encoded = encode_with_prompt(Request.build("gpt-6.1-sol", "Hi", parameters), encode)  # type: ignore[arg-type]  # checked by `build`
+    return None if encoded is None else (encoded, asked[0])
 
-    def test_only_a_schema_needs_it(self) -> None:
-        assert needs_schema(self.request(response_format=Leaf))
-        assert not needs_schema(self.request(response_format={"type": "json_object"}))
-        assert not needs_schema(self.request())
+
+def test_the_schema_follows_the_system_prompt() -> None:
+    found = encode_in_prompt(response_format=Leaf, system="Be brief.")
+    assert found is not None
+    encoded, asked = found
+    assert encoded.structure is not None
+    assert encoded.structure.in_prompt
+    assert [message["role"] for message in asked.messages] == ["system", "system", "user"]
+    assert '"value":{"title":"Value","type":"integer"}' in asked.messages[1]["content"]
+    assert asked.response_format is None
+
+
+def test_what_is_no_object_is_wrapped_in_one() -> None:
+    found = encode_in_prompt(response_format=list[int])
+    assert found is not None
+    assert '"required":["answer"]' in found[1].messages[0]["content"]
+
+
+def test_only_a_schema_needs_it() -> None:
+    assert encode_in_prompt(response_format={"type": "json_object"}) is None
+    assert encode_in_prompt() is None

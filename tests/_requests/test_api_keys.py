@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llm_provider import Client
 from llm_provider._errors import MissingAPIKeyError, RequestError
-from llm_provider._requests.api_keys import Accounts, APIKey, find_accounts, find_key, sealed
+from llm_provider._requests.api_keys import Accounts, APIKey, find_accounts, find_key, seal_keys
 from llm_provider._requests.request import Request
 
 CANARY = "sk-canary-4f0c9a1e77"
@@ -129,7 +129,7 @@ class TestFindAccounts:
     def test_the_clients_win_then_the_first_variable_that_lists_any(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        configured = sealed({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
+        configured = seal_keys({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
         assert find_accounts("openai", self.VARIABLES, {}) is None
         for name in ("TEST_TWO_KEYS", "TEST_TWO_API_KEYS", "TEST_ONE_KEYS", "TEST_ONE_API_KEYS"):
             monkeypatch.setenv(name, f"{name},sk-b")
@@ -160,10 +160,10 @@ class TestFindAccounts:
 class TestSealed:
     def test_a_key_a_list_and_lists_within_it(self) -> None:
         keys = {"openai": "sk-a", "xai": ["sk-b", ("sk-c", "sk-d"), "sk-b"]}
-        accounts = sealed(keys, ["openai", "xai"])
+        accounts = seal_keys(keys, ["openai", "xai"])
         assert revealed(accounts["openai"]) == [["sk-a"]]
         assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
-        assert sealed({}, ["openai"]) == {}
+        assert seal_keys({}, ["openai"]) == {}
 
     @pytest.mark.parametrize(
         ("given", "problem"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError
-from llm_provider._requests.base_url import checked_base_url
+from llm_provider._requests.base_url import check_base_url
 from llm_provider._requests.routing import ROUTES, Route, resolve
 
 
@@ -33,7 +33,7 @@ from llm_provider._requests.routing import ROUTES, Route, resolve
     ],
 )
 def test_may_be_sent_a_key(base_url: str) -> None:
-    assert checked_base_url(base_url) == checked_base_url(base_url + "/") == base_url
+    assert check_base_url(base_url) == check_base_url(base_url + "/") == base_url
     target = resolve("local/m", base_url + "/")
     assert (target.base_url, target.custom_base_url) == (base_url, True)
 
@@ -87,7 +87,7 @@ def test_may_be_sent_a_key(base_url: str) -> None:
 )
 def test_may_not(base_url: str, problem: str) -> None:
     with pytest.raises(RequestError, match=problem) as caught:
-        checked_base_url(base_url)
+        check_base_url(base_url)
     assert "secret" not in str(caught.value)
 
 
@@ -143,7 +143,7 @@ def _spellings(draw: st.DrawFn, hosts: Iterable[str]) -> tuple[str, str]:
 def test_no_spelling_of_a_host_gets_past_the_check(spelling: tuple[str, str], rest: str) -> None:
     host, written = spelling
     with pytest.raises(RequestError) as caught:
-        checked_base_url(f"http://{written}{rest}")
+        check_base_url(f"http://{written}{rest}")
     if not written.startswith("["):
         assert _FORBIDDEN[host] in str(caught.value)
 
@@ -151,7 +151,7 @@ def test_no_spelling_of_a_host_gets_past_the_check(spelling: tuple[str, str], re
 @given(_spellings(["api.example.com", "xn--bcher-kva.example"]), st.sampled_from(["", ":443", "/v1", "/v1/"]))
 def test_every_spelling_of_a_name_is_one_server(spelling: tuple[str, str], rest: str) -> None:
     host, written = spelling
-    found = checked_base_url(f"https://{written}{rest}")
+    found = check_base_url(f"https://{written}{rest}")
     assert found.lower() == f"https://{host}{rest}".rstrip("/")
     assert resolve("local/m", f"https://{written}{rest}").base_url == found
 
@@ -180,14 +180,14 @@ def test_the_variable_of_every_route_is_checked(
     ],
 )
 def test_what_was_checked_is_sent(written: str, sent: str) -> None:
-    assert checked_base_url(written) == sent
+    assert check_base_url(written) == sent
 
 
 @given(st.text(max_size=40) | st.text(max_size=20).map("http://".__add__))
 def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
     try:
-        found = checked_base_url(base_url)
+        found = check_base_url(base_url)
     except RequestError:
         return
-    assert checked_base_url(found) == found
+    assert check_base_url(found) == found
     assert found == base_url.rstrip("/") or found.isascii()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._requests.foreign_names import _PARAMETERS, unexpected
+from llm_provider._requests.foreign_names import _PARAMETERS, describe_unexpected
 from llm_provider._requests.parameters import BatchParameters
 from llm_provider._requests.request import Request
 
@@ -48,9 +48,9 @@ def test_values_of_other_libraries_say_what_to_write() -> None:
 
 
 def test_embeddings_have_fewer_parameters() -> None:
-    assert "write base_url=" in unexpected("embed", "api_base", ["base_url"])
-    assert "write" not in unexpected("embed", "max_output_tokens", ["base_url"])
-    assert "write" not in unexpected("embed", "stream", ["base_url"])
+    assert "write base_url=" in describe_unexpected("embed", "api_base", ["base_url"])
+    assert "write" not in describe_unexpected("embed", "max_output_tokens", ["base_url"])
+    assert "write" not in describe_unexpected("embed", "stream", ["base_url"])
 
 
 def test_no_parameter_is_taken_for_a_foreign_one() -> None:

@@ -33,9 +33,9 @@ def test_a_parameter_that_depends_on_another_comes_after_it(first: str, later: s
             "tools": [{"type": "function", "function": {"name": "weather"}}],
         },
     )
-    names = list(request.sent_parameters())
+    names = list(request.parameters_to_send())
     assert names.index(first) < names.index(later)
 
 
 def test_empty_lists_ask_for_nothing() -> None:
-    assert Request.build("gpt-5.5", "Hi", {"stop": [], "tools": []}).sent_parameters() == {}
+    assert Request.build("gpt-5.5", "Hi", {"stop": [], "tools": []}).parameters_to_send() == {}

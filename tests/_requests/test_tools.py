@@ -23,9 +23,9 @@ from llm_provider._requests.tools import (
     SERVER_TOOLS,
     FunctionTool,
     bound,
-    checked_tools,
     name_of,
     plain_function,
+    read_tools,
 )
 
 
@@ -108,13 +108,13 @@ class Options(TypedDict, total=False):
 
 
 def schema(tool: Any) -> dict[str, Any]:
-    (made,) = checked_tools("tools", [tool])
+    (made,) = read_tools("tools", [tool])
     assert isinstance(made, FunctionTool)
     return dict(made["function"])
 
 
 def parsed(tool: Any, arguments: str) -> Any:
-    (made,) = checked_tools("tools", [tool])
+    (made,) = read_tools("tools", [tool])
     assert isinstance(made, FunctionTool)
     return made.parse(ToolCall(id="1", name="f", arguments=arguments))
 
@@ -251,7 +251,7 @@ def test_arguments_that_do_not_match_can_be_told_to_the_model(arguments: str, to
 
 def test_the_schema_is_made_once_and_dies_with_its_function() -> None:
     service = Service()
-    first, second = (checked_tools("tools", [service.lookup])[0] for _ in range(2))
+    first, second = (read_tools("tools", [service.lookup])[0] for _ in range(2))
     assert isinstance(first, FunctionTool)
     assert first["function"]["parameters"] is second["function"]["parameters"]  # type: ignore[index]  # a dict
     assert first.function == service.lookup
@@ -259,7 +259,7 @@ def test_the_schema_is_made_once_and_dies_with_its_function() -> None:
     def short_lived(x: int) -> None: ...
 
     gone = weakref.ref(short_lived)
-    checked_tools("tools", [short_lived])
+    read_tools("tools", [short_lived])
     del short_lived
     gc.collect()
     assert gone() is None
@@ -278,7 +278,7 @@ def test_equal_schemas_make_equal_requests() -> None:
 
 
 def test_copies_and_pickles_are_plain() -> None:
-    (tool,) = checked_tools("tools", [lambda_free])
+    (tool,) = read_tools("tools", [lambda_free])
     for twin in (pickle.loads(pickle.dumps(tool)), copy.deepcopy(tool)):
         assert type(twin) is dict
         assert twin == tool
@@ -370,12 +370,12 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_write(tools: Any, told: s
 def test_a_method_and_its_function_have_schemas_of_their_own() -> None:
     assert schema(Service().lookup)["name"] == "lookup"
     with pytest.raises(RequestError, match="'self'"):
-        checked_tools("tools", [Service.lookup])
+        read_tools("tools", [Service.lookup])
 
 
 def test_other_tools_stay_as_they_are() -> None:
     tools = (FUNCTION, {"google_search": {}}, {"type": "custom", "custom": {"name": "x"}}, *SERVER_TOOLS)
-    assert checked_tools("tools", tools) == tools
+    assert read_tools("tools", tools) == tools
     assert [name_of(tool) for tool in tools[:3]] == ["google", None, None]
 
 
@@ -400,7 +400,7 @@ def test_no_rounds_are_none() -> None:
 
 
 def test_calls_are_bound_to_their_tools() -> None:
-    tools = checked_tools("tools", [google, {"type": "function", "function": {"name": "other"}}])
+    tools = read_tools("tools", [google, {"type": "function", "function": {"name": "other"}}])
     calls = tuple(
         ToolCall(id=name, name=name, arguments='{"city": "Bern", "days": "2"}')
         for name in ("google", "other")

@@ -34,9 +34,9 @@ def _parse_parameter(value: str) -> tuple[str, object]:
     from .._requests.parameters import Parameters
 
     if name not in Parameters.__annotations__:
-        from .._requests.foreign_names import unexpected
+        from .._requests.foreign_names import describe_unexpected
 
-        raise click.BadParameter(unexpected("call", name, Parameters.__annotations__))
+        raise click.BadParameter(describe_unexpected("call", name, Parameters.__annotations__))
     try:
         return name, json.loads(text)
     except (ValueError, RecursionError):

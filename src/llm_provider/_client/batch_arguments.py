@@ -107,10 +107,10 @@ def parse_batch(
     _check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in _OF_BATCHES:
-            from .._requests.foreign_names import unexpected
+            from .._requests.foreign_names import describe_unexpected
 
             more = () if function.endswith("iter_many") else ("on_error",)
-            raise TypeError(unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
+            raise TypeError(describe_unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
     calls = dict(cast("Mapping[str, Any]", parameters))
     delivery = DeliveryOptions.take_from(calls)
     most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)

@@ -336,21 +336,6 @@ def refuse(
     )
 
 
-def schema_of(response_format: Any) -> tuple[str, dict[str, Any] | None, bool | None]:
-    """The name, the JSON schema (None for plain JSON) and the `strict` flag of a `response_format`.
-
-    Raises:
-        RequestError: the format is a type that no JSON schema describes.
-    """
-    from .._schemas.structure import structure_of
-
-    structure = structure_of(response_format)
-    if structure is None:
-        return "answer", None, None
-    wrapper = response_format.get("json_schema") if isinstance(response_format, Mapping) else None
-    return structure.name, structure.schema, wrapper.get("strict") if wrapper else None
-
-
 def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """`payload` with `extra_body` merged in, level by level; the user's value wins.
 

@@ -13,7 +13,7 @@ import orjson
 
 from .._errors import APIResponseValidationError, RequestError
 from .._types.messages import Message
-from . import left_out
+from . import earlier_answers
 
 Part = Mapping[str, Any]
 
@@ -210,7 +210,7 @@ def _part(part: Part, where: str, provider: str) -> Part:
     kind = part["type"]
     if kind == "text":
         if part["citations"]:
-            left_out.warn_of("citations", provider)
+            earlier_answers.warn_of("citations", provider)
         return {name: value for name, value in part.items() if name != "citations"}
     if kind in ("input_text", "output_text"):
         others = {name: value for name, value in part.items() if name not in _ONLY_IN_ANSWERS}
@@ -241,7 +241,7 @@ def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str)
     """An image or a document of Anthropic's, whose content is in its source."""
     citations = part.get("citations")
     if isinstance(citations, Mapping) and citations.get("enabled"):
-        left_out.warn_of("citations", provider)
+        earlier_answers.warn_of("citations", provider)
     control = {"cache_control": part["cache_control"]} if part.get("cache_control") else {}
     kind, is_image, url = source.get("type"), part["type"] == "image", source.get("url")
     title = part.get("title") or "document.pdf"

@@ -110,7 +110,7 @@ def owner_of(tool: Mapping[str, Any]) -> str | None:
     return "gemini" if named else None
 
 
-def checked_tools(request: Request, provider: str) -> Request:
+def adapt_tools(request: Request, provider: str) -> Request:
     """The request with its tools in the forms of the provider.
 
     Raises:

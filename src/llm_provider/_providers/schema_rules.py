@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +15,10 @@ from .adapter import EncodedRequest
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with one field for an answer that is no object itself.
+def wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the schema of an answer that is no object into an object with one field.
 
-    >>> wrapped({"type": "integer"})["properties"]
+    >>> wrap({"type": "integer"})["properties"]
     {'answer': {'type': 'integer'}}
     """
     inner = {word: value for word, value in schema.items() if word not in _DEFINITIONS}
@@ -32,10 +32,10 @@ def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema whose description tells the model the limits that the provider does not enforce.
+def describe_limits(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the limits that the provider does not enforce to a schema's description, which the model reads.
 
-    >>> told({"type": "string", "description": "A code."}, {"maxLength": 3})
+    >>> describe_limits({"type": "string", "description": "A code."}, {"maxLength": 3})
     {'type': 'string', 'description': 'A code. (maxLength: 3)'}
     """
     if not limits:
@@ -44,10 +44,10 @@ def told(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "description": " ".join(filter(None, (schema.get("description"), f"({listed})")))}
 
 
-def recursions(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The JSON path of each reference that makes a part of a schema contain itself.
+def find_recursions(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the JSON path of each reference that makes a part of a schema contain itself.
 
-    >>> list(recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
+    >>> list(find_recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
     ['$.$defs.Node.properties.next.$ref']
     """
     for word in _DEFINITIONS:
@@ -91,28 +91,23 @@ def _parts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[
             yield from _parts(inner, path + step)
 
 
-def needs_schema(request: Request) -> bool:
-    """Whether the answer has to match a schema."""
+def encode_with_prompt(
+    request: Request, encode: Callable[[Request], EncodedRequest]
+) -> EncodedRequest | None:
+    """Encode a request whose system message asks for the schema, for models and hosts that do not enforce it.
+
+    Args:
+        request: The request.
+        encode: Encodes a request without a schema.
+
+    Returns:
+        None if the answer has to match no schema.
+    """
     structure = structure_of(request.response_format)
-    return structure is not None and structure.schema is not None
-
-
-def in_prompt(encoded: EncodedRequest, request: Request) -> EncodedRequest:
-    """An encoded request whose prompt asks for the schema of the original request."""
-    structure = structure_of(request.response_format)
-    assert structure is not None
-    encoded.structure = replace(structure, in_prompt=True)
-    return encoded
-
-
-def with_schema_in_prompt(request: Request) -> Request:
-    """A request whose system message asks for the schema, for models and hosts that do not enforce it."""
-    structure = structure_of(request.response_format)
-    assert structure is not None
-    assert structure.schema is not None
+    if structure is None or structure.schema is None:
+        return None
     # The JSON mode of many hosts has objects only.
-    asked = structure.schema if structure.is_object else wrapped(structure.schema)
-    schema = canonical(asked).decode()
+    schema = canonical(structure.schema if structure.is_object else wrap(structure.schema)).decode()
     text = (
         "Answer with one JSON object that matches this JSON schema, and nothing else: no other text, and no "
         f"Markdown around it.\n{schema}"
@@ -122,4 +117,8 @@ def with_schema_in_prompt(request: Request) -> Request:
         (place for place, one in enumerate(messages) if one["role"] not in ("system", "developer")), 0
     )
     added = {"role": "system", "content": text}
-    return replace(request, messages=(*messages[:place], added, *messages[place:]), response_format=None)
+    encoded = encode(
+        replace(request, messages=(*messages[:place], added, *messages[place:]), response_format=None)
+    )
+    encoded.structure = replace(structure, in_prompt=True)
+    return encoded

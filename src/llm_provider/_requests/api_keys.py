@@ -150,7 +150,7 @@ def find_key(
         raise RequestError(f"{variable}: {problem}", provider=provider)
     for variable in variables:
         if env_file is not None and env_file.get(variable):
-            return named_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
+            return make_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
     if required:
         where = "" if env_file is None else f" (it is not in {env_file.path} either)"
         raise MissingAPIKeyError(
@@ -191,15 +191,15 @@ def find_accounts(
         for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
     ]
     for name in names:
-        accounts = _listed(name, os.environ)
+        accounts = _read_accounts(name, os.environ)
         if accounts:
             return accounts
     if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
         return None
-    return next(filter(None, (_listed(name, env_file) for name in names)), None)
+    return next(filter(None, (_read_accounts(name, env_file) for name in names)), None)
 
 
-def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
+def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
     """Check `Client(keys=)` and return accounts by provider.
 
     Args:
@@ -209,7 +209,7 @@ def sealed(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str,
     Raises:
         RequestError: a provider is unknown, has no key, or has one that is not text or cannot be sent.
 
-    >>> sealed({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
+    >>> seal_keys({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
     if not isinstance(keys, Mapping):
@@ -259,11 +259,11 @@ def _accounts(provider: str, given: KeyList) -> Accounts:
                 )
             if "," in key:
                 raise RequestError(f"{where}[{place}] holds a comma; several keys are given as a list of str")
-        accounts.append([named_key(f"{where}[{place}]", [key]) for key in keys])
-    return _distinct(accounts)
+        accounts.append([make_key(f"{where}[{place}]", [key]) for key in keys])
+    return _remove_duplicates(accounts)
 
 
-def named_key(where: str, given: list[str]) -> APIKey:
+def make_key(where: str, given: list[str]) -> APIKey:
     """The key in a list of one, whose error names its place.
 
     Raises:
@@ -277,14 +277,14 @@ def named_key(where: str, given: list[str]) -> APIKey:
     raise RequestError(f"{where}: {problem}")
 
 
-def _listed(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
+def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     """The accounts in a variable.
 
     Commas or line breaks separate accounts; spaces separate the keys of one account.
     """
     texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
-        return _distinct([[APIKey(text) for text in account] for account in texts])
+        return _remove_duplicates([[APIKey(text) for text in account] for account in texts])
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one shows the texts among its local variables.
@@ -292,7 +292,7 @@ def _listed(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     raise RequestError(f"{name}: {problem}")
 
 
-def _distinct(accounts: Sequence[Sequence[APIKey]]) -> Accounts:
+def _remove_duplicates(accounts: Sequence[Sequence[APIKey]]) -> Accounts:
     """Remove keys that occur a second time, and accounts that are empty then."""
     seen: set[APIKey] = set()
     kept = []

@@ -44,7 +44,7 @@ _ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses",
 """The paths that the SDKs append to a base URL."""
 
 
-def checked_base_url(base_url: str) -> str:
+def check_base_url(base_url: str) -> str:
     """The base URL without a slash at its end.
 
     https may lead anywhere; plain http only to this machine or a private network. Link-local addresses are
@@ -53,7 +53,7 @@ def checked_base_url(base_url: str) -> str:
     Raises:
         RequestError: the text is not a URL, or not one that a request may be sent to.
 
-    >>> checked_base_url("http://localhost:8000/v1/")
+    >>> check_base_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
     """
     if any(character in base_url for character in "@?#"):

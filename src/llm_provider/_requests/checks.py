@@ -10,7 +10,7 @@ from .._errors import RequestError, shown
 from .._json_values import plain_number
 from .._limits.timeouts import Timeouts, seconds
 from .._runtime.canonical_json import canonical
-from .api_keys import APIKey, named_key
+from .api_keys import APIKey, make_key
 
 if TYPE_CHECKING:
     from .._money.budget import Budget
@@ -113,7 +113,7 @@ def check_key(name: str, value: object) -> APIKey:
     # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
     given = [text(name, value)]
     del value
-    return named_key(name, given)
+    return make_key(name, given)
 
 
 def check_timeout(name: str, value: object) -> Timeouts:
@@ -214,9 +214,9 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
 
 def check_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
     # Imported here because most calls have no tools.
-    from .tools import checked_tools
+    from .tools import read_tools
 
-    return checked_tools(name, value)
+    return read_tools(name, value)
 
 
 def check_tool_choice(name: str, value: Any) -> object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .foreign_names import unexpected
+from .foreign_names import describe_unexpected
 from .parameter_table import CHECKS
 
 _OF_TOOLS = ("tool_choice", "allowed_tools", "parallel_tool_calls")
@@ -34,7 +34,7 @@ def checked_defaults(function: str, given: Mapping[str, Any], settings: Iterable
     """
     for name in given:
         if name not in CHECKS:
-            raise TypeError(unexpected(function, name, [*CHECKS, *settings]))
+            raise TypeError(describe_unexpected(function, name, [*CHECKS, *settings]))
     return {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
 
 

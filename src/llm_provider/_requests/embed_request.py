@@ -10,7 +10,7 @@ from .._errors import RequestError, shown
 from .checks import CacheMode, InBatch, number
 from .inputs import is_missing, is_table
 from .parameter_table import CHECKS
-from .request import check_model_name, checked_parameters, seal
+from .request import check_model_name, check_parameters, seal
 
 if TYPE_CHECKING:
     from .._limits.timeouts import Timeouts
@@ -72,7 +72,7 @@ class EmbedRequest:
         """
         seal(parameters)
         check_model_name(model)
-        checked = checked_parameters(function, _CHECKS, parameters)
+        checked = check_parameters(function, _CHECKS, parameters)
         return cls(model=model, inputs=_texts(inputs), **checked)
 
 

@@ -54,7 +54,7 @@ def batch_inputs(
     ['Translate: bird', 'Translate: fish']
     """
     if rows is None:
-        prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else checked_inputs(inputs)
+        prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
         return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts), _labels(inputs))
     found = _rows(rows)
     fill = _filling(inputs, rows)
@@ -76,7 +76,7 @@ def batch_inputs(
     return BatchInputs(lazily(), _metadata_of(metadata, found, found))
 
 
-def checked_inputs(inputs: Any) -> Iterable[Prompt]:
+def check_inputs(inputs: Any) -> Iterable[Prompt]:
     """The inputs of a batch without a template, as prompts.
 
     Raises:
@@ -104,10 +104,10 @@ def checked_inputs(inputs: Any) -> Iterable[Prompt]:
         if inputs:
             _check_first(inputs[0])
         return inputs
-    return _checked_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
+    return _check_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
 
 
-def _checked_as_read(inputs: Iterable[Any]) -> Iterator[Prompt]:
+def _check_as_read(inputs: Iterable[Any]) -> Iterator[Prompt]:
     first = True
     for prompt in inputs:
         if first:

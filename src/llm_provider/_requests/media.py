@@ -172,7 +172,7 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     {'type': 'text', 'text': 'Hello'}
     """
     if isinstance(content, Mapping):
-        return _checked_part(content, where)
+        return _check_part(content, where)
     if isinstance(content, str):
         if not content:
             raise RequestError(f"{where} is an empty text; leave it out")
@@ -189,14 +189,14 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
     fields = plain(content)
     if isinstance(fields, Mapping):
         # A part or a block of an SDK.
-        return _checked_part(fields, where)
+        return _check_part(fields, where)
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
         f"{type(content).__name__}{_hint(content) or remedies.part_remedy(content)}"
     )
 
 
-def _checked_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _check_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """A content part as the user wrote it.
 
     Raises:

@@ -43,9 +43,9 @@ def _choose_tool(choice: object, tools: Sequence[Mapping[str, Any] | str]) -> di
     Raises:
         RequestError: it is no tool, or is not among the tools of the call.
     """
-    from .tools import checked_tools, name_of
+    from .tools import name_of, read_tools
 
-    (wanted,) = checked_tools("tool_choice", [choice])
+    (wanted,) = read_tools("tool_choice", [choice])
     name = name_of(wanted)
     if wanted not in tools:
         known = [found for tool in tools if (found := name_of(tool)) is not None]

@@ -85,13 +85,13 @@ class Request:
         """
         seal(parameters)
         check_model_name(model)
-        checked = checked_parameters(function, CHECKS, parameters)
+        checked = check_parameters(function, CHECKS, parameters)
         conversation = _conversation(messages)
         if not _RELATED.isdisjoint(checked):
             conversation = _with_related(checked, conversation)
         return cls(model=model, messages=conversation, **checked)
 
-    def sent_parameters(self) -> dict[str, Any]:
+    def parameters_to_send(self) -> dict[str, Any]:
         """The parameters that are set and that a wire format has to send, by name, in the table's order."""
         found: dict[str, Any] = {}
         values = _sent_values(self)
@@ -144,7 +144,7 @@ def check_model_name(model: Any) -> None:
         )
 
 
-def checked_parameters(
+def check_parameters(
     function: str, checks: Mapping[str, Check], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The parameters that are set, each checked and normalised.
@@ -162,9 +162,9 @@ def checked_parameters(
     for name, value in parameters.items():
         check = checks.get(name)
         if check is None:
-            from .foreign_names import unexpected
+            from .foreign_names import describe_unexpected
 
-            raise TypeError(unexpected(function, name, checks))
+            raise TypeError(describe_unexpected(function, name, checks))
         if value is not None:
             checked[name] = check(name, value)
     return checked
@@ -193,10 +193,10 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
             messages = plain_messages(messages)
         if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
             messages = (prompt_message(messages),)
-    return tuple([_checked(message, f"messages[{index}]") for index, message in enumerate(messages)])
+    return tuple([_check_message(message, f"messages[{index}]") for index, message in enumerate(messages)])
 
 
-def _checked(message: Message, where: str) -> Message:
+def _check_message(message: Message, where: str) -> Message:
     """A message, whose media are content parts.
 
     Raises:

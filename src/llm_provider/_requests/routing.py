@@ -322,9 +322,9 @@ def _target(model: str, base_url: str) -> Target:
     route, name = _route(model)
     if not base_url:
         return Target(route, name, route.base_url)
-    from .base_url import checked_base_url
+    from .base_url import check_base_url
 
-    return Target(route, name, checked_base_url(base_url), custom_base_url=True)
+    return Target(route, name, check_base_url(base_url), custom_base_url=True)
 
 
 @functools.lru_cache(maxsize=1024)

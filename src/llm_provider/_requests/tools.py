@@ -103,7 +103,7 @@ _schemas: MutableMapping[Any, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
 """The schemas of each function and class that was a tool, by whether it was the method of an object."""
 
 
-def checked_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
+def read_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
 
     Raises:
@@ -115,7 +115,7 @@ def checked_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
     ...     Args:
     ...         city: The name of the city.
     ...     '''
-    >>> (tool,) = checked_tools("tools", [weather])
+    >>> (tool,) = read_tools("tools", [weather])
     >>> tool["function"]["description"], tool["function"]["parameters"]["required"]
     ('The weather of a city.', ['city'])
     >>> tool["function"]["parameters"]["properties"]["city"]
@@ -205,9 +205,9 @@ def _has_rounds(tool: Any) -> bool:
 
 def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:
     if isinstance(tool, Mapping):
-        return _checked_mapping(where, tool)
+        return _check_mapping(where, tool)
     if isinstance(tool, str):
-        return _checked_server_tool(where, tool)
+        return _check_server_tool(where, tool)
     if isinstance(tool, type):
         return _tool_of_class(where, tool)
     if callable(tool):
@@ -215,7 +215,7 @@ def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:
     raise RequestError(f"{where} is {shown(tool)}: expected {_FORMS}")
 
 
-def _checked_server_tool(where: str, name: str) -> str:
+def _check_server_tool(where: str, name: str) -> str:
     if name in SERVER_TOOLS:
         return name
     if name in _WITH_SETTINGS:
@@ -228,7 +228,7 @@ def _checked_server_tool(where: str, name: str) -> str:
     )
 
 
-def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if tool.get("type") == "function" and "name" in tool and "function" not in tool:
         # The form of OpenAI's Responses API.
         inner = {name: value for name, value in tool.items() if name in _IN_FUNCTION and value is not None}
@@ -256,7 +256,7 @@ def _checked_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _tool_of_function(where: str, function: Callable[..., Any]) -> FunctionTool:
     plain = plain_function(function)
-    name = _checked_name(where, getattr(plain, "__name__", type(plain).__name__))
+    name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
     where = f"{where}, the function {name!r},"
     # Each access makes a new object of a method. A method and its function differ in `self`.
     is_method = inspect.ismethod(function)
@@ -284,7 +284,7 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return plain
 
 
-def _checked_name(where: str, name: str) -> str:
+def _check_name(where: str, name: str) -> str:
     if name == "<lambda>":
         raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
     if not _NAME.fullmatch(name):
@@ -408,7 +408,7 @@ def _tool_of_class(where: str, kind: type) -> FunctionTool:
             f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
             "TypedDict; give a function, or a method of an object"
         )
-    name = _checked_name(where, kind.__name__)
+    name = _check_name(where, kind.__name__)
     kept = _schemas.setdefault(kind, {})
     schema = kept.get(False)
     if schema is None:

@@ -18,7 +18,7 @@ from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..adapter import EncodedRequest, merge, refuse
 from ..errors import from_sdk as map_error
-from ..foreign_tools import checked_tools, owner_of
+from ..foreign_tools import adapt_tools, owner_of
 from .decode import OPERATION, PROVIDER, Assembler, decode, is_paused, usage
 from .encode_messages import encode_messages, encode_system, original_blocks
 from .facts import facts, variant
@@ -141,11 +141,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     family = _family(target.model)
     if not family.schemas and request.response_format is not None:
         # Calls without a format do not need its modules.
-        from .. import schema_rules
+        from ..schema_rules import encode_with_prompt
 
-        if schema_rules.needs_schema(request):
-            encoded = encode(schema_rules.with_schema_in_prompt(request), target)
-            return schema_rules.in_prompt(encoded, request)
+        encoded = encode_with_prompt(request, lambda plain: encode(plain, target))
+        if encoded is not None:
+            return encoded
     payload: dict[str, Any] = {"model": target.model, "max_tokens": DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
@@ -155,7 +155,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
     _check_turns(request, family, payload["messages"])
     labels = None
-    parameters = request.sent_parameters()
+    parameters = request.parameters_to_send()
     if parameters:
         from ..parameters import Draft, write_parameters
 
@@ -234,7 +234,7 @@ def _thinks_by_budget(draft: Draft[_Family]) -> bool:
 
 
 def _write_tools(draft: Draft[_Family], value: object) -> None:
-    tools = checked_tools(draft.request, PROVIDER).tools or ()
+    tools = adapt_tools(draft.request, PROVIDER).tools or ()
     draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
 
 

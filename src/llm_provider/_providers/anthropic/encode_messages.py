@@ -13,7 +13,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
-from .. import left_out
+from .. import earlier_answers
 from ..call_ids import answered_id, calls_of, function_of, made_id
 from ..foreign_messages import in_chat_form, is_anthropics
 from .decode import PROVIDER, Block, openai_call, read_blocks
@@ -76,8 +76,8 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
             blocks = _said(_CONVERTERS[role](message, where))
         if not blocks:
             if role != "assistant":
-                raise _wrong(where, left_out.EMPTY_TEXT)
-            left_out.warn_of_empty_turn(PROVIDER)
+                raise _wrong(where, earlier_answers.EMPTY_TEXT)
+            earlier_answers.warn_of_empty_turn(PROVIDER)
             continue
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
@@ -149,7 +149,7 @@ def _system(message: Message, where: str) -> list[Block]:
 
 def _leave_out_name(message: Message) -> None:
     if message.get("name"):
-        left_out.warn_of("name", PROVIDER)
+        earlier_answers.warn_of("name", PROVIDER)
 
 
 def _tool(message: Message, where: str) -> list[Block]:
@@ -170,8 +170,8 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     own = original_blocks(message)
     if own is not None:
         return own
-    left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-    content, refusal = left_out.content_of(message), message.get("refusal")
+    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal = earlier_answers.content_of(message), message.get("refusal")
     calls = message.get("tool_calls") or ()
     if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
         both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
@@ -200,7 +200,7 @@ def _tool_use(call: Any, where: str) -> Block:
         "type": "tool_use",
         "id": identifier,
         "name": function["name"],
-        "input": left_out.call_arguments(arguments or "", PROVIDER),
+        "input": earlier_answers.parse_arguments(arguments or "", PROVIDER),
     }
 
 
@@ -243,7 +243,7 @@ def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
                 raise _wrong(place, f"has type {kind!r}, which Anthropic has no form for")
             convert = _own_part
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
-            left_out.warn_of("thinking of another provider's model", PROVIDER)
+            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}

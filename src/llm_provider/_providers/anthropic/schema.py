@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._requests.request import Request
 from ..adapter import refuse
-from ..schema_rules import recursions, told
+from ..schema_rules import describe_limits, find_recursions
 from .decode import PROVIDER
 
 _WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
@@ -29,7 +29,7 @@ def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, An
         UnsupportedParameterError: it contains itself, or has an object with free keys. The message has the
             JSON path of that part.
     """
-    recursion = next(recursions(schema), None)
+    recursion = next(find_recursions(schema), None)
     if recursion is not None:
         raise refuse(
             f"a response_format that contains itself (at {recursion})",
@@ -74,7 +74,7 @@ def _accepted(schema: Any, request: Request, path: str) -> Any:
             limits[word] = value
     if schema.get("type") == "object":
         accepted["additionalProperties"] = False
-    return told(accepted, limits)
+    return describe_limits(accepted, limits)
 
 
 def _each(schemas: Mapping[str, Any], request: Request, path: str) -> dict[str, Any]:

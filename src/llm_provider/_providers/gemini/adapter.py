@@ -16,10 +16,10 @@ from ..._errors import LLMError, RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
-from .. import left_out
+from .. import earlier_answers
 from ..adapter import EncodedRequest, merge
 from ..errors import from_exception, headers_of
-from ..foreign_tools import checked_tools, owner_of
+from ..foreign_tools import adapt_tools, owner_of
 from .api_version import chosen_version
 from .assembler import Assembler
 from .decode import PROVIDER, decode, error_of, split, usage
@@ -112,7 +112,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     family = _family(target.model)
     payload = encode_contents(request, signed=family.signed)
-    parameters = request.sent_parameters()
+    parameters = request.parameters_to_send()
     if parameters:
         from ..parameters import Draft, write_parameters
 
@@ -269,7 +269,7 @@ def _write_service_tier(draft: Draft[_Family], tier: str) -> None:
 
 def _write_tools(draft: Draft[_Family], value: object) -> None:
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(checked_tools(draft.request, PROVIDER).tools or ()):
+    for index, tool in enumerate(adapt_tools(draft.request, PROVIDER).tools or ()):
         if owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue
@@ -279,7 +279,7 @@ def _write_tools(draft: Draft[_Family], value: object) -> None:
                 "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
             )
         if "cache_control" in tool:
-            left_out.warn_of("cache_control", PROVIDER)
+            earlier_answers.warn_of("cache_control", PROVIDER)
         function = tool["function"]
         strict = strict or bool(function.get("strict"))
         encoded = {

@@ -16,13 +16,13 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._types.messages import Message
-from .. import left_out
+from .. import earlier_answers
 from ..call_ids import answered_id, calls_of, function_of, has_id, made_id
 from ..foreign_messages import in_chat_form
 from .decode import PROVIDER, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
-# put there: `left_out` warns of them.
+# put there: `earlier_answers` warns of them.
 _FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "developer": frozenset(),
@@ -88,7 +88,7 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
             if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
                 continue
             if name in ("cache_control", "name"):
-                left_out.warn_of(name, PROVIDER)
+                earlier_answers.warn_of(name, PROVIDER)
             elif value is not None:
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
@@ -102,11 +102,11 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
             if parts:
                 state.contents.append({"role": "model", "parts": parts})
             else:
-                left_out.warn_of_empty_turn(PROVIDER)
+                earlier_answers.warn_of_empty_turn(PROVIDER)
         else:
             parts = _user_parts(state, message, where)
             if not parts:
-                raise state.problem(where, left_out.EMPTY_TEXT)
+                raise state.problem(where, earlier_answers.EMPTY_TEXT)
             state.contents.append({"role": "user", "parts": parts})
     if not state.contents:
         raise state.problem("messages", "contains only system messages; add a user message")
@@ -119,14 +119,14 @@ def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
-    content = left_out.content_of(message)
+    content = earlier_answers.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
     texts = []
     for position, piece in _parts_of(message):
         place = f"{where}.content[{position}]"
         if piece["type"] == "thinking":
-            left_out.warn_of("thinking of another provider's model", PROVIDER)
+            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         if piece["type"] not in ("text", "refusal"):
             raise state.problem(place, f"is of type {piece['type']!r}; only text is accepted here")
@@ -154,7 +154,7 @@ def _user_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> di
 def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
     for name, value in piece.items():
         if name == "cache_control":
-            left_out.warn_of(name, PROVIDER)
+            earlier_answers.warn_of(name, PROVIDER)
         elif name not in names and value is not None:
             raise state.problem(f"{place}.{name}", "has no form in Gemini's API; leave it out")
 
@@ -284,7 +284,7 @@ def _assistant_parts(state: _Conversation, message: Message, place: int) -> list
     if original is not None:
         parts, sent_calls = original
     else:
-        left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+        earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
         sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
@@ -307,7 +307,7 @@ def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -
     arguments = function.get("arguments")
     if not isinstance(arguments, (str, type(None))):
         raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    sent = left_out.call_arguments(arguments or "", PROVIDER)
+    sent = earlier_answers.parse_arguments(arguments or "", PROVIDER)
     identifier = str(entry["id"]) if has_id(entry) else otherwise
     return identifier, {"name": function["name"], "args": sent}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..schema_rules import recursions
+from ..schema_rules import find_recursions
 
 
 def accepted_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def accepted_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     >>> accepted_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
     [{'$ref': '#/$defs/a'}]
     """
-    optional = {path.rpartition(".$ref")[0] for path in recursions(schema)}
+    optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
     accepted: dict[str, Any] = _accepted(schema, "$", optional)
     return accepted
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from ..._errors import RequestError
-from ..._requests.base_url import checked_base_url
+from ..._requests.base_url import check_base_url
 
 _ADDRESS = re.compile(r".*(API_BASE|BASE_URL|API_URL|ENDPOINT|ENDPOINT_URL|_URL)")
 
@@ -47,6 +47,6 @@ def check_addresses(litellm: Any, model: str) -> None:
     for variable, value in os.environ.items():
         if value and variable.startswith(stems) and _ADDRESS.fullmatch(variable):
             try:
-                checked_base_url(value)
+                check_base_url(value)
             except RequestError as error:
                 raise RequestError(str(error).replace("base_url", variable, 1)) from None

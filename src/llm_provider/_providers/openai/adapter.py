@@ -9,18 +9,18 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import RequestError
 from ..._requests.checks import Endpoint
+from ..._requests.parameter_table import PARAMETERS
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._settings import MAX_RESPONSE_BYTES
 from ..._types.usage import Usage
 from ..adapter import Answer, EncodedRequest, Outgoing, refuse
 from ..errors import from_sdk as map_error
-from ..foreign_tools import checked_tools
+from ..foreign_tools import adapt_tools
 from . import chat, chat_stream, responses, responses_stream
 from .facts import facts, variant
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..sdk_connection import PostConnection
 
 __all__ = ["assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
+
+_DOES_NOT_REASON = "leave it out; it does not reason"
 
 _CLASSIC = ("minimal", "low", "medium", "high")
 
@@ -39,8 +41,8 @@ class _Family:
     `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is the
     level that applies where it is unset. Unless the level is "none", the model refuses sampling parameters.
     `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
-    `responses_only` those that Chat Completions does not serve. `verbosity` says whether they have that
-    parameter.
+    `responses_only` those that Chat Completions does not serve. `lacks` are the parameters of OpenAI's hosts
+    that they do not have.
     """
 
     pattern: str
@@ -48,11 +50,13 @@ class _Family:
     default: str = "medium"
     tools_need_responses: bool = False
     responses_only: bool = False
-    verbosity: bool = True
+    lacks: tuple[str, ...] = ("top_k",)
 
     def matches(self, model: str) -> bool:
         return re.fullmatch(self.pattern, model) is not None
 
+
+_BEFORE_GPT_5 = ("top_k", "verbosity")
 
 _DATE = r"(-\d{4}-\d\d-\d\d)?"
 
@@ -62,14 +66,14 @@ _FAMILIES = (
     _Family(
         r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*",
         default="none",
-        verbosity=False,
+        lacks=_BEFORE_GPT_5,
     ),
     _Family(
         r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
         efforts=("none", *_CLASSIC, "xhigh", "max"),
         responses_only=True,
     ),
-    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), verbosity=False),
+    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), lacks=_BEFORE_GPT_5),
     _Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
     _Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
     _Family(
@@ -111,10 +115,19 @@ _ONLY_RESPONSES = frozenset(
 
 _ONLY_RESPONSES_OPTIONS = frozenset({"previous_response_id", "reasoning_summary", "reasoning_context"})
 
-_SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
-_sampling = attrgetter(*_SAMPLING)
-_UNSET = (None,) * len(_SAMPLING)
-_SAMPLING_OPTIONS = ("frequency_penalty", "presence_penalty", "logit_bias")
+_SAMPLING = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "logprobs",
+        "top_logprobs",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+    }
+)
+_NEUTRAL = {"temperature": 1, "top_p": 1, "logprobs": False}
+"""The values that a model which reasons uses anyway, so the API accepts them."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -138,15 +151,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: the endpoint has no form for a message.
     """
     if request.tools:
-        request = checked_tools(request, target.provider)
+        request = adapt_tools(request, target.provider)
     family = _family(target.provider, target.model)
     if family is None:
         if (request.endpoint or (request.options and _endpoint_of_host(request, target))) == "responses":
             return responses.encode(request, target)
         return chat.encode(request, target)
     _check(request, family)
-    if request.options:
-        _check_options(request, family)
     if (request.endpoint or _endpoint(request, family)) == "responses":
         return responses.encode(request, target)
     return chat.encode(request, target, accepts=chat.OPENAIS)
@@ -179,29 +190,34 @@ def _needs_responses(options: Mapping[str, Any]) -> bool:
     return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 
 
-def _check_options(request: Request, family: _Family) -> None:
-    """Refuse options that a model does not accept.
+def _check(request: Request, family: _Family) -> None:
+    """Refuse parameters that a model does not accept.
 
     Raises:
         UnsupportedParameterError: one of them is set.
         RequestError: the answer may be speech, and nothing says in which voice.
     """
-    from ..._requests.parameter_table import PARAMETERS
-
-    options = request.options or {}
-    for name in ("top_k",) if family.verbosity else ("top_k", "verbosity"):
-        if name in options:
-            raise refuse(name, request, PARAMETERS[name].remedy, provider="openai")
-    for name in ("reasoning_summary", "reasoning_context"):
-        if name in options and not family.efforts:
-            raise refuse(name, request, "leave it out; it does not reason", provider="openai")
-    if family.efforts and (request.reasoning_effort or family.default) != "none":
-        for name in _SAMPLING_OPTIONS:
-            if name in options:
-                raise refuse(
-                    name, request, f"it reasons before it answers; {_switch(family)}", provider="openai"
-                )
-    modalities = options.get("modalities", ())
+    parameters = request.parameters_to_send()
+    if not parameters:
+        return
+    effort = request.reasoning_effort
+    if effort is not None and effort not in family.efforts:
+        remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else _DOES_NOT_REASON
+        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
+    reasons = bool(family.efforts) and (effort or family.default) != "none"
+    for name, value in parameters.items():
+        remedy = ""
+        if name in family.lacks:
+            remedy = PARAMETERS[name].remedy
+        elif name in ("reasoning_summary", "reasoning_context") and not family.efforts:
+            remedy = _DOES_NOT_REASON
+        elif reasons and name in _SAMPLING and value != _NEUTRAL.get(name):
+            switch = "set reasoning_effort='none' or leave it out"
+            switch = switch if "none" in family.efforts else "leave it out"
+            remedy = f"it reasons before it answers; {switch}"
+        if remedy:
+            raise refuse(name, request, remedy, provider="openai")
+    modalities = parameters.get("modalities", ())
     if "image" in modalities:
         remedy = "use tools=[{'type': 'image_generation'}]; Gemini has the modality"
         raise refuse("the modality 'image'", request, remedy, provider="openai")
@@ -212,31 +228,6 @@ def _check_options(request: Request, family: _Family) -> None:
             provider="openai",
             model=request.model,
         )
-
-
-def _switch(family: _Family) -> str:
-    return "set reasoning_effort='none' or leave it out" if "none" in family.efforts else "leave it out"
-
-
-def _check(request: Request, family: _Family) -> None:
-    effort = request.reasoning_effort
-    if effort is not None and effort not in family.efforts:
-        remedy = (
-            f"use one of {', '.join(family.efforts)}"
-            if family.efforts
-            else "leave it out; it does not reason"
-        )
-        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
-    if family.efforts and _sampling(request) != _UNSET and (effort or family.default) != "none":
-        for name in _SAMPLING:
-            value = getattr(request, name)
-            if value is None:
-                continue
-            # The API accepts only the value that the model uses anyway: 1 for both, and no log probabilities.
-            accepted = value == 1 if name in ("temperature", "top_p") else value is False
-            if not accepted:
-                remedy = f"it reasons before it answers; {_switch(family)}"
-                raise refuse(name, request, remedy, provider="openai")
 
 
 def decode(reply: Any) -> Answer:

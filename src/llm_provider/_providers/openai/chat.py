@@ -82,18 +82,20 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
     route = target.route
     if not route.json_schema and request.response_format is not None:
         # Calls without a format do not need its modules.
-        from .. import schema_rules
+        from ..schema_rules import encode_with_prompt
 
-        if schema_rules.needs_schema(request):
-            asked = schema_rules.with_schema_in_prompt(request)
-            encoded = encode(replace(asked, response_format={"type": "json_object"}), target, accepts=accepts)
-            return schema_rules.in_prompt(encoded, request)
+        def encode_plainly(plain: Request) -> EncodedRequest:
+            return encode(replace(plain, response_format={"type": "json_object"}), target, accepts=accepts)
+
+        encoded = encode_with_prompt(request, encode_plainly)
+        if encoded is not None:
+            return encoded
     payload: dict[str, Any] = {
         "model": target.model,
         "messages": encode_messages(request.messages, target),
     }
     labels = None
-    parameters = request.sent_parameters()
+    parameters = request.parameters_to_send()
     if parameters:
         from ..parameters import Draft, write_parameters
 
@@ -205,7 +207,7 @@ def response_format(asked: Any, target: Target) -> dict[str, Any]:
     have no common rules for strict mode, and most of them always enforce the schema.
     """
     from ..._schemas.structure import structure_of
-    from ..schema_rules import wrapped
+    from ..schema_rules import wrap
     from .strict_schema import strict_schema
 
     structure = structure_of(asked)
@@ -216,7 +218,7 @@ def response_format(asked: Any, target: Target) -> dict[str, Any]:
         strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
         if strict is not None:
             return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
-    schema = structure.schema if structure.is_object else wrapped(structure.schema)
+    schema = structure.schema if structure.is_object else wrap(structure.schema)
     return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 

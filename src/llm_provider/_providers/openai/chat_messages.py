@@ -9,7 +9,7 @@ from ..._errors import RequestError
 from ..._requests.attachments import UploadReference
 from ..._requests.routing import Target
 from ..._types.messages import Message
-from .. import left_out
+from .. import earlier_answers
 from ..adapter import part
 from ..foreign_messages import in_chat_form
 
@@ -58,10 +58,12 @@ def _encoded(messages: Sequence[Message], target: Target) -> Iterator[Message]:
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
-        left_out.warn_of_lost_content({name: message[name] for name in foreign & message.keys()}, provider)
+        earlier_answers.warn_of_lost_content(
+            {name: message[name] for name in foreign & message.keys()}, provider
+        )
         kept = {name: value for name, value in message.items() if name not in foreign}
         if is_empty(message, kept):
-            left_out.warn_of_empty_turn(provider)
+            earlier_answers.warn_of_empty_turn(provider)
         elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
             # The API requires the field.
             yield {**kept, "content": ""}
@@ -120,7 +122,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         said = [entry for entry in content if entry["type"] != "thinking"]
         own = "thinking" in target.route.parts or target.custom_base_url
         if len(said) < len(content) and not own:
-            left_out.warn_of("thinking of another provider's model", target.provider)
+            earlier_answers.warn_of("thinking of another provider's model", target.provider)
             message = {**message, "content": said or None}
     calls = message.get("tool_calls")
     if calls and any(map(_lacks_arguments, calls)):

@@ -61,7 +61,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         "include": ["reasoning.encrypted_content"],
     }
     labels = None
-    parameters = request.sent_parameters()
+    parameters = request.parameters_to_send()
     if parameters:
         from ..parameters import Draft, write_parameters
 

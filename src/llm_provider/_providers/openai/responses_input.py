@@ -9,7 +9,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
-from .. import left_out
+from .. import earlier_answers
 from ..call_ids import answered_id, calls_of, has_id, made_id
 from ..foreign_messages import in_chat_form, with_every_call
 from .chat_messages import check_media
@@ -18,8 +18,8 @@ from .responses_items import PROVIDER, message_of
 
 _PART_TYPES = ("text", "image_url", "file")
 
-# Their loss would change what an answer means. `left_out` warns of the other fields that providers put into
-# their assistant messages, and this API does not accept as input.
+# Their loss would change what an answer means. `earlier_answers` warns of the other fields of assistant
+# messages that this API does not accept as input.
 _REFUSED_IN_ANSWERS = frozenset({"prefix"})
 
 # Parts in this API's own words, which stay as they are.
@@ -47,9 +47,9 @@ def encode_input(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
         else:
             _check_fields(message, where, {"role", "content", "name"})
             if message.get("name"):
-                left_out.warn_of("name", PROVIDER)
+                earlier_answers.warn_of("name", PROVIDER)
             if not message["content"]:
-                raise RequestError(f"{where} {left_out.EMPTY_TEXT}", provider=PROVIDER)
+                raise RequestError(f"{where} {earlier_answers.EMPTY_TEXT}", provider=PROVIDER)
             content = _content(message["content"], where)
             if not isinstance(content, str):
                 content = [_with_detail(entry) for entry in content]
@@ -89,10 +89,10 @@ def _original_items(message: Message) -> list[dict[str, Any]]:
 def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
     where = f"messages[{index}]"
     _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
-    left_out.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-    content, refusal, calls = left_out.content_of(message), message.get("refusal"), calls_of(message)
+    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal, calls = earlier_answers.content_of(message), message.get("refusal"), calls_of(message)
     if not (content or refusal or calls):
-        left_out.warn_of_empty_turn(PROVIDER)
+        earlier_answers.warn_of_empty_turn(PROVIDER)
     if isinstance(content, (list, tuple)):
         content = _assistant_parts(content, where)
     if content:
@@ -120,7 +120,7 @@ def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
 def _assistant_parts(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
     said = [entry for entry in parts if entry["type"] != "thinking"]
     if len(said) < len(parts):
-        left_out.warn_of("thinking of another provider's model", PROVIDER)
+        earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
     return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._schemas.json_schema import resolve, subschemas
-from ..schema_rules import told, wrapped
+from ..schema_rules import describe_limits, wrap
 
 _KEPT = frozenset({"type", "enum", "const", "title", "description", "$ref"})
 _BOUNDS = frozenset(
@@ -74,7 +74,7 @@ def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str
         return None
     made = {**root, **definitions}
     if made.get("type") != "object":
-        made = wrapped(made)
+        made = wrap(made)
     return made if _is_within_limits(made) else None
 
 
@@ -123,7 +123,7 @@ class _Strict:
             raise _NotStrictError
         if "array" in _kinds(schema) and "items" not in made:
             raise _NotStrictError
-        return told(made, limits)
+        return describe_limits(made, limits)
 
     def _in_place(self, schema: Mapping[str, Any], *, top: bool) -> dict[str, Any]:
         """A reference with other keywords: its target with these keywords. They are lost in a recursion."""

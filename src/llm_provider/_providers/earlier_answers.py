@@ -36,7 +36,7 @@ def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> N
             comes here only if the user changed it, and then its original content is outdated.
     """
     if not message.keys() <= _SENT:
-        for kind in sorted(set(_lost_kinds(message, own))):
+        for kind in sorted(set(_list_lost_kinds(message, own))):
             _warn(f"an earlier answer holds {kind}", provider)
 
 
@@ -67,13 +67,13 @@ EMPTY_TEXT = "has empty content; give some text or leave the message out"
 """The error for a user's message without text, which only Chat Completions takes."""
 
 
-def call_arguments(text: str, provider: str) -> dict[str, Any]:
+def parse_arguments(text: str, provider: str) -> dict[str, Any]:
     """The arguments of a call as an object.
 
     A model may write arguments that are no object, and an answer that was cut may end inside them. They are
     sent as the only field of an object, because a result may follow the call.
 
-    >>> call_arguments('{"city": "Bern"}', "gemini")
+    >>> parse_arguments('{"city": "Bern"}', "gemini")
     {'city': 'Bern'}
     """
     try:
@@ -96,16 +96,16 @@ def _warn(found: str, provider: str) -> None:
     warnings.warn(problem, UserWarning, stacklevel=3)
 
 
-def _lost_kinds(message: Message, own: str) -> Iterator[str]:
+def _list_lost_kinds(message: Message, own: str) -> Iterator[str]:
     for name, value in message.items():
         if name == "provider_specific_fields":
             if isinstance(value, Mapping) and value.get("provider") != own:
-                yield from _kept_kinds(value.get("content"))
+                yield from _list_kinds(value.get("content"))
         elif value and name not in _SENT:
             yield name
 
 
-def _kept_kinds(content: Any) -> Iterator[str]:
+def _list_kinds(content: Any) -> Iterator[str]:
     if isinstance(content, Mapping):
         yield from content
     for entry in content if isinstance(content, list) else ():
@@ -118,10 +118,10 @@ def _kept_kinds(content: Any) -> Iterator[str]:
                 yield "thought"
         elif kind not in _IN_THE_MESSAGE:
             yield kind
-        yield from _notes(entry)
+        yield from _list_notes(entry)
 
 
-def _notes(entry: Mapping[str, Any]) -> Iterator[str]:
+def _list_notes(entry: Mapping[str, Any]) -> Iterator[str]:
     inner = entry.get("content")
     for piece in (entry, *(inner if isinstance(inner, list) else ())):
         if isinstance(piece, Mapping):

@@ -5,6 +5,6 @@ from __future__ import annotations
 from golden import Pair, golden
 
 
-@golden("left_out")
+@golden("earlier_answers")
 def test_golden_pairs(pair: Pair) -> None:
     pair.check()
