@@ -178,7 +178,7 @@ class TestRoutes:
 
     def test_a_row_of_a_host_needs_a_name_and_a_server_alone(self) -> None:
         row = Route("example_ai", "https://api.example.com/v1")
-        assert (row.adapter, row.key_required, row.unsupported) == ("openai", True, {})
+        assert (row.adapter, row.key_required, row.lacks) == ("openai", True, frozenset())
         assert (row.base_url_variable, row.key_variables) == ("EXAMPLE_BASE_URL", ("EXAMPLE_API_KEY",))
         assert (row.litellm_names, row.genai_prices_name) == (("example_ai",), "example_ai")
         assert row.embedding_limits == UNPUBLISHED

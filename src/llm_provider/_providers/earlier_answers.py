@@ -105,7 +105,7 @@ def _list_lost_kinds(message: Message, own: str) -> Iterator[str]:
             yield name
 
 
-def _list_kinds(content: Any) -> Iterator[str]:
+def _list_kinds(content: object) -> Iterator[str]:
     if isinstance(content, Mapping):
         yield from content
     for entry in content if isinstance(content, list) else ():

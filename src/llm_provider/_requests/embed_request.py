@@ -76,7 +76,7 @@ class EmbedRequest:
         return cls(model=model, inputs=_texts(inputs), **checked)
 
 
-def _texts(inputs: Any) -> tuple[str, ...]:
+def _texts(inputs: object) -> tuple[str, ...]:
     kind = type(inputs).__name__
     if isinstance(inputs, str):
         raise RequestError("inputs must be a list of texts, not one str: write embed(model, [text])")
@@ -90,7 +90,7 @@ def _texts(inputs: Any) -> tuple[str, ...]:
     return tuple(_text(index, text) for index, text in enumerate(inputs))
 
 
-def _text(index: int, text: Any) -> str:
+def _text(index: int, text: object) -> str:
     if isinstance(text, str) and text:
         # The plain type: NumPy's str_ is a subclass.
         return text if type(text) is str else str.__str__(text)

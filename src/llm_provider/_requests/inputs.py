@@ -35,7 +35,11 @@ class BatchInputs:
 
 
 def batch_inputs(
-    inputs: Inputs | AsyncIterable[Prompt], rows: Any = None, metadata: Any = None, *, awaited: bool = False
+    inputs: Inputs | AsyncIterable[Prompt],
+    rows: object = None,
+    metadata: object = None,
+    *,
+    awaited: bool = False,
 ) -> BatchInputs:
     """Check the inputs of a batch, and fill the template if there is one.
 
@@ -76,7 +80,7 @@ def batch_inputs(
     return BatchInputs(lazily(), _metadata_of(metadata, found, found))
 
 
-def check_inputs(inputs: Any) -> Iterable[Prompt]:
+def check_inputs(inputs: object) -> Iterable[Prompt]:
     """The inputs of a batch without a template, as prompts.
 
     Raises:
@@ -116,7 +120,7 @@ def _check_as_read(inputs: Iterable[Any]) -> Iterator[Prompt]:
         yield prompt
 
 
-def _check_first(prompt: Any) -> None:
+def _check_first(prompt: object) -> None:
     """Refuse one conversation, or rows of data, that are given as inputs."""
     if not isinstance(prompt, Mapping):
         return
@@ -131,7 +135,7 @@ def _check_first(prompt: Any) -> None:
     )
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: object) -> bool:
     """Whether a value is a data frame of pandas, polars or another library, or a data set with columns."""
     return not isinstance(value, type) and (
         hasattr(value, "__dataframe__") or hasattr(value, "column_names") or hasattr(value, "collect_schema")
@@ -168,7 +172,7 @@ def _column(values: Any) -> list[Prompt]:
     return list(found)
 
 
-def _refuse_prompt(where: str, prompt: Any) -> NoReturn:
+def _refuse_prompt(where: str, prompt: object) -> NoReturn:
     if is_missing(prompt):
         raise RequestError(f"{where} is missing ({shown(prompt)}): leave such rows out, as dropna() does")
     from .media import prompt_remedy
@@ -177,7 +181,7 @@ def _refuse_prompt(where: str, prompt: Any) -> NoReturn:
     raise RequestError(f"{where} must be a str or a list of messages, not {kind}{prompt_remedy(prompt)}")
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell of a table is empty.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing("")
@@ -188,7 +192,7 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def _label(values: Any, place: int) -> str:
+def _label(values: object, place: int) -> str:
     """The name that a pandas object has for a row, where it is not the row's number."""
     index = getattr(values, "index", None)
     if index is None or callable(index):
@@ -196,7 +200,7 @@ def _label(values: Any, place: int) -> str:
     return "" if index[place] == place else f" (index {shown(index[place])})"
 
 
-def _labels(values: Any) -> list[RowLabel] | None:
+def _labels(values: object) -> list[RowLabel] | None:
     """The labels that a pandas object has for its rows; None for other values."""
     index: Any = getattr(values, "index", None)
     if not (hasattr(index, "tolist") and hasattr(index, "names")):
@@ -231,7 +235,7 @@ def _rows(rows: Any) -> Iterable[Any]:
     return list(found) if isinstance(rows, Sized) else iter(found)
 
 
-def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
+def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
     """How a row and its number become a prompt.
 
     Raises:
@@ -247,7 +251,7 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
         if is_table(rows):
             _check_fields(names, _columns(rows), "rows")
 
-        def filled(row: Any, place: int) -> Prompt:
+        def filled(row: object, place: int) -> Prompt:
             if not isinstance(row, Mapping):
                 raise RequestError(
                     f"{where(place)} must be a dict, not {type(row).__name__}: write {{'question': ...}}"
@@ -271,7 +275,7 @@ def _filling(template: Any, rows: Any) -> Callable[[Any, int], Prompt]:
             f"{type(template).__name__}"
         )
 
-    def made(row: Any, place: int) -> Prompt:
+    def made(row: object, place: int) -> Prompt:
         try:
             prompt = template(row)
         except Exception as error:

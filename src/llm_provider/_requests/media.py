@@ -107,25 +107,21 @@ def prompt_message(prompt: Sequence[Any]) -> Message:
         RequestError: the list mixes contents with messages, is a list of texts only, or holds a content that
             cannot be sent.
     """
-    for index, content in enumerate(prompt):
-        if isinstance(content, Mapping) and "role" in content:
-            other = next(place for place, one in enumerate(prompt) if not _has_role(one))
-            raise RequestError(
-                f"messages[{index}] is a message with a role and messages[{other}] is a "
-                f"{type(prompt[other]).__name__}: give a list of messages, such as "
-                "[{'role': 'user', 'content': ['What is this?', Path('a.png')]}], or a list of contents, "
-                "such as ['What is this?', Path('a.png')]"
-            )
+    roles = [isinstance(content, Mapping) and "role" in content for content in prompt]
+    if any(roles):
+        other = roles.index(False)
+        raise RequestError(
+            f"messages[{roles.index(True)}] is a message with a role and messages[{other}] is a "
+            f"{type(prompt[other]).__name__}: give a list of messages, such as "
+            "[{'role': 'user', 'content': ['What is this?', Path('a.png')]}], or a list of contents, "
+            "such as ['What is this?', Path('a.png')]"
+        )
     if all(isinstance(content, str) for content in prompt):
         raise RequestError(
             "messages[0] must be a dict with 'role' and 'content', not str: a list of texts alone is no "
             "prompt; join them to one str, or give several prompts to call_many()"
         )
-    return {"role": "user", "content": _parts(prompt, "messages")}
-
-
-def _has_role(content: Any) -> bool:
-    return isinstance(content, Mapping) and "role" in content
+    return {"role": "user", "content": _encode_parts(prompt, "messages")}
 
 
 def with_parts(message: Message, where: str) -> Message:
@@ -140,29 +136,29 @@ def with_parts(message: Message, where: str) -> Message:
     """
     content = message["content"]
     if isinstance(content, (list, tuple)):
-        return {**message, "content": _parts(content, f"{where}.content")}
+        return {**message, "content": _encode_parts(content, f"{where}.content")}
     return {**message, "content": [part_of(content, f"{where}.content")]}
 
 
-def prompt_remedy(prompt: Any) -> str:
+def prompt_remedy(prompt: object) -> str:
     """How to write a prompt that is neither text nor a list."""
     if is_medium(prompt):
         return ": give a list, as in ['What is this?', Path('a.png')]"
     from . import remedies
 
-    return _hint(prompt) or remedies.prompt_remedy(prompt)
+    return _suggest(prompt) or remedies.prompt_remedy(prompt)
 
 
-def is_medium(content: Any) -> bool:
+def is_medium(content: object) -> bool:
     """Whether a value is a file or an image that a message may hold."""
     return isinstance(content, (os.PathLike, bytes, bytearray, memoryview)) or is_image(content)
 
 
-def _parts(contents: Sequence[Any], where: str) -> list[Mapping[str, Any]]:
+def _encode_parts(contents: Sequence[Any], where: str) -> list[Mapping[str, Any]]:
     return [part_of(content, f"{where}[{position}]") for position, content in enumerate(contents)]
 
 
-def part_of(content: Any, where: str) -> Mapping[str, Any]:
+def part_of(content: object, where: str) -> Mapping[str, Any]:
     """One content as a part in OpenAI's form. A dict with a type stays as it is.
 
     Raises:
@@ -178,11 +174,11 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
             raise RequestError(f"{where} is an empty text; leave it out")
         return {"type": "text", "text": content}
     if isinstance(content, os.PathLike):
-        return _file(os.fspath(content), where)
+        return _encode_file(os.fspath(content), where)
     if isinstance(content, (bytes, bytearray, memoryview)):
-        return _bytes(bytes(content), where)
+        return _encode_bytes(bytes(content), where)
     if is_image(content):
-        return _of_bytes(_png(content, where), "image/png")
+        return _encode_bytes(_encode_png(content, where), where)
     from . import remedies
     from .sdk_messages import plain
 
@@ -192,7 +188,7 @@ def part_of(content: Any, where: str) -> Mapping[str, Any]:
         return _check_part(fields, where)
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
-        f"{type(content).__name__}{_hint(content) or remedies.part_remedy(content)}"
+        f"{type(content).__name__}{_suggest(content) or remedies.part_remedy(content)}"
     )
 
 
@@ -221,7 +217,7 @@ def _check_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return part
 
 
-def _hint(content: Any) -> str:
+def _suggest(content: object) -> str:
     """How to write a value that is no content, where its class suggests what is meant."""
     package = type(content).__module__.partition(".")[0]
     if package == "numpy":
@@ -237,7 +233,7 @@ def _hint(content: Any) -> str:
     return ""
 
 
-def _file(path: Any, where: str) -> Mapping[str, Any]:
+def _encode_file(path: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(path, str):
         path = os.fsdecode(path)
     data, size = _read(path, where)
@@ -262,8 +258,7 @@ def _file(path: Any, where: str) -> Mapping[str, Any]:
         raise RequestError(
             f"{where}: the file {path!r} is {kind or 'of an unknown kind'}. A Path may be {_TAKEN}: {remedy}"
         )
-    # An absolute path, as the working directory may change before the file is uploaded.
-    return _medium(data, kind) if size <= MOST_BYTES else _large(kind, size, os.path.abspath(path), None)  # noqa: PTH100  # pathlib is slow
+    return _attach(data, kind, size, path)
 
 
 def _read(path: str, where: str) -> tuple[bytes, int]:
@@ -274,8 +269,12 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
     """
     try:
         facts = os.stat(path)  # noqa: PTH116 - pathlib is slow
-        problem = _problem(facts)
-        if problem is None:
+        problem = None
+        if stat.S_ISDIR(facts.st_mode):
+            problem = "is a folder; give one Path for each file in it"
+        elif not stat.S_ISREG(facts.st_mode):
+            problem = "is not a regular file"
+        else:
             with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow
                 data = file.read(-1 if facts.st_size <= MOST_BYTES else _HEAD_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -293,16 +292,7 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
     return data, max(len(data), facts.st_size)
 
 
-def _problem(facts: os.stat_result) -> str | None:
-    """The reason why a path is no file that can be sent."""
-    if stat.S_ISDIR(facts.st_mode):
-        return "is a folder; give one Path for each file in it"
-    if not stat.S_ISREG(facts.st_mode):
-        return "is not a regular file"
-    return None
-
-
-def _bytes(data: bytes, where: str) -> Mapping[str, Any]:
+def _encode_bytes(data: bytes, where: str) -> Mapping[str, Any]:
     if not data:
         raise RequestError(f"{where} is empty bytes; leave it out")
     kind = media_type(data)
@@ -312,7 +302,7 @@ def _bytes(data: bytes, where: str) -> Mapping[str, Any]:
             f"{where} is bytes of {kind or 'an unknown kind'}. Bytes may be "
             f"{_TAKEN.removesuffix(' and text')}: {remedy}"
         )
-    return _of_bytes(data, kind)
+    return _attach(data, kind, len(data))
 
 
 def media_type(data: bytes) -> str | None:
@@ -339,43 +329,32 @@ def media_type(data: bytes) -> str | None:
     return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
 
 
-def _of_bytes(data: bytes, kind: str) -> Mapping[str, Any]:
-    return _medium(data, kind) if len(data) <= MOST_BYTES else _large(kind, len(data), None, data)
-
-
-def _medium(data: bytes, kind: str) -> Mapping[str, Any]:
-    """The part of a file that a request can hold."""
-    text = base64.b64encode(data).decode()
-    if not kind.startswith("audio/"):
-        text = f"data:{kind};base64,{text}"
-    return _part(kind, Attachment(text, kind, len(data)))
-
-
-def _large(kind: str, size: int, path: str | None, data: bytes | None) -> Mapping[str, Any]:
-    """The part of a file that only an upload can hold."""
-    return _part(kind, Attachment(f"{kind} of {size} bytes", kind, size, path, data))
-
-
-def _part(kind: str, attachment: Attachment) -> Mapping[str, Any]:
+def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Mapping[str, Any]:
+    """The part of a file. One that no request can hold is uploaded: from its path if it has one."""
     family, _, name = kind.partition("/")
+    if size > MOST_BYTES:
+        # An absolute path, as the working directory may change before the file is uploaded.
+        where = None if path is None else os.path.abspath(path)  # noqa: PTH100 - pathlib is slow
+        attachment = Attachment(f"{kind} of {size} bytes", kind, size, where, data if path is None else None)
+    else:
+        text = base64.b64encode(data).decode()
+        attachment = Attachment(text if family == "audio" else f"data:{kind};base64,{text}", kind, size)
     if family == "audio":
         form = _AUDIO_FORMATS.get(name, name)
         return {"type": "input_audio", "input_audio": {"data": attachment, "format": form}}
-    if family == "image":
-        return {"type": "image_url", "image_url": {"url": attachment}}
-    if family == "video":
-        return {"type": "video_url", "video_url": {"url": attachment}}
+    if family in ("image", "video"):
+        return {"type": f"{family}_url", f"{family}_url": {"url": attachment}}
     # OpenAI requires a name. That of the file would make the cache key depend on the path.
     return {"type": "file", "file": {"filename": "document.pdf", "file_data": attachment}}
 
 
-def is_image(content: Any) -> bool:
+def is_image(content: object) -> bool:
     """Whether a value is an image of Pillow, which is imported if there is one."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(content, pillow.Image)
 
 
-def _png(image: Any, where: str) -> bytes:
+def _encode_png(image: Any, where: str) -> bytes:
     buffer = io.BytesIO()
     try:
         image.save(buffer, format="PNG")

@@ -13,7 +13,7 @@ from typing import Any
 from .._json_values import plain_number, shown
 
 
-def number_remedy(name: str, value: Any, low: float, high: float, *, whole: bool) -> str:
+def number_remedy(name: str, value: object, low: float, high: float, *, whole: bool) -> str:
     """For a value that should be a number between two bounds.
 
     >>> number_remedy("temperature", "0.7", 0, 2, whole=False)
@@ -29,7 +29,7 @@ def number_remedy(name: str, value: Any, low: float, high: float, *, whole: bool
     return f": write {name}={int(number) if whole else value}{quotes}"
 
 
-def text_remedy(name: str, value: Any) -> str:
+def text_remedy(name: str, value: object) -> str:
     """For a value that should be a text with some characters in it.
 
     >>> text_remedy("user", "")
@@ -51,7 +51,7 @@ def text_remedy(name: str, value: Any) -> str:
     return f": write {name}={str(value)!r}" if plain_number(value) is not None else ""
 
 
-def word_remedy(name: str, value: Any, known: Sequence[Any]) -> str:
+def word_remedy(name: str, value: object, known: Sequence[Any]) -> str:
     """For a value that should be one of some words.
 
     >>> word_remedy("reasoning_effort", "HIGH", ["low", "high"])
@@ -64,7 +64,7 @@ def word_remedy(name: str, value: Any, known: Sequence[Any]) -> str:
     return f": write {name}={near[0]!r}" if near else ""
 
 
-def prompt_remedy(prompt: Any) -> str:
+def prompt_remedy(prompt: object) -> str:
     """For a prompt that is neither text nor a list."""
     kind = type(prompt).__name__
     if isinstance(prompt, Mapping):
@@ -95,7 +95,7 @@ _ROLES = {
 """Roles of other libraries, and the role to write."""
 
 
-def role_remedy(role: Any, known: Sequence[str]) -> str:
+def role_remedy(role: object, known: Sequence[str]) -> str:
     """For a message with a role that is none.
 
     >>> role_remedy("human", ["user"])
@@ -125,7 +125,7 @@ def content_remedy(message: Mapping[str, Any]) -> str:
     return ": write str(value) to send it as text"
 
 
-def part_remedy(content: Any) -> str:
+def part_remedy(content: object) -> str:
     """For a value in a list of contents that is no content."""
     if isinstance(content, tuple) and len(content) == 2 and isinstance(content[0], str):
         return f": write {{'role': {content[0]!r}, 'content': ...}}"
@@ -138,7 +138,7 @@ def part_remedy(content: Any) -> str:
     return ": write str(value) to send it as text" if plain_number(content) is not None else ""
 
 
-def model_remedy(model: Any) -> str:
+def model_remedy(model: object) -> str:
     """For a value that is not the name of a model."""
     if not isinstance(model, str):
         return (
@@ -156,5 +156,5 @@ def model_remedy(model: Any) -> str:
     return ""
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))

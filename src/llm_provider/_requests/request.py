@@ -129,7 +129,7 @@ def seal(parameters: Any) -> None:
         parameters["api_key"] = check_key("api_key", parameters.pop("api_key"))
 
 
-def check_model_name(model: Any) -> None:
+def check_model_name(model: object) -> None:
     """Refuse what cannot be the name of a model.
 
     Raises:
@@ -239,7 +239,7 @@ def _check_message(message: Message, where: str) -> Message:
     return {**message, "tool_calls": [plain(call) for call in calls]}
 
 
-def _is_part(part: Any) -> bool:
+def _is_part(part: object) -> bool:
     if not isinstance(part, Mapping):
         return False
     kind = part.get("type")
@@ -248,7 +248,7 @@ def _is_part(part: Any) -> bool:
     return isinstance(kind, str) and kind != "image_url"
 
 
-def _with_medium(message: Message, content: Any, where: str) -> Message:
+def _with_medium(message: Message, content: object, where: str) -> Message:
     from .media import is_medium, with_parts
 
     if is_medium(content):

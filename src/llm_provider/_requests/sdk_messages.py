@@ -33,14 +33,14 @@ class _Call:
     answered: bool = False
 
 
-def is_foreign(entry: Any) -> bool:
+def is_foreign(entry: object) -> bool:
     """Whether an entry of `messages` is an SDK's object, or a dict in the words of another API."""
     if not isinstance(entry, Mapping):
         return hasattr(entry, "model_dump") or isinstance(entry, Response) or _is_list_of_objects(entry)
     return isinstance(entry.get("parts"), (list, tuple)) or _is_item(entry)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The fields of an SDK's object as the API has them; every other value as it is."""
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
@@ -64,7 +64,7 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
     return [*messages, _answer("openai", items)] if items else messages
 
 
-def _is_list_of_objects(entry: Any) -> bool:
+def _is_list_of_objects(entry: object) -> bool:
     return isinstance(entry, list) and bool(entry) and all(hasattr(one, "model_dump") for one in entry)
 
 
@@ -102,7 +102,7 @@ def _answer(provider: str, content: list[Any]) -> dict[str, Any]:
     return {"role": "assistant", "provider_specific_fields": {"provider": provider, "content": content}}
 
 
-def _messages(entry: Any, known: list[_Call]) -> Iterator[Any]:
+def _messages(entry: object, known: list[_Call]) -> Iterator[Any]:
     if not isinstance(entry, Mapping):
         yield entry
     elif isinstance(entry.get("parts"), (list, tuple)):
@@ -190,7 +190,7 @@ def _result_of_gemini(answer: Mapping[str, Any], known: list[_Call]) -> Message:
     return result if call is not None else {**result, "name": name}
 
 
-def _in_wire_words(part: Any) -> Any:
+def _in_wire_words(part: object) -> Any:
     """A part with its fields in camel case, which the SDK also takes in snake case."""
     if isinstance(part, str):
         return {"text": part}
@@ -207,7 +207,7 @@ def _camel_case(name: str) -> str:
     return _SNAKE.sub(lambda found: found[1].upper(), name)
 
 
-def _part_of_gemini(part: Any) -> Any:
+def _part_of_gemini(part: object) -> Any:
     """A user's part in OpenAI's form; one without such a form stays as it is, and is refused by its name."""
     if not isinstance(part, Mapping):
         return part

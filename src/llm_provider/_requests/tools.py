@@ -103,7 +103,7 @@ _schemas: MutableMapping[Any, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
 """The schemas of each function and class that was a tool, by whether it was the method of an object."""
 
 
-def read_tools(name: str, value: Any) -> tuple[Mapping[str, Any] | str, ...]:
+def read_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
     """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
 
     Raises:
@@ -196,14 +196,14 @@ def check_rounds(checked: dict[str, Any]) -> None:
         )
 
 
-def _has_rounds(tool: Any) -> bool:
+def _has_rounds(tool: object) -> bool:
     """Whether a tool may need several rounds: it is a function of the user's, or the provider runs it."""
     if isinstance(tool, (FunctionTool, str)):
         return True
     return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
 
 
-def _tool(where: str, tool: Any) -> Mapping[str, Any] | str:
+def _tool(where: str, tool: object) -> Mapping[str, Any] | str:
     if isinstance(tool, Mapping):
         return _check_mapping(where, tool)
     if isinstance(tool, str):
@@ -393,7 +393,7 @@ def _is_field(value: object) -> bool:
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
 
 
-def _is_described(annotation: Any) -> bool:
+def _is_described(annotation: object) -> bool:
     """Whether an annotation has a description of its own."""
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
@@ -459,11 +459,11 @@ def _generator() -> type[Any]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        def field_title_should_be_set(self, schema: Any) -> bool:
+        def field_title_should_be_set(self, schema: object) -> bool:
             """No titles: they cost tokens, and repeat the names."""
             return False
 
-        def emit_warning(self, kind: Any, detail: str) -> None:
+        def emit_warning(self, kind: object, detail: str) -> None:
             """Refuse defaults that pydantic would leave out of the schema."""
             if kind == "non-serializable-default":
                 raise _NoSchemaError(

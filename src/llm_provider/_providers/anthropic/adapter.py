@@ -91,9 +91,6 @@ class _Family:
     later_system: bool = True
     schemas: bool = True
 
-    def matches(self, model: str) -> bool:
-        return re.fullmatch(self.pattern, model) is not None
-
 
 # The first match counts. Capabilities are those of litellm 1.106's model table, November 2026.
 _FAMILIES = (
@@ -128,7 +125,7 @@ _FAMILIES = (
 
 @functools.lru_cache(maxsize=1024)
 def _family(model: str) -> _Family:
-    return next(family for family in _FAMILIES if family.matches(model))
+    return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
@@ -347,7 +344,7 @@ def _write_summary(draft: Draft[_Family], summary: str) -> None:
     thinking["display"] = "summarized"
 
 
-def _write_format(draft: Draft[_Family], response_format: Any) -> None:
+def _write_format(draft: Draft[_Family], response_format: object) -> None:
     if isinstance(response_format, dict) and response_format.get("type") == "text":
         return
     from ..._schemas.structure import structure_of
@@ -411,7 +408,7 @@ ACCEPTS: Accepts = {
 """See `Accepts`."""
 
 
-def split(reply: Any) -> list[Any]:
+def split(reply: object) -> list[Any]:
     """The reply itself: a message is one sample."""
     return [reply]
 

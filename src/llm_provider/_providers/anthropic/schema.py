@@ -41,7 +41,7 @@ def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, An
     return accepted
 
 
-def _accepted(schema: Any, request: Request, path: str) -> Any:
+def _accepted(schema: object, request: Request, path: str) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     if "$ref" in schema:

@@ -66,9 +66,6 @@ class _Family:
     version: str = "v1"
     budget: bool = False
 
-    def matches(self, model: str) -> bool:
-        return re.fullmatch(self.pattern, model) is not None
-
 
 # The first match counts. Levels and sampling are those of Google's guides and litellm 1.106's model table,
 # November 2026. Only v1beta serves the aliases that move on to newer models.
@@ -100,7 +97,7 @@ _SEEDS = range(-(2**31), 2**31)
 
 @functools.lru_cache(maxsize=1024)
 def _family(model: str) -> _Family:
-    return next(family for family in _FAMILIES if family.matches(model))
+    return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
@@ -209,7 +206,7 @@ def _write_top_logprobs(draft: Draft[_Family], count: int) -> None:
         _settings(draft)["logprobs"] = count
 
 
-def _write_format(draft: Draft[_Family], response_format: Any) -> None:
+def _write_format(draft: Draft[_Family], response_format: object) -> None:
     if isinstance(response_format, Mapping) and response_format.get("type") == "text":
         return
     # Calls without a format do not need its modules.

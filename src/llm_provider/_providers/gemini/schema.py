@@ -24,7 +24,7 @@ def accepted_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return accepted
 
 
-def _accepted(schema: Any, path: str, optional: set[str]) -> Any:
+def _accepted(schema: object, path: str, optional: set[str]) -> Any:
     if isinstance(schema, list):
         return [_accepted(entry, f"{path}[{place}]", optional) for place, entry in enumerate(schema)]
     if not isinstance(schema, Mapping):

@@ -52,9 +52,6 @@ class _Family:
     responses_only: bool = False
     lacks: tuple[str, ...] = ("top_k",)
 
-    def matches(self, model: str) -> bool:
-        return re.fullmatch(self.pattern, model) is not None
-
 
 _BEFORE_GPT_5 = ("top_k", "verbosity")
 
@@ -135,7 +132,7 @@ def _family(provider: str, model: str) -> _Family | None:
     if provider != "openai":
         return None
     name = model.split(":")[1] if model.startswith("ft:") else model
-    return next((family for family in _FAMILIES if family.matches(name)), None)
+    return next((family for family in _FAMILIES if re.fullmatch(family.pattern, name)), None)
 
 
 def is_known(target: Target) -> bool:

@@ -115,7 +115,7 @@ def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None
     draft.payload["tools"] = [dict(tool) for tool in tools]
 
 
-def _write_format(draft: Draft[None], value: Any) -> None:
+def _write_format(draft: Draft[None], value: object) -> None:
     draft.payload["response_format"] = response_format(value, draft.target)
 
 
@@ -222,7 +222,7 @@ def response_format(asked: Any, target: Target) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 
-def decode(reply: Any) -> Answer:
+def decode(reply: object) -> Answer:
     """Turn a completion into an `Answer`.
 
     Raises:
@@ -301,7 +301,7 @@ def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
     )
 
 
-def text_and_reasoning(content: Any) -> tuple[str | None, str]:
+def text_and_reasoning(content: object) -> tuple[str | None, str]:
     """The text in a message's content, and the reasoning, which Mistral's models return as parts of it."""
     if content is None or isinstance(content, str):
         return content, ""
@@ -315,7 +315,7 @@ def text_and_reasoning(content: Any) -> tuple[str | None, str]:
     return "".join(texts), "".join(thoughts)
 
 
-def dicts(value: Any, what: str) -> list[dict[str, Any]]:
+def dicts(value: object, what: str) -> list[dict[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -323,5 +323,5 @@ def dicts(value: Any, what: str) -> list[dict[str, Any]]:
     return [expect_dict(entry, f"entry of {what}") for entry in value]
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None

@@ -137,7 +137,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     return message
 
 
-def _lacks_arguments(call: Any) -> bool:
+def _lacks_arguments(call: object) -> bool:
     function = call.get("function") if isinstance(call, Mapping) else None
     return isinstance(function, Mapping) and function.get("arguments") is None
 

@@ -106,7 +106,7 @@ def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
     draft.payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
-def _write_format(draft: Draft[None], value: Any) -> None:
+def _write_format(draft: Draft[None], value: object) -> None:
     asked = chat.response_format(value, draft.target)
     if asked["type"] == "json_schema":
         asked = {"type": "json_schema", "name": "answer", **asked["json_schema"]}
@@ -144,7 +144,7 @@ ACCEPTS: Accepts = {
 """See `Accepts`."""
 
 
-def decode(reply: Any) -> Answer:
+def decode(reply: object) -> Answer:
     """Turn a response object into an `Answer`.
 
     Raises:

@@ -87,7 +87,7 @@ class _Strict:
         self._inlined: list[str] = []
         """The references around the part that is being made, whose targets were put in their place."""
 
-    def made(self, schema: Any, *, top: bool = False) -> dict[str, Any]:
+    def made(self, schema: object, *, top: bool = False) -> dict[str, Any]:
         """The strict form of a part."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
@@ -139,7 +139,7 @@ class _Strict:
         self._inlined.pop()
         return made
 
-    def _is_kept(self, word: str, value: Any) -> bool:
+    def _is_kept(self, word: str, value: object) -> bool:
         bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
         return word in _KEPT or (bound and self._bounds)
 
