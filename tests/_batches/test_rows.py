@@ -49,7 +49,7 @@ def test_a_call_comes_back_from_its_rows(model: str, n: int, rows: int) -> None:
         again = [call_of(header, line) for line, _, _ in found]
         keys = [one.key(part) for one in again for part in one.parts]
         assert keys == [call.key(part) for part in call.parts]
-        assert all(one.asked(one.parts[0]) == call.asked(one.parts[0]) for one in again)
+        assert all(one.build_question(one.parts[0]) == call.build_question(one.parts[0]) for one in again)
         bodies = [one.operation.body(one, one.parts) for one in again]
         assert bodies == [call.operation.body(call, group) for _, group, _ in found]
 

@@ -26,4 +26,4 @@ class TestKeys:
             alone = call_of(client, draw=part)
             assert list(alone.parts) == [part]
             assert alone.key(part) == several.key(part)
-            assert alone.asked(part) == several.asked(part)
+            assert alone.build_question(part) == several.build_question(part)

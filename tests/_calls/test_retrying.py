@@ -8,7 +8,7 @@ import random
 import pytest
 
 from llm_provider import InternalServerError, LLMError, NotFoundError, RateLimitError
-from llm_provider._calls.retrying import retried
+from llm_provider._calls.retrying import send_with_retries
 from llm_provider._providers import registry
 
 ADAPTER = registry.load("openai")
@@ -25,7 +25,7 @@ def result(*failures: Exception, max_retries: int = 2) -> tuple[str, int]:
             raise left.pop(0)
         return "done"
 
-    return asyncio.run(retried(work, ADAPTER, max_retries, random.Random(0))), sent
+    return asyncio.run(send_with_retries(work, ADAPTER, max_retries, random.Random(0))), sent
 
 
 def test_a_failure_that_may_pass_is_tried_again() -> None:

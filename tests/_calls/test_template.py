@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from llm_provider import Client, LLMError, RequestError, UnsupportedParameterError
 from llm_provider._calls.call import MAX_REQUEST_BYTES, Call
 from llm_provider._calls.chat import CHAT
-from llm_provider._calls.template import Template, template
+from llm_provider._calls.template import Template, find_template
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.routing import ROUTES
 from llm_provider._types.messages import Prompt
@@ -60,7 +60,7 @@ def prepared(client: Client, model: str, prompt: Prompt, parameters: dict[str, A
 
 
 def template_of(client: Client, model: str, **parameters: Any) -> Template | None:
-    return template(lambda prompt: prepared(client, model, prompt, parameters))
+    return find_template(lambda prompt: prepared(client, model, prompt, parameters))
 
 
 def told(call: Call) -> dict[str, Any]:
@@ -101,10 +101,10 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
         assert encoded is None
         return
     assert encoded is not None
-    filled = alike.filled(prompt, encoded, started=0.0)
+    filled = alike.fill_in(prompt, encoded, started=0.0)
     assert told(filled) == told(slow)
     assert alike.key(encoded) == filled.key(slow.request.draw) == slow.key(slow.request.draw)
-    assert alike.filled(prompt, encoded, started=0.0, key="known").key(slow.request.draw) == "known"
+    assert alike.fill_in(prompt, encoded, started=0.0, key="known").key(slow.request.draw) == "known"
     parts = range(3 if slow.encoded.samples_field else 1)
     assert CHAT.body(filled, parts) == CHAT.body(slow, parts)
 
@@ -112,7 +112,7 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
 def test_one_prompt_does_not_change_the_next(client: Client) -> None:
     alike = template_of(client, MODEL, system="Be brief.")
     assert alike is not None
-    first, second = (alike.filled(text, b'"%s"' % text.encode(), 0.0) for text in ("one", "two"))
+    first, second = (alike.fill_in(text, b'"%s"' % text.encode(), 0.0) for text in ("one", "two"))
     assert first.encoded.payload["messages"][1]["content"] == "one"
     assert second.encoded.payload["messages"][1]["content"] == "two"
 
@@ -136,7 +136,7 @@ def test_a_prompt_that_is_not_plain_text_is_encoded_by_itself(client: Client, pr
 def test_a_prompt_that_is_too_large_is_refused(client: Client) -> None:
     alike = template_of(client, MODEL)
     assert alike is not None
-    around = len(alike.filled("", b'""', 0.0).body)
+    around = len(alike.fill_in("", b'""', 0.0).body)
     assert alike.fits("x" * (MAX_REQUEST_BYTES - around)) is not None
     assert alike.fits("x" * (MAX_REQUEST_BYTES - around + 1)) is None
     with pytest.raises(RequestError, match=r"30\.0 MB"):
@@ -158,7 +158,7 @@ def test_an_encoder_that_reads_prompts_has_no_template(client: Client) -> None:
     def elsewhere(prompt: str) -> Call:
         return prepared(client, MODEL, prompt, {"extra_headers": {"x-prompt": str(hash(prompt))}})
 
-    assert [template(prepare) for prepare in (trimmed, counted, elsewhere)] == [None] * 3
+    assert [find_template(prepare) for prepare in (trimmed, counted, elsewhere)] == [None] * 3
 
 
 def test_an_invalid_parameter_is_raised_by_the_template(client: Client) -> None:
@@ -173,5 +173,5 @@ def test_the_calls_of_a_batch_have_one_deadline(client: Client) -> None:
     assert alike is not None
     encoded = alike.fits("Hi")
     assert encoded is not None
-    one, other = (alike.filled("Hi", encoded, started=0.0) for _ in range(2))
+    one, other = (alike.fill_in("Hi", encoded, started=0.0) for _ in range(2))
     assert one.deadline is other.deadline is not None

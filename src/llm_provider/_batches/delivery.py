@@ -313,7 +313,7 @@ class BatchDelivery:
                     # The next batch uploads a file that the provider has deleted.
                     self._files().forget(call, key, file_ids, end.error)
             # The first input that waits for the row pays for it.
-            shared = RowEnd([sample.shared() for sample in end.samples], end.error)
+            shared = RowEnd([sample.share() for sample in end.samples], end.error)
             job.ended(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
@@ -448,4 +448,4 @@ def kept_samples(call: Call[Any], body: bytes) -> Sequence[Sample]:
         answer = call.operation.decode(call, parsed(body, nests=call.operation.nests), len(call.parts))
     except LLMError:
         return ()
-    return [one.shared() for one in call.operation.split(call, Sample(answer, body, cached=True), call.parts)]
+    return [one.share() for one in call.operation.split(call, Sample(answer, body, cached=True), call.parts)]

@@ -149,7 +149,7 @@ class Job:
             for part, sample in zip(parts, end.samples, strict=False):
                 problem = mismatch(call, sample.answer)
                 if problem is None:
-                    pending.samples[part] = sample.shared() if number else sample
+                    pending.samples[part] = sample.share() if number else sample
                 elif pending.error is None:
                     pending.error = mismatch_error(call, sample, problem)
             if len(end.samples) < len(parts) and pending.error is None:

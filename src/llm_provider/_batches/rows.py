@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 
 from .._calls.call import Call, Operation, Sample
-from .._calls.chat import CHAT, sent_payload
+from .._calls.chat import CHAT, build_payload
 from .._calls.embed import EMBED
 from .._calls.recorder import plain_metadata
 from .._calls.sent_requests import SentRequests
 from .._errors import LLMError
+from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Patience
 from .._money.track import Tracks
 from .._providers import registry
@@ -207,7 +208,7 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
     call = call_of(header, line)
     if line.texts is not None:
         return call.operation.body(call, line.parts)
-    return orjson.dumps(sent_payload(call.encoded, len(line.parts)))
+    return orjson.dumps(build_payload(call.encoded, len(line.parts)))
 
 
 def target_of(header: Header) -> Target:
@@ -233,8 +234,7 @@ def call_without_request(header: Header) -> Call[Any]:
         body=b"",
         parts=(),
         started=time.perf_counter(),
-        max_concurrent=1,
-        at_once=1,
+        concurrency=Concurrency(1, 1),
         cache="use",
         tracks=Tracks(header.tag),
         patience=Patience(0.0, time.monotonic()),

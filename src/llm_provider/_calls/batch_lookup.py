@@ -17,7 +17,7 @@ from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .call import Call
 from .engine import READING, Engine
-from .template import Template, template
+from .template import Template, find_template
 
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
 """Yields for each prompt its stored answer, its call if nothing is stored, or its error."""
@@ -45,7 +45,7 @@ def batch_lookup(
         LLMError: the model or a parameter is wrong, so every call would fail.
         TypeError: there is no such parameter.
     """
-    shared = template(prepare)
+    shared = find_template(prepare)
 
     def by_itself(prompt: Prompt) -> Result | Call[Response]:
         described = None if metadata is None else metadata(prompt)
@@ -99,7 +99,7 @@ def _by_template(
                     except LLMError as error:
                         result = error
                 if result is None:
-                    yield _missed(engine, shared.filled(prompt, text, started, key))
+                    yield _missed(engine, shared.fill_in(prompt, text, started, key))
                 else:
                     yield with_metadata(result, call.metadata)
             started = time.perf_counter()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from .._cache.key import cache_key
 from .._cache.storage.entry import Asked, Entry
 from .._errors import LLMError
+from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
@@ -155,7 +156,7 @@ class Operation(Exchange, Generic[R, T]):
         """
 
     @abstractmethod
-    def stored(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
+    def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
         Args:
@@ -192,9 +193,7 @@ class Call(Generic[T]):
     """The numbers of the samples or texts that it asks for. Each has a cache entry of its own."""
     started: float
     """Monotonic time at which the user made the call."""
-    max_concurrent: int
-    at_once: int
-    """How many requests may be sent at once as long as the provider's limits are unknown."""
+    concurrency: Concurrency
     cache: str
     """The cache mode: that of the request, else that of the client."""
     tracks: Tracks
@@ -237,7 +236,7 @@ class Call(Generic[T]):
             self.first_key = key
         return key
 
-    def asked(self, part: int) -> Asked:
+    def build_question(self, part: int) -> Asked:
         """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
         return Asked(**self.place(), body=body, draw=draw, model=self.request.model)
@@ -274,7 +273,7 @@ class Call(Generic[T]):
         return self.operation.variant(self)
 
 
-async def within(
+async def finish_by(
     deadline: Deadline,
     call: Call[Any],
     work: Coroutine[Any, Any, V],
@@ -330,7 +329,7 @@ class Sample:
     served_before: str | None = None
     """The model that served before, where it has changed."""
 
-    def shared(self) -> Sample:
+    def share(self) -> Sample:
         """The sample for a call that did not pay for it."""
         return replace(self, cached=True)
 

@@ -50,20 +50,20 @@ class Chat(Operation[Request, Response]):
 
             request, uploads, headers = placed(request, target)
             if uploads and headers:
-                request = replace(request, extra_headers=_with_headers(request.extra_headers, headers))
+                request = replace(request, extra_headers=_add_headers(request.extra_headers, headers))
         if request.options and request.options.get("unsupported") == "drop":
             from .dropping import encode_supported
 
-            encoded = encode_supported(request, lambda supported: _encoded(supported, target, adapter))
+            encoded = encode_supported(request, lambda supported: _encode(supported, target, adapter))
         else:
-            encoded = _encoded(request, target, adapter)
+            encoded = _encode(request, target, adapter)
         if request.response_format is not None and encoded.structure is None:
             # Calls without a format do not need its modules.
             from .._schemas.structure import structure_of
 
             encoded.structure = structure_of(request.response_format)
         if request.options and request.options.get("prompt_caching"):
-            encoded.prefix = _mark(encoded, target)
+            encoded.prefix = _find_mark(encoded, target)
         if uploads:
             encoded.uploads = uploads
         return encoded
@@ -95,7 +95,7 @@ class Chat(Operation[Request, Response]):
             and encoded.prefix is None
         ):
             return call.body
-        return write(sent_payload(encoded, len(parts)))
+        return write(build_payload(encoded, len(parts)))
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
         """The likely input tokens and the longest answers: providers count both against a rate limit."""
@@ -158,11 +158,11 @@ class Chat(Operation[Request, Response]):
                 return False
         return True
 
-    def stored(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
+    def restore(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """The response of an entry, which costs nothing."""
         total, structure = time.perf_counter() - started, call.encoded.structure
         return Response(
-            choices=answer.choices if call.request.tools is None else _with_tools(call, answer.choices),
+            choices=answer.choices if call.request.tools is None else _bind_tools(call, answer.choices),
             usage=answer.usage or Usage(),
             model=answer.model or call.target.model,
             provider=call.target.provider,
@@ -191,7 +191,7 @@ class Chat(Operation[Request, Response]):
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
         total, structure = time.perf_counter() - call.started, call.encoded.structure
         return Response(
-            choices=choices if call.request.tools is None else _with_tools(call, choices),
+            choices=choices if call.request.tools is None else _bind_tools(call, choices),
             usage=usage_of(sent, samples),
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
@@ -219,7 +219,7 @@ class Chat(Operation[Request, Response]):
         return tuple(self.result(call, samples).samples)
 
 
-def sent_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
+def build_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
     """The payload as it is sent: with its labels, and with the number of samples if that is above one."""
     payload = dict(encoded.labelled(encoded.payload))
     if count > 1:
@@ -230,19 +230,19 @@ def sent_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
     return payload
 
 
-def _with_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+def _bind_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
     """Samples whose tool calls know the functions that they call."""
     from .._requests.tools import bound
 
     return bound(choices, call.request.tools)
 
 
-def _encoded(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
+def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
     check_answers(request.model, target.provider, target.model)
     return adapter.encode(request, target)
 
 
-def _with_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
+def _add_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
     """The user's headers with those that a request needs. Values of one header are a list with commas."""
     headers = dict(given or {})
     for name, value in needed.items():
@@ -252,7 +252,7 @@ def _with_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) ->
     return headers
 
 
-def _mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
+def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     """The mark for the provider's prompt cache. A batch that knows more replaces it."""
     from .._providers.prompt_cache import mark_of_call
     from .._providers.registry import load_prompt_cache

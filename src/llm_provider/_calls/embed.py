@@ -154,7 +154,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         """Every vector is kept: another request would return the same one."""
         return True
 
-    def stored(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
+    def restore(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
         """The one vector of an entry."""
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 

@@ -33,7 +33,7 @@ from .._telemetry.logs import is_logging
 from .._telemetry.observer import Observer
 from .._telemetry.telemetry import SDK
 from .._telemetry.waits import Waits
-from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, within
+from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
 from .early_stop import STOPPING
 from .observed import looked_up, observed
 from .recorder import CostRecorder
@@ -119,8 +119,7 @@ class Engine:
             body=body,
             parts=operation.parts(request),
             started=started,
-            max_concurrent=concurrency.most,
-            at_once=concurrency.at_once,
+            concurrency=concurrency,
             cache=request.cache or self.settings.cache,
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, monotonic()),
@@ -208,7 +207,7 @@ class Engine:
         before = self.recorder.hit(call, answer)
         if before is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
-        result = call.operation.stored(call, entry, answer, started)
+        result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else looked_up(call, started, result)
 
     def stored(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
@@ -240,7 +239,7 @@ class Engine:
         elif self._explained < _EXPLAINED:
             self._explained += 1
             with contextlib.suppress(OSError):
-                nearest = self.cache.explain_miss(call.asked(part))
+                nearest = self.cache.explain_miss(call.build_question(part))
                 if nearest is not None:
                     message += f"; {nearest}"
         error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
@@ -284,7 +283,7 @@ class Engine:
         return observed(call, lambda: self._by_deadline(call, work(call)))
 
     def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
-        return work if call.deadline is None else within(call.deadline, call, work, self.cancel)
+        return work if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
@@ -356,7 +355,7 @@ class Engine:
                     if await find_mismatch(call, sample.answer):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
-                return shared if paid else [sample.shared() for sample in shared]
+                return shared if paid else [sample.share() for sample in shared]
         with state.flights.lead(key, call.sent) as flight:
             samples: list[Sample] | None = None
             elsewhere = flight.elsewhere
@@ -399,10 +398,10 @@ class Engine:
                 read = partial(call.operation.split, call, answered, wanted)
                 got = await call.run_off_loop(read, answered.body)
             if call.encoded.structure is not None:
-                from .repair import matching
+                from .repair import keep_matching
 
                 again = sender if emit is None else None
-                got = await matching(call, wanted, got, again, self._accept, self.cancel)
+                got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
             else:
                 await self._accept(call, wanted, got)
             samples += got
@@ -424,7 +423,12 @@ class Engine:
             self.cache.put_soon(
                 call.key(part),
                 Entry(
-                    sample.body, sample.sending, created, sample.answer.model, call.asked(part), sample.price
+                    sample.body,
+                    sample.sending,
+                    created,
+                    sample.answer.model,
+                    call.build_question(part),
+                    sample.price,
                 ),
                 here,
             )

@@ -10,14 +10,14 @@ from .._providers import registry
 from .._providers.model_lists import ListedModel, module_of
 from .._requests.api_keys import APIKey, find_accounts, find_key
 from .._requests.routing import resolve
-from .retrying import retried
+from .retrying import send_with_retries
 
 if TYPE_CHECKING:
     from .._requests.routing import Target
     from .._settings import Settings
 
 
-def destination(
+def find_destination(
     provider: str, base_url: str | None, api_key: APIKey | None, settings: Settings
 ) -> tuple[Target, APIKey]:
     """The server and the key to ask: those of the client, else those of the environment.
@@ -46,7 +46,7 @@ def destination(
     return target, api_key
 
 
-async def listed(target: Target, key: APIKey, max_retries: int) -> list[ListedModel]:
+async def ask_for_models(target: Target, key: APIKey, max_retries: int) -> list[ListedModel]:
     """Ask for the models that a key reaches.
 
     Raises:
@@ -56,7 +56,9 @@ async def listed(target: Target, key: APIKey, max_retries: int) -> list[ListedMo
     assert module is not None, "`destination` has asked for it"
     found = module
     try:
-        return await retried(lambda: found.listed(target, key), adapter, max_retries, random.Random())
+        return await send_with_retries(
+            lambda: found.listed(target, key), adapter, max_retries, random.Random()
+        )
     except LLMError as error:
         error.message = key.scrub(f"the list of models failed: {error.message}")
         error.args, error.provider = (error.message,), target.provider

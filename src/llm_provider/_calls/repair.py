@@ -18,7 +18,7 @@ from .._errors import FailedAttempt, LLMError, SchemaMismatchError
 from .._runtime.canonical_json import canonical
 from .call import Call, Sample
 from .sent_requests import SentRequests, sum_of_prices
-from .several_parts import side_by_side
+from .several_parts import run_side_by_side
 
 if TYPE_CHECKING:
     import asyncio
@@ -68,7 +68,7 @@ async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
     return problem
 
 
-async def matching(
+async def keep_matching(
     call: Call[Any],
     parts: Sequence[int],
     samples: Sequence[Sample],
@@ -90,23 +90,23 @@ async def matching(
         SchemaMismatchError: a sample does not match. The others are accepted.
     """
 
-    async def one(part: int, sample: Sample) -> list[Sample]:
+    async def keep_one(part: int, sample: Sample) -> list[Sample]:
         problem = await find_mismatch(call, sample.answer)
         if problem is not None:
             if sender is None:
                 return [sample]
-            sample = await _repaired(call, part, sample, problem, sender)
+            sample = await _repair(call, part, sample, problem, sender)
         await accept(call, (part,), (sample,))
         return [sample]
 
     pairs = list(zip(parts, samples, strict=False))
     if len(pairs) == 1:
-        return await one(*pairs[0])
-    answered = await side_by_side([one(part, sample) for part, sample in pairs], cancel)
+        return await keep_one(*pairs[0])
+    answered = await run_side_by_side([keep_one(part, sample) for part, sample in pairs], cancel)
     return [sample for (sample,) in answered]
 
 
-async def _repaired(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
+async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
     """A sample that matches, after asking again for one that does not.
 
     Its price and its times are those of all requests.
@@ -127,14 +127,14 @@ async def _repaired(call: Call[Response], part: int, sample: Sample, problem: st
     call.sent.parts += (sent,)
     asked, reason, found = replace(call, sent=sent), "", problem
     for _ in range(most):
-        sent.failures += (_failure(sample),)
+        sent.failures += (_describe_failure(sample),)
         try:
-            asked = _asked_again(asked, part, sample, found)
+            asked = _build_correction(asked, part, sample, found)
             answered = await sender.send(asked, (part,), None)
         except LLMError as error:
             reason = f"; asking again failed: {error}"
             break
-        sample = _joined(sample, answered)
+        sample = _join(sample, answered)
         problem_left = await find_mismatch(call, sample.answer)
         if problem_left is None:
             return sample
@@ -142,7 +142,7 @@ async def _repaired(call: Call[Response], part: int, sample: Sample, problem: st
     raise mismatch_error(call, sample, found, reason)
 
 
-def _asked_again(call: Call[Response], part: int, sample: Sample, problem: str) -> Call[Response]:
+def _build_correction(call: Call[Response], part: int, sample: Sample, problem: str) -> Call[Response]:
     (choice,) = sample.answer.choices
     correction = (
         f"Your answer does not match the JSON schema:\n{problem}\nAnswer again with the corrected JSON, and "
@@ -161,13 +161,13 @@ def _asked_again(call: Call[Response], part: int, sample: Sample, problem: str) 
     )
 
 
-def _failure(sample: Sample) -> FailedAttempt:
+def _describe_failure(sample: Sample) -> FailedAttempt:
     return FailedAttempt(
         error=SchemaMismatchError.__name__, status=200, seconds=sample.sending, maybe_billed=True
     )
 
 
-def _joined(before: Sample, answered: Sample) -> Sample:
+def _join(before: Sample, answered: Sample) -> Sample:
     """The sample of a repair, with the price and the times of the one before it."""
     return replace(
         answered,

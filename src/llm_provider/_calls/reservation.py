@@ -84,9 +84,9 @@ class BudgetedRequest:
             budget.check(self._amount)
         acquire = functools.partial(
             selection.acquire,
-            self._call.max_concurrent,
+            self._call.concurrency.most,
             tokens=tokens,
-            at_once=self._call.at_once,
+            at_once=self._call.concurrency.at_once,
             patience=self._call.patience,
         )
         ticket = await acquire(first=first)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def retried(
+async def send_with_retries(
     work: Callable[[], Awaitable[T]],
     adapter: Adapter,
     max_retries: int,

@@ -274,9 +274,9 @@ class _Sending:
             )
         else:
             self._ticket = await selection.acquire(
-                call.max_concurrent,
+                call.concurrency.most,
                 tokens=self._tokens,
-                at_once=call.at_once,
+                at_once=call.concurrency.at_once,
                 first=first,
                 patience=call.patience,
             )
@@ -306,11 +306,11 @@ class _Sending:
         else:
             self._file_ids = uploads.ids(call, selection.key)
         if self._file_ids is not None:
-            from .uploads import referring
+            from .uploads import fill_references
 
             body = call.exchange.body(call, self._parts)
             original = replace(self._outgoing, encoded=call.encoded)
-            self._outgoing = referring(original, self._file_ids, body)
+            self._outgoing = fill_references(original, self._file_ids, body)
             return True
         selection.withdrawn(self._ticket)
         if hold is not None:

@@ -55,7 +55,7 @@ async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask:
         else:
             note(call, parts, samples)
 
-    await side_by_side(list(map(ask_for_group, groups)), cancel)
+    await run_side_by_side(list(map(ask_for_group, groups)), cancel)
 
 
 async def stream_missing(
@@ -74,7 +74,7 @@ async def stream_missing(
         samples = await deliver(_part_of(call), group, emit, [places[part] for part in group])
         note(call, group, samples)
 
-    await side_by_side(list(map(stream_group, _missing_groups(call, found))), cancel)
+    await run_side_by_side(list(map(stream_group, _missing_groups(call, found))), cancel)
     return [found[part] for part in call.parts]
 
 
@@ -82,7 +82,7 @@ def _missing_groups(call: Call[Any], found: dict[int, Sample]) -> list[Sequence[
     return call.operation.groups(call, [part for part in call.parts if part not in found])
 
 
-async def side_by_side(work: Sequence[Coroutine[Any, Any, T]], cancel: Cancel) -> list[T]:
+async def run_side_by_side(work: Sequence[Coroutine[Any, Any, T]], cancel: Cancel) -> list[T]:
     """Run coroutines at the same time. All of them end before the first failure is raised."""
     import asyncio
 

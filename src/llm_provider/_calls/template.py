@@ -87,7 +87,7 @@ class Template:
         """
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
-    def filled(
+    def fill_in(
         self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
     ) -> Call[Response]:
         """The call of a prompt. It is equal to the call that `prepare` makes of the prompt.
@@ -116,7 +116,7 @@ class Template:
         )
 
 
-def template(prepare: Callable[[str], Call[Response]]) -> Template | None:
+def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     """The template of the calls that `prepare` makes; None if they differ in more than the prompt.
 
     Raises:

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from .._errors import APITimeoutError, LLMError, ToolRoundsExceededError
-from .._limits.concurrency import Concurrency
 from .._requests.tools import FunctionTool
 from .._runtime import event_loop
 from .._runtime.forks import run_around_forks
@@ -184,8 +183,7 @@ class _Rounds:
         request = replace(
             last.request, messages=tuple(self._messages), tool_choice=later_choice(last.request.tool_choice)
         )
-        allowed = Concurrency(last.max_concurrent, last.at_once)
-        call = self._engine.prepare(last.operation, request, allowed)
+        call = self._engine.prepare(last.operation, request, last.concurrency)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
         call.metadata, call.streamed = last.metadata, last.streamed
         return call

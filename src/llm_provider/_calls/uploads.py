@@ -26,7 +26,7 @@ from .._runtime.files import replace_file
 from .._runtime.imports import when_imported
 from .._runtime.leases import Leases
 from .call import Call
-from .retrying import retried
+from .retrying import send_with_retries
 
 if TYPE_CHECKING:
     import random
@@ -69,7 +69,7 @@ class Uploads:
         """The id of each file of a call at the account of a key, by its reference; None if one is missing."""
         found: dict[str, str] = {}
         for one in call.encoded.uploads:
-            known = self._remembered(_name(call, key, one))
+            known = self._find_remembered(_name(call, key, one))
             if known is None:
                 return None
             found[one.reference] = known.identifier
@@ -89,13 +89,13 @@ class Uploads:
         found: dict[str, str] = {}
         for one in call.encoded.uploads:
             name = _name(call, key, one)
-            known = self._remembered(name)
+            known = self._find_remembered(name)
             if known is not None:
                 found[one.reference] = known.identifier
                 continue
             flight = self._under_way.get(name)
             if flight is None:
-                work = self._shared(name, call, key, one, max_retries, random_source)
+                work = self._upload_once(name, call, key, one, max_retries, random_source)
                 flight = self._under_way[name] = _Flight(asyncio.create_task(work))
             flight.waiting += 1
             try:
@@ -143,7 +143,7 @@ class Uploads:
         self._connections.clear()
         self._leases.close()
 
-    async def _shared(
+    async def _upload_once(
         self,
         name: str,
         call: Call[Any],
@@ -156,29 +156,29 @@ class Uploads:
         lease = self._leases.take(name) or await self._leases.wait(name)
         try:
             # Another process may have uploaded it meanwhile.
-            found = self._remembered(name)
+            found = self._find_remembered(name)
             if found is None:
-                found = await self._uploaded(call, key, one, max_retries, random_source)
+                found = await self._send_file(call, key, one, max_retries, random_source)
                 self._remember(name, found)
             return found
         finally:
             if lease is not None:
                 lease.release()
 
-    async def _uploaded(
+    async def _send_file(
         self, call: Call[Any], key: APIKey, one: Attachment, max_retries: int, random_source: random.Random
     ) -> UploadedFile:
         # The name tells people who look at their files where it is from.
         name = f"llm_provider-{one.reference[-64:-48]}.{_suffix(one.media_type)}"
         try:
-            return await retried(
+            return await send_with_retries(
                 lambda: self._connection(call, key).upload(one, name),
                 call.adapter,
                 max_retries,
                 random_source,
             )
         except LLMError as error:
-            raise _explained(error, one, call) from None
+            raise _explain(error, one, call) from None
 
     def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
         target = call.target
@@ -197,7 +197,7 @@ class Uploads:
         assert self._directory is not None
         return self._directory / f"{name}.json"
 
-    def _remembered(self, name: str) -> UploadedFile | None:
+    def _find_remembered(self, name: str) -> UploadedFile | None:
         """The id of a file that is still at its provider."""
         known = self._known.get(name)
         if known is None and self._directory is not None:
@@ -225,7 +225,7 @@ class Uploads:
                 file.write(orjson.dumps({"id": found.identifier, "expires": found.expires}))
 
 
-def referring(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
+def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
     """A request in which the files have the ids that the provider gave them.
 
     Args:
@@ -250,7 +250,7 @@ def _suffix(media_type: str) -> str:
     return {"jpeg": "jpg", "mpeg": "mp3" if media_type.startswith("audio") else "mpg"}.get(name, name)
 
 
-def _explained(error: LLMError, one: Attachment, call: Call[Any]) -> LLMError:
+def _explain(error: LLMError, one: Attachment, call: Call[Any]) -> LLMError:
     """The error of an upload, which says that it is one."""
     size = f"{one.size / 1e6:.1f} MB"
     error.message = f"the upload of a file ({one.media_type}) of {size} failed: {error.message}"

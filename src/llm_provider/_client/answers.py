@@ -60,23 +60,29 @@ class Answers:
         run: Run[T] | None = None,
     ) -> T:
         """The result of an operation, for the thread that waits for it. `run` sends a call."""
+        engine = self.engine
         try:
-            call = self.prepare(operation, model, inputs, parameters, allowed, function)
-            result = self.engine.lookup(call)
+            # As in `prepare`, which would be one more call for each stored answer.
+            if self.defaults:
+                self.fill(parameters, operation)
+            call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
+            if call.encoded.dropped:
+                self._warn_of_dropped(call)
+            result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
                 from .._runtime import event_loop
 
                 event_loop.refuse_own_thread(function)
                 self.start()
                 if result is None:
-                    self.engine.load(call)
+                    engine.load(call)
                 if call.request.max_tool_rounds is None:
-                    result = event_loop.wait(event_loop.submit((run or self.run)(call), self.engine.cancel))
+                    result = event_loop.wait(event_loop.submit((run or self.run)(call), engine.cancel))
                 else:
                     from .._calls import tool_loop
 
                     chat, hit = cast("Any", call), cast("Any", result)
-                    result = cast("T", tool_loop.run_and_wait(self.engine, chat, hit))
+                    result = cast("T", tool_loop.run_and_wait(engine, chat, hit))
         except LLMError as error:
             self.tell_of(error)
             raise
@@ -139,10 +145,13 @@ class Answers:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped:
-            from .._calls.dropping import warn
-
-            warn(call, self.warned)
+            self._warn_of_dropped(call)
         return call
+
+    def _warn_of_dropped(self, call: Call[Any]) -> None:
+        from .._calls.dropping import warn
+
+        warn(call, self.warned)
 
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""

@@ -106,9 +106,9 @@ class Client(BatchMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has the settings and no API key; docs/settings.md says what it takes."""
-        from .pickling import reduced
+        from .pickling import reduce_client
 
-        return reduced(self, self._original or self, self._given, has_keys=self._has_keys)
+        return reduce_client(self, self._original or self, self._given, has_keys=self._has_keys)
 
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
@@ -317,7 +317,7 @@ class Client(BatchMethods):
             from .._cache.storage.diff import Explanation
 
             return Explanation(call.key(part), (), 1, stored=True)
-        return self._cache.explain_miss(call.asked(part))
+        return self._cache.explain_miss(call.build_question(part))
 
     def price(
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
@@ -341,15 +341,15 @@ class Client(BatchMethods):
         if provider is None:
             raise RequestError("live=True asks one provider: write models('openai', live=True)")
         check_provider(provider)
-        from .._calls.model_list import destination, listed
+        from .._calls.model_list import ask_for_models, find_destination
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread("models")
         self._engine.refuse_closed()
         settings, given = self._engine.settings, self._answers.defaults
-        target, key = destination(provider, given.get("base_url"), given.get("api_key"), settings)
+        target, key = find_destination(provider, given.get("base_url"), given.get("api_key"), settings)
         self._lifetime.start()
-        found = event_loop.wait(event_loop.submit(listed(target, key, settings.max_retries)))
+        found = event_loop.wait(event_loop.submit(ask_for_models(target, key, settings.max_retries)))
         return complete_models(self._answers.prices(), provider, found)
 
     def batches(self) -> list[Batch]:

@@ -27,7 +27,9 @@ _restored: dict[str, Client] = {}
 """The clients that were made of pickles. They are kept, because the next task brings the same pickle."""
 
 
-def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_keys: bool) -> tuple[Any, ...]:
+def reduce_client(
+    client: Client, original: Client, given: Mapping[str, Any], *, has_keys: bool
+) -> tuple[Any, ...]:
     """What `pickle` writes for a client.
 
     Args:
@@ -59,14 +61,14 @@ def reduced(client: Client, original: Client, given: Mapping[str, Any], *, has_k
         name = _names.setdefault(original, uuid.uuid4().hex)
         _here[name] = original
     variant = None if client is original else dict(client._answers.defaults)  # noqa: SLF001  # as above
-    return restored, (name, type(original), settings, dict(original._answers.defaults), variant)  # noqa: SLF001  # as above
+    return restore_client, (name, type(original), settings, dict(original._answers.defaults), variant)  # noqa: SLF001  # as above
 
 
 def _refuse(reason: str, remedy: str) -> NoReturn:
     raise TypeError(f"this Client cannot be pickled, because {reason}: {remedy}")
 
 
-def restored(
+def restore_client(
     name: str,
     kind: type[Client],
     settings: dict[str, Any],

@@ -457,7 +457,7 @@ def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
 
 def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
     """The most requests in flight, and the most a second, which is None while no limit is known."""
-    target, most, rate = call.target, call.max_concurrent, None
+    target, most, rate = call.target, call.concurrency.most, None
     for scope in scopes:
         here = (scope.provider, scope.base_url) == (target.provider, target.base_url)
         if here and target.model.startswith(scope.model):

@@ -48,7 +48,7 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
         count: Counts the tokens of a text, as for `input_tokens`.
     """
     tokens, seconds, factors = [], [], []
-    for entry, payload in engine.cache.recent(call.asked(call.parts[0]), _MOST):
+    for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
         answer = engine.stored(call, entry)
         if answer is None or answer.usage is None or not answer.usage.output_tokens:
             continue
