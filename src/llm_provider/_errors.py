@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._foreign_attributes import missing_attribute
+from ._json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 from ._json_values import json_value
-from ._json_values import shown as shown  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 from ._terminal_text import escape_controls
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class LLMError(Exception):
         """
         kind = globals().get(str(facts.get("error")))
         if not (isinstance(kind, type) and issubclass(kind, LLMError)) or "message" not in facts:
-            raise RequestError(f"this is not the dict of an error: {shown(dict(facts))}")
+            raise RequestError(f"this is not the dict of an error: {cite(dict(facts))}")
         read = {
             name: READERS[name](value) if name in READERS and value is not None else value
             for name, value in facts.items()

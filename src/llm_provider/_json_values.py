@@ -55,7 +55,7 @@ def _to_text(value: object) -> str:
     try:
         return str(value)
     except Exception:  # the class may be the user's, as that of an exception of a tool
-        return shown(value)
+        return cite(value)
 
 
 def _decode(value: bytes) -> str:
@@ -89,10 +89,10 @@ def plain_number(value: object) -> int | float | None:
     return None
 
 
-def shown(value: object) -> str:
+def cite(value: object) -> str:
     """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
 
-    >>> shown([1, 2])
+    >>> cite([1, 2])
     '[1, 2]'
     """
     try:

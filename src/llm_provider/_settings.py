@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Required, TypedDict, get_args
 
-from ._errors import RequestError, shown
+from ._errors import RequestError, cite
 from ._json_values import plain_number
 from ._limits.concurrency import Concurrency, concurrency, concurrency_of_environment
 from ._limits.retry import DEFAULT_MAX_RETRIES
@@ -67,7 +67,7 @@ def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]
     ):
         raise RequestError(
             f"{name} must be some of {', '.join(sorted(known))}, in a list such as "
-            f"['stop', 'length'], not {shown(finish_reasons)}"
+            f"['stop', 'length'], not {cite(finish_reasons)}"
         )
     return frozenset(finish_reasons)
 
@@ -82,13 +82,13 @@ def _check_env_file(_: str, path: Path) -> EnvFile:
 def _check_dollars(name: str, amount: float | None) -> float | None:
     plain = plain_number(amount)
     if amount is not None and (plain is None or not 0 <= plain < float("inf")):
-        raise RequestError(f"{name} must be a number of USD, 0 or more, not {shown(amount)}")
+        raise RequestError(f"{name} must be a number of USD, 0 or more, not {cite(amount)}")
     return None if plain is None else float(plain)
 
 
 def _check_callback(name: str, function: object) -> object:
     if not callable(function):
-        raise RequestError(f"{name} must be a function of a result, such as print, not {shown(function)}")
+        raise RequestError(f"{name} must be a function of a result, such as print, not {cite(function)}")
     return function
 
 

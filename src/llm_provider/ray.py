@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -78,7 +78,7 @@ def map_dataset(
     job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
     with job.client() as client:
         client.estimate(model, [], **parameters)
-    return job.mapped(Caller, (model, prompt), parameters, columns)
+    return job.add_columns(Caller, model, prompt, parameters, columns)
 
 
 def embed_dataset(
@@ -106,85 +106,80 @@ def embed_dataset(
     job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
     with job.client() as client:
         client.estimate(model, ["a text that is never sent"], kind="embedding", **parameters)
-    return job.mapped(Embedder, (model, text), parameters, Embedder.columns)
+    return job.add_columns(Embedder, model, text, parameters, Embedder.columns)
 
 
+@dataclass
 class _Job:
-    """The checked arguments that both functions have in common."""
+    """The arguments that both functions have in common. They are checked when it is made."""
 
-    def __init__(
-        self,
-        dataset: Any,
-        workers: int | tuple[int, int],
-        batch_size: int,
-        id_column: str,
-        prefix: str,
-        settings: Mapping[str, Any] | None,
-        num_cpus: float,
-    ) -> None:
+    dataset: Any
+    workers: int | tuple[int, int]
+    batch_size: int
+    id_column: str
+    prefix: str
+    settings: Mapping[str, Any] | None
+    num_cpus: float
+    _budget: Budget | None = None
+
+    def __post_init__(self) -> None:
         self._data = import_optional("ray.data", install_command("ray"))
-        if not isinstance(dataset, self._data.Dataset):
+        if not isinstance(self.dataset, self._data.Dataset):
             raise RequestError(
-                f"dataset must be a ray.data.Dataset, not {type(dataset).__name__}: "
+                f"dataset must be a ray.data.Dataset, not {type(self.dataset).__name__}: "
                 "ray.data.from_items(rows), from_pandas(table) and read_parquet(path) make one"
             )
-        self._least, self._most = _checked_workers(workers)
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise RequestError(f"batch_size must be an int of at least 1, not {batch_size!r}")
-        for name, value in (("id", id_column), ("prefix", prefix)):
+        self._least, self._most = _read_workers(self.workers)
+        size: object = self.batch_size
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise RequestError(f"batch_size must be an int of at least 1, not {size!r}")
+        texts: dict[str, object] = {"id": self.id_column, "prefix": self.prefix}
+        for name, value in texts.items():
             if not isinstance(value, str) or not (value or name == "prefix"):
                 raise RequestError(f"{name} must be a str, not {value!r}")
+        settings: object = self.settings
         if settings is not None and not isinstance(settings, Mapping):
             raise RequestError(
                 f"settings must be a dict of the settings of Client, not {type(settings).__name__}"
             )
-        self._dataset = dataset
-        self._batch_size = batch_size
-        self._id = id_column
-        self._prefix = prefix
-        self._settings = dict(settings or {})
-        self._num_cpus = num_cpus
-        self._budget: Budget | None = None
 
     def client(self) -> Client:
         """A client of this process, which checks the settings and sends nothing."""
-        client = Client(**{**self._settings, "ledger": None})
+        client = Client(**{**(self.settings or {}), "ledger": None})
         # It may also come from this process's environment, which the workers do not have.
         self._budget = client.budget
         return client
 
-    def mapped(
-        self,
-        worker: type[_Worker],
-        asked: tuple[str, PromptSource],
-        parameters: Mapping[str, Any],
+    def add_columns(
+        self, worker: type[_Worker], model: str, source: PromptSource, parameters: Mapping[str, Any],
         new: Sequence[str],
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The dataset with the new columns, which `worker` makes."""
         from ray.data.expressions import monotonically_increasing_id
 
-        dataset = self._dataset
+        dataset = self.dataset
         known = dataset.columns()
         if known is not None:
-            check_columns(known, asked[1], self._prefix, new)
-        if known is None or self._id not in known:
-            dataset = dataset.with_column(self._id, monotonically_increasing_id())
-        settings = dict(self._settings)
+            check_columns(known, source, self.prefix, new)
+        if known is None or self.id_column not in known:
+            dataset = dataset.with_column(self.id_column, monotonically_increasing_id())
+        settings = dict(self.settings or {})
         if self._budget is not None:
-            settings["budget"] = _shared_budget(self._budget, self._most)
+            settings["budget"] = _share_budget(self._budget, self._most)
         return dataset.map_batches(
             worker,
-            fn_constructor_args=asked,
-            fn_constructor_kwargs={"settings": settings, "prefix": self._prefix, **parameters},
+            fn_constructor_args=(model, source),
+            fn_constructor_kwargs={"settings": settings, "prefix": self.prefix, **parameters},
             compute=self._data.ActorPoolStrategy(min_size=self._least, max_size=self._most),
-            batch_size=self._batch_size,
+            batch_size=self.batch_size,
             batch_format="pyarrow",
-            num_cpus=self._num_cpus,
+            num_cpus=self.num_cpus,
             udf_modifying_row_count=False,
         )
 
 
-def _checked_workers(workers: Any) -> tuple[int, int]:
+def _read_workers(workers: object) -> tuple[int, int]:
+    """The fewest and the most workers."""
     pair = workers if isinstance(workers, tuple) else (workers, workers)
     whole = len(pair) == 2 and all(isinstance(each, int) and not isinstance(each, bool) for each in pair)
     if not whole or not 1 <= pair[0] <= pair[1]:
@@ -194,8 +189,8 @@ def _checked_workers(workers: Any) -> tuple[int, int]:
     return pair
 
 
-def _shared_budget(given: Budget, workers: int) -> Budget:
-    """A budget of all workers, for each of them. One that has a file is shared by that."""
+def _share_budget(given: Budget, workers: int) -> Budget:
+    """A budget of all workers, for each of them. A budget with a file is shared through the file."""
     from ._money.leased_budget import BudgetParts, LeasedBudget
 
     if given.path is not None:
@@ -218,7 +213,7 @@ class _TakeFromActor:
         return taken
 
 
-def check_columns(known: Sequence[str], source: Any, prefix: str, new: Sequence[str]) -> None:
+def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequence[str]) -> None:
     """Check the columns of a dataset before anything is sent.
 
     Raises:
@@ -268,32 +263,32 @@ class _Worker:
         columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in self.columns}
         if self._parameters.get("response_format") is not None:
             columns["parsed"] = [None] * batch.num_rows
-        prompts, places = [], []
-        for place, made in enumerate(self._prompts(batch)):
-            if isinstance(made, Exception):
-                columns["error"][place] = error_column(made)
+        prompts: dict[int, object] = {}
+        for row, prompt in enumerate(self._prompts(batch)):
+            if isinstance(prompt, Exception):
+                columns["error"][row] = error_column(prompt)
             else:
-                prompts.append(made)
-                places.append(place)
+                prompts[row] = prompt
         if prompts:
-            for place, values in zip(places, await self._answered(prompts), strict=True):
+            answers = await self._answer(list(prompts.values()))
+            for row, values in zip(prompts, answers, strict=True):
                 for name, value in values.items():
-                    columns[name][place] = value
+                    columns[name][row] = value
         for name, column in columns.items():
             batch = batch.append_column(self._prefix + name, _array(name, column))
         yield batch
 
-    async def _answered(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _answer(self, prompts: list[Any]) -> list[dict[str, Any]]:
         """The values of the new columns for each prompt. It never raises, which would end the job."""
         try:
-            return await self._asked(prompts)
+            return await self._ask(prompts)
         except Exception as error:
             return [{"error": error_column(error)}] * len(prompts)
 
-    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
         raise NotImplementedError
 
-    def _prompts(self, batch: Any) -> list[Any]:
+    def _prompts(self, batch: Any) -> list[object]:
         """The prompt of each row, or the error of making it."""
         source = self._source
         if isinstance(source, str) and source in batch.column_names:
@@ -303,7 +298,7 @@ class _Worker:
                 else value
                 for value in batch.column(source).to_pylist()
             ]
-        return [_filled(source, row) for row in batch.to_pylist()]
+        return [_fill(source, row) for row in batch.to_pylist()]
 
 
 class Caller(_Worker):
@@ -323,24 +318,22 @@ class Caller(_Worker):
 
     columns = ("text", "usage", "cost", "cached", "error")
 
-    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
         results = await self._client.acall_many(
             self._model, prompts, **{"progress": False, **self._parameters}
         )
-        found = []
+        rows = []
         for result in results:
-            values: dict[str, Any] = {
-                "usage": asdict(result.usage) if result.usage else None,
-                "cost": result.cost,
-            }
+            usage = asdict(result.usage) if result.usage else None
+            values: dict[str, Any] = {"usage": usage, "cost": result.cost}
             if isinstance(result, LLMError):
                 values["error"] = error_column(result)
             else:
                 values |= {"text": result.text, "cached": result.cached}
                 if self._parameters.get("response_format") is not None:
                     values["parsed"] = json_value(result.parsed)
-            found.append(values)
-        return found
+            rows.append(values)
+        return rows
 
 
 class Embedder(_Worker):
@@ -348,28 +341,28 @@ class Embedder(_Worker):
 
     columns = ("embedding", "usage", "cost", "cached", "error")
 
-    async def _asked(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
         try:
-            return await self._embedded(prompts)
+            return await self._embed(prompts)
         except RequestError:
             if len(prompts) == 1:
                 raise
         # One text was refused. The others keep their vectors.
         half = len(prompts) // 2
-        return [*await self._answered(prompts[:half]), *await self._answered(prompts[half:])]
+        return [*await self._answer(prompts[:half]), *await self._answer(prompts[half:])]
 
-    async def _embedded(self, texts: list[Any]) -> list[dict[str, Any]]:
+    async def _embed(self, texts: list[Any]) -> list[dict[str, Any]]:
         answer = await self._client.aembed(self._model, texts, **self._parameters)
         count = len(texts)
         whole, rest = divmod(answer.usage.input_tokens, count)
         return [
             {
                 "embedding": vector,
-                "usage": asdict(Usage(input_tokens=whole + (place < rest))),
+                "usage": asdict(Usage(input_tokens=whole + (index < rest))),
                 "cost": None if answer.cost is None else answer.cost / count,
                 "cached": answer.cached,
             }
-            for place, vector in enumerate(answer.vectors)
+            for index, vector in enumerate(answer.vectors)
         ]
 
 
@@ -389,7 +382,7 @@ def _worker_name() -> str:
     return str(actor or f"{os.uname().nodename}-{os.getpid()}")
 
 
-def _filled(source: PromptSource, row: dict[str, Any]) -> Any:
+def _fill(source: PromptSource, row: dict[str, Any]) -> object:
     try:
         [prompt] = batch_inputs(source, [row]).prompts  # type: ignore[misc]  # a list for a list of rows
     except Exception as error:  # the user's function may raise anything
@@ -397,7 +390,7 @@ def _filled(source: PromptSource, row: dict[str, Any]) -> Any:
     return RequestError("the function returned no prompt for this row") if _is_missing(prompt) else prompt
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or value != value  # noqa: PLR0124  # NaN
 
 

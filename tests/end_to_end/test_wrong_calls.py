@@ -17,7 +17,7 @@ import pytest
 
 import llm_provider
 from llm_provider import BatchError, Budget, Client, Ledger, RequestError, Response, Timeouts, Usage
-from llm_provider._errors import shown
+from llm_provider._errors import cite
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
 
@@ -61,10 +61,10 @@ def of(name: str, remedy: str, *values: Any) -> list[Wrong]:
     """Wrong values of one parameter of a call."""
     return [
         Wrong(
-            f"{name}={shown(value)}",
+            f"{name}={cite(value)}",
             lambda client, value=value: client.call(MODEL, "Hi", **{name: value}),
             name,
-            (*inside(value), shown(value), type(value).__name__),
+            (*inside(value), cite(value), type(value).__name__),
             remedy,
         )
         for value in values
@@ -74,8 +74,8 @@ def of(name: str, remedy: str, *values: Any) -> list[Wrong]:
 def inside(value: Any) -> list[str]:
     """The entries of a list or a dict, of which the message may name only the wrong one."""
     if isinstance(value, dict):
-        return [shown(entry) for pair in value.items() for entry in pair]
-    return [shown(entry) for entry in value] if isinstance(value, list) else []
+        return [cite(entry) for pair in value.items() for entry in pair]
+    return [cite(entry) for entry in value] if isinstance(value, list) else []
 
 
 VALUES = [
@@ -274,8 +274,8 @@ PROMPTS = [
 
 def model(name: Any, remedy: str, *problem: str) -> Wrong:
     """A name that no model has."""
-    found = (*problem, shown(name))
-    return Wrong(f"model {shown(name)}", lambda client: client.call(name, "Hi"), "model", found, remedy)
+    found = (*problem, cite(name))
+    return Wrong(f"model {cite(name)}", lambda client: client.call(name, "Hi"), "model", found, remedy)
 
 
 MODELS = [
@@ -412,8 +412,8 @@ EMBEDDINGS = [
 
 def setting(name: str, value: Any, remedy: str, *problem: str) -> Wrong:
     """A wrong setting of a client."""
-    found = problem or (shown(value), type(value).__name__)
-    return Wrong(f"Client({name}={shown(value)})", lambda _: Client(**{name: value}), name, found, remedy)
+    found = problem or (cite(value), type(value).__name__)
+    return Wrong(f"Client({name}={cite(value)})", lambda _: Client(**{name: value}), name, found, remedy)
 
 
 SETTINGS = [

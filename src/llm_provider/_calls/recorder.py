@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .._errors import ModelDriftError, shown
+from .._errors import ModelDriftError, cite
 from .._json_values import json_value
 from .._money.ledger_file import LedgerFile
 from .._money.litellm_prices import litellm_cost
@@ -299,7 +299,7 @@ def plain_metadata(call: Call[Any]) -> Any:
         return json_value(call.metadata)
     except Exception:
         # It may be an object of a class of the user, and the answer must not be lost.
-        return shown(call.metadata)
+        return cite(call.metadata)
 
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:

@@ -12,7 +12,7 @@ from .._calls.chat import CHAT
 from .._calls.embed import EMBED
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._limits.concurrency import UNBOUNDED, unasked
 from .._money.ledger import Ledger
 from .._requests.request import seal
@@ -335,7 +335,7 @@ class Client(BatchMethods):
         from .._tokens.models import check_provider, complete_models, list_models
 
         if not isinstance(live, bool):
-            raise RequestError(f"live must be True or False, not {shown(live)}")
+            raise RequestError(f"live must be True or False, not {cite(live)}")
         if not live:
             return list_models(self._answers.prices(), provider)
         if provider is None:

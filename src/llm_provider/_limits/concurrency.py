@@ -8,7 +8,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._json_values import plain_number
 
 _MOST = 1000
@@ -64,7 +64,7 @@ def concurrency(max_concurrent: int | None) -> Concurrency | None:
         return None
     most = plain_number(max_concurrent)
     if not isinstance(most, int) or most < 1:
-        raise RequestError(f"max_concurrent must be an int of at least 1, not {shown(max_concurrent)}")
+        raise RequestError(f"max_concurrent must be an int of at least 1, not {cite(max_concurrent)}")
     return Concurrency(most, most)
 
 

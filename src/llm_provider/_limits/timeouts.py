@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass, fields
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._json_values import plain_number
 
 
@@ -25,7 +25,7 @@ def seconds(name: str, value: object) -> float:
     """
     plain = plain_number(value)
     if plain is None or not 0 < plain <= sys.float_info.max:
-        raise RequestError(f"{name} must be a positive number of seconds, not {shown(value)}{_remedy(value)}")
+        raise RequestError(f"{name} must be a positive number of seconds, not {cite(value)}{_remedy(value)}")
     return float(plain)
 
 
@@ -108,7 +108,7 @@ def patience_seconds(name: str, value: object) -> float:
     """
     plain = plain_number(value)
     if plain is None or not plain >= 0:
-        raise RequestError(f"{name} must be a number of seconds, 0 or more, not {shown(value)}")
+        raise RequestError(f"{name} must be a number of seconds, 0 or more, not {cite(value)}")
     return float(plain)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._types.usage import Usage
 from .price_rows import VARIANTS
 
@@ -34,11 +34,11 @@ def quote(
         )
     wrong = [name for name in Usage.__slots__ if not _is_count(getattr(usage, name))]
     if wrong:
-        value = shown(getattr(usage, wrong[0]))
+        value = cite(getattr(usage, wrong[0]))
         raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {value}")
     variant = "standard" if service_tier in (None, "default", "auto") else service_tier
     if variant not in VARIANTS:
-        raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {shown(service_tier)}")
+        raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {cite(service_tier)}")
     if at is not None and not isinstance(at, date):
         raise RequestError(
             f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write date(2026, 1, 31)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._json_values import plain_number
 from .._limits.timeouts import Timeouts, seconds
 from .._runtime.canonical_json import canonical
@@ -58,7 +58,7 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, ob
             from .remedies import number_remedy
 
             remedy = number_remedy(name, value, low, high, whole=whole)
-            raise RequestError(f"{name} must be {expected}, not {shown(value)}{remedy}")
+            raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
         return plain
 
     return check
@@ -68,7 +68,7 @@ def text(name: str, value: object) -> str:
     """A check for a parameter that is a text."""
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
-        given = type(value).__name__ if name == "api_key" else shown(value)
+        given = type(value).__name__ if name == "api_key" else cite(value)
         from .remedies import text_remedy
 
         raise RequestError(f"{name} must be a non-empty str, not {given}{text_remedy(name, value)}")
@@ -78,7 +78,7 @@ def text(name: str, value: object) -> str:
 def flag(name: str, value: object) -> bool:
     """A check for a parameter that is True or False."""
     if not isinstance(value, bool):
-        raise RequestError(f"{name} must be True or False, not {shown(value)}")
+        raise RequestError(f"{name} must be True or False, not {cite(value)}")
     return value
 
 
@@ -96,7 +96,7 @@ def one_of(words: object) -> Check:
             from .remedies import word_remedy
 
             remedy = word_remedy(name, value, known)
-            raise RequestError(f"{name} must be {expected}, not {shown(value)}{remedy}")
+            raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
         return str(value)
 
     return check
@@ -136,7 +136,7 @@ def check_cache(name: str, value: object) -> CacheMode:
             raise RequestError(
                 f"{name} of a call is a mode, {', '.join(modes)}: a URL belongs in Client(cache=...)"
             )
-        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {shown(value)}")
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {cite(value)}")
     return cast("CacheMode", value)
 
 
@@ -181,7 +181,7 @@ def check_headers(name: str, value: object) -> dict[str, str]:
     headers: dict[str, str] = {}
     for header, content in _dict(name, value, "", f": write {name}={{'name': ...}}").items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-            raise RequestError(f"{name} has {shown(header)}, which is not a header name such as 'X-Team'")
+            raise RequestError(f"{name} has {cite(header)}, which is not a header name such as 'X-Team'")
         if header.lower() in _OWN_HEADERS:
             raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
         if not isinstance(content, str) or not content.isascii() or not content.isprintable():
@@ -201,14 +201,14 @@ def _texts(value: object) -> tuple[str, ...] | None:
 def check_stop(name: str, value: object) -> tuple[str, ...]:
     texts = _texts([value] if isinstance(value, str) else value)
     if texts is None:
-        raise RequestError(f"{name} must be a non-empty str or a list of them, not {shown(value)}")
+        raise RequestError(f"{name} must be a non-empty str or a list of them, not {cite(value)}")
     return texts
 
 
 def check_names(name: str, value: object) -> tuple[str, ...]:
     names = _texts(value)
     if not names:
-        raise RequestError(f"{name} must be a list of names such as ['search'], not {shown(value)}")
+        raise RequestError(f"{name} must be a list of names such as ['search'], not {cite(value)}")
     return names
 
 
@@ -241,7 +241,7 @@ def check_tool_choice(name: str, value: Any) -> object:
         return dict(value)
     raise RequestError(
         f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
-        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {shown(value)}"
+        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {cite(value)}"
     )
 
 
@@ -255,14 +255,14 @@ def check_response_format(name: str, value: object) -> object:
 def check_modalities(name: str, value: object) -> tuple[str, ...]:
     known = get_args(Modality)
     if not isinstance(value, (list, tuple)) or not value:
-        raise RequestError(f"{name} must be a list such as ['text', 'audio'], not {shown(value)}")
+        raise RequestError(f"{name} must be a list such as ['text', 'audio'], not {cite(value)}")
     words = tuple(word.lower() if isinstance(word, str) else word for word in value)
     for word in words:
         if word not in known:
             from .remedies import word_remedy
 
             remedy = word_remedy(name, word, known)
-            raise RequestError(f"{name} must be some of {', '.join(known)}, not {shown(word)}{remedy}")
+            raise RequestError(f"{name} must be some of {', '.join(known)}, not {cite(word)}{remedy}")
     return words
 
 
@@ -286,7 +286,7 @@ def check_logit_bias(name: str, value: object) -> dict[str, float]:
             (is_text and token.isdecimal()) or (not is_text and hasattr(token, "__index__") and token >= 0)
         ):
             raise RequestError(
-                f"{name} has the key {shown(token)}, which is not the id of a token: write a number, such as "
+                f"{name} has the key {cite(token)}, which is not the id of a token: write a number, such as "
                 "tiktoken's encoding.encode(text)[0]"
             )
         biases[str(int(token))] = _bias(f"{name}[{token}]", bias)
@@ -308,7 +308,7 @@ def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...
         ):
             raise RequestError(
                 f"{name}[{index}] must look like {{'category': 'HARM_CATEGORY_HARASSMENT', "
-                f"'threshold': 'BLOCK_NONE'}}, not {shown(setting)}"
+                f"'threshold': 'BLOCK_NONE'}}, not {cite(setting)}"
             )
     return tuple({key: str(word) for key, word in setting.items()} for setting in value)
 
@@ -320,9 +320,9 @@ def check_metadata(name: str, value: object) -> dict[str, str]:
         raise RequestError(f"{name} has {len(pairs)} pairs, and OpenAI takes 16")
     for key, content in pairs.items():
         if not isinstance(key, str) or not 0 < len(key) <= 64:
-            raise RequestError(f"{name} has the key {shown(key)}: it must be a str of 1 to 64 characters")
+            raise RequestError(f"{name} has the key {cite(key)}: it must be a str of 1 to 64 characters")
         if not isinstance(content, str) or len(content) > 512:
-            found = f"one of {len(content):,}" if isinstance(content, str) else shown(content)
+            found = f"one of {len(content):,}" if isinstance(content, str) else cite(content)
             raise RequestError(f"{name}[{key!r}] must be a str of at most 512 characters, not {found}")
     return pairs
 

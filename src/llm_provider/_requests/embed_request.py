@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .checks import CacheMode, InBatch, number
 from .inputs import is_missing, is_table
 from .parameter_table import CHECKS
@@ -103,4 +103,4 @@ def _text(index: int, text: object) -> str:
             "with tiktoken by encoding.decode(tokens)"
         )
     remedy = ": leave it out, as dropna() does" if is_missing(text) else ": write str(value)"
-    raise RequestError(f"inputs[{index}] must be a str, not {shown(text)}{remedy}")
+    raise RequestError(f"inputs[{index}] must be a str, not {cite(text)}{remedy}")

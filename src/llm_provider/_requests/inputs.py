@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._types.messages import Prompt
 from .._types.row_label import RowLabel
 from .row_template import BRACES, parse_template
@@ -174,7 +174,7 @@ def _column(values: Any) -> list[Prompt]:
 
 def _refuse_prompt(where: str, prompt: object) -> NoReturn:
     if is_missing(prompt):
-        raise RequestError(f"{where} is missing ({shown(prompt)}): leave such rows out, as dropna() does")
+        raise RequestError(f"{where} is missing ({cite(prompt)}): leave such rows out, as dropna() does")
     from .media import prompt_remedy
 
     kind = type(prompt).__name__
@@ -197,7 +197,7 @@ def _label(values: object, place: int) -> str:
     index = getattr(values, "index", None)
     if index is None or callable(index):
         return ""
-    return "" if index[place] == place else f" (index {shown(index[place])})"
+    return "" if index[place] == place else f" (index {cite(index[place])})"
 
 
 def _labels(values: object) -> list[RowLabel] | None:
@@ -260,7 +260,7 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
             for name in names:
                 if is_missing(row[name]):
                     raise RequestError(
-                        f"{where(place)} has no value for {name!r} ({shown(row[name])}), which the template "
+                        f"{where(place)} has no value for {name!r} ({cite(row[name])}), which the template "
                         "needs: leave such rows out, as dropna() does"
                     )
             try:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._types.messages import Message
 from .attachments import Attachment
 
@@ -203,7 +203,7 @@ def _check_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         raise RequestError(f"{where} must be a dict with a 'type', such as {{'type': 'text', 'text': '...'}}")
     if kind == "text" and not isinstance(part.get("text"), str):
         raise RequestError(
-            f"{where}.text must be a str, not {shown(part.get('text'))}: write "
+            f"{where}.text must be a str, not {cite(part.get('text'))}: write "
             "{'type': 'text', 'text': '...'}"
         )
     if kind == "image_url":
@@ -211,7 +211,7 @@ def _check_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         url = image.get("url") if isinstance(image, Mapping) else image
         if not isinstance(url, str) or (":" not in url and not isinstance(url, Attachment)):
             raise RequestError(
-                f"{where}.image_url must have an https or data:image URL, not {shown(url)}: write "
+                f"{where}.image_url must have an https or data:image URL, not {cite(url)}: write "
                 "{'url': 'https://...'}, or Path('cat.png') in place of the part for a file"
             )
     return part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .parameter_table import RARE
 
 
@@ -60,7 +60,7 @@ def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None
     choice = checked.get("tool_choice")
     if choice not in (None, "auto", "required"):
         raise RequestError(
-            f"allowed_tools was given with tool_choice={shown(choice)}; leave tool_choice out, or set it to "
+            f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it to "
             "'auto' or 'required'"
         )
     known = [name for tool in checked["tools"] if (name := _own_name(tool)) is not None]

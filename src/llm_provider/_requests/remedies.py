@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._json_values import plain_number, shown
+from .._json_values import cite, plain_number
 
 
 def number_remedy(name: str, value: object, low: float, high: float, *, whole: bool) -> str:
@@ -46,7 +46,7 @@ def text_remedy(name: str, value: object) -> str:
     if name == "system":
         content = value.get("content") if hasattr(value, "get") else None
         if isinstance(content, str):
-            return f": write system={shown(content)}"
+            return f": write system={cite(content)}"
         return ": join the texts to one" if _is_list(value) else ""
     return f": write {name}={str(value)!r}" if plain_number(value) is not None else ""
 

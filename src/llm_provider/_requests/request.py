@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from .._runtime.frozen import quickly_made
 from .._types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_key
@@ -139,7 +139,7 @@ def check_model_name(model: object) -> None:
         from .remedies import model_remedy
 
         raise RequestError(
-            f"model: {shown(model)} is not a model name: expected something like 'gpt-6.1-sol'"
+            f"model: {cite(model)} is not a model name: expected something like 'gpt-6.1-sol'"
             f"{model_remedy(model)}"
         )
 
@@ -207,7 +207,7 @@ def _check_message(message: Message, where: str) -> Message:
         from .remedies import role_remedy
 
         expected = f"expected one of {', '.join(_ROLES)}"
-        raise RequestError(f"{where} has role {shown(role)}; {expected}{role_remedy(role, _ROLES)}")
+        raise RequestError(f"{where} has role {cite(role)}; {expected}{role_remedy(role, _ROLES)}")
     if content is None:
         # An answer may be empty, or have its content in other fields.
         if role != "assistant":
@@ -230,7 +230,7 @@ def _check_message(message: Message, where: str) -> Message:
         return message
     if not isinstance(calls, (list, tuple)):
         raise RequestError(
-            f"{where}.tool_calls must be a list, not {shown(calls)}: write those of response.messages"
+            f"{where}.tool_calls must be a list, not {cite(calls)}: write those of response.messages"
         )
     if all(isinstance(call, Mapping) for call in calls):
         return message

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
-from .._errors import RequestError, ToolArgumentsError, shown
+from .._errors import RequestError, ToolArgumentsError, cite
 from .._schemas.python_types import slow_pattern
 from .._types.messages import ToolCall
 from .._types.response import Choice
@@ -122,8 +122,8 @@ def read_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
     {'description': 'The name of the city.', 'type': 'string'}
     """
     if not isinstance(value, (list, tuple)):
-        written = getattr(value, "__name__", None) or shown(value)
-        raise RequestError(f"{name} must be a list of tools, not {shown(value)}: write {name}=[{written}]")
+        written = getattr(value, "__name__", None) or cite(value)
+        raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
     places: dict[str, int] = {}
     for index, tool in enumerate(tools):
@@ -212,7 +212,7 @@ def _tool(where: str, tool: object) -> Mapping[str, Any] | str:
         return _tool_of_class(where, tool)
     if callable(tool):
         return _tool_of_function(where, tool)
-    raise RequestError(f"{where} is {shown(tool)}: expected {_FORMS}")
+    raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
 
 
 def _check_server_tool(where: str, name: str) -> str:
@@ -223,7 +223,7 @@ def _check_server_tool(where: str, name: str) -> str:
     near = difflib.get_close_matches(name, SERVER_TOOLS, n=1)
     guess = f"did you mean {near[0]!r}? " if near else ""
     raise RequestError(
-        f"{where}={shown(name)} is no tool that a provider runs: {guess}the names are "
+        f"{where}={cite(name)} is no tool that a provider runs: {guess}the names are "
         f"{', '.join(SERVER_TOOLS)}; a function is given without quotes"
     )
 
@@ -242,11 +242,11 @@ def _check_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise RequestError(
             f"{where} must look like {{'type': 'function', 'function': {{'name': ..., 'parameters': ...}}}}, "
-            f"not {shown(tool)}"
+            f"not {cite(tool)}"
         )
     if callable(function.get("parameters")):
         raise RequestError(
-            f"{where} has {shown(function['parameters'])} for its parameters: give it as a tool"
+            f"{where} has {cite(function['parameters'])} for its parameters: give it as a tool"
         )
     return tool
 

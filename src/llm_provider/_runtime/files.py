@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _FULL_OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -24,7 +24,7 @@ def check_path(name: str, value: object) -> str | os.PathLike[str]:
     if isinstance(value, str):
         raise RequestError(f"{name} must be a path, not '': leave {name} out for its default")
     raise RequestError(
-        f"{name} must be a path as a str or a pathlib.Path, such as 'folder/name', not {shown(value)}"
+        f"{name} must be a path as a str or a pathlib.Path, such as 'folder/name', not {cite(value)}"
     )
 
 

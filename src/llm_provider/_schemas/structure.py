@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import RequestError, shown
+from .._errors import RequestError, cite
 from . import json_schema, python_types
 
 WRAPPER = "answer"
@@ -68,7 +68,7 @@ def check_format(name: str, value: object) -> object:
     raise RequestError(
         f"{name} must be a type, such as a pydantic model, a dataclass, list[str] or Literal['a', 'b'], a "
         "JSON schema, {'type': 'json_object'}, or {'type': 'json_schema', 'json_schema': {'name': ..., "
-        f"'schema': ...}}}}, not {shown(value)}"
+        f"'schema': ...}}}}, not {cite(value)}"
     )
 
 
@@ -135,7 +135,7 @@ def _from_type(given: object, _: str) -> Structure:
 
 
 def _name(given: object) -> str:
-    return given.__name__ if isinstance(given, type) else shown(given)
+    return given.__name__ if isinstance(given, type) else cite(given)
 
 
 def _clean(name: object) -> str:

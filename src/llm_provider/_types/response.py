@@ -17,7 +17,7 @@ from .._errors import (
     RefusalError,
     RequestError,
     SchemaMismatchError,
-    shown,
+    cite,
 )
 from .._foreign_attributes import NoMapping
 from .._json_values import json_value
@@ -362,7 +362,7 @@ class Response(NoMapping, Generic[T_co]):
                 known["response_format"] = response_format
             return cls(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            given = f"the dict of {facts['error']}" if facts.get("error") else shown(dict(facts))
+            given = f"the dict of {facts['error']}" if facts.get("error") else cite(dict(facts))
             raise RequestError(f"this is not the dict of a response: {given} ({error!r})") from None
 
     def __str__(self) -> str:
@@ -410,7 +410,7 @@ class Response(NoMapping, Generic[T_co]):
         if self.dropped:
             yield f"dropped {', '.join(self.dropped)}"
         if self.metadata is not None:
-            yield shown(self.metadata)
+            yield cite(self.metadata)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))

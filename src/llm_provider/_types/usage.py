@@ -60,8 +60,8 @@ class Usage(NoMapping):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in _USAGE_FIELDS})
 
     def __repr__(self) -> str:
-        shown = (f"{name}={getattr(self, name)}" for name in _USAGE_FIELDS if getattr(self, name))
-        return f"Usage({', '.join(shown)})"
+        counts = (f"{name}={getattr(self, name)}" for name in _USAGE_FIELDS if getattr(self, name))
+        return f"Usage({', '.join(counts)})"
 
 
 _USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))

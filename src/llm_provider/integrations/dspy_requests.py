@@ -79,24 +79,24 @@ def read_request(request: lm15.Request) -> tuple[str, list[Message], dict[str, A
 
 def _parameters(request: lm15.Request) -> dict[str, Any]:
     config = request.config
-    found: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
-    found |= {"stop": list(config.stop) or None, "user": config.user_id}
+    parameters: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
+    parameters |= {"stop": list(config.stop) or None, "user": config.user_id}
     if config.response_format is not None:
-        found["response_format"] = _response_format(config.response_format)
+        parameters["response_format"] = _response_format(config.response_format)
     if config.logprobs is not None:
-        found |= {"logprobs": True, "top_logprobs": config.logprobs or None}
+        parameters |= {"logprobs": True, "top_logprobs": config.logprobs or None}
     if config.reasoning is not None:
         effort = config.reasoning.effort
-        found["reasoning_effort"] = "none" if effort == "off" else effort
-        found["reasoning_summary"] = config.reasoning.summary
+        parameters["reasoning_effort"] = "none" if effort == "off" else effort
+        parameters["reasoning_summary"] = config.reasoning.summary
     if config.cache is not None:
-        found |= {"prompt_caching": config.cache.mode != "off", "prompt_cache_key": config.cache.key}
+        parameters |= {"prompt_caching": config.cache.mode != "off", "prompt_cache_key": config.cache.key}
     if request.tools:
-        found["tools"] = list(map(_tool, request.tools))
+        parameters["tools"] = list(map(_tool, request.tools))
         if config.tool_choice is not None:
-            found |= _tool_choice(config.tool_choice)
-    found |= config.extensions or {}
-    return {name: value for name, value in found.items() if value is not None}
+            parameters |= _tool_choice(config.tool_choice)
+    parameters |= config.extensions or {}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def _tool(tool: lm15.FunctionTool | lm15.BuiltinTool) -> object:

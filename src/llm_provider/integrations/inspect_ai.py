@@ -240,38 +240,38 @@ def _register(model: str) -> None:
 
 def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> dict[str, Any]:
     """The parameters of a call for inspect's settings and tools."""
-    found = {name: getattr(config, name) for name in _SAME}
-    found |= {ours: getattr(config, theirs) for theirs, ours in _RENAMED.items()}
-    found["reasoning_effort"] = config.reasoning_effort or config.effort
-    if found["reasoning_effort"] is None:
-        found["thinking_budget"] = config.reasoning_tokens
+    parameters = {name: getattr(config, name) for name in _SAME}
+    parameters |= {ours: getattr(config, theirs) for theirs, ours in _RENAMED.items()}
+    parameters["reasoning_effort"] = config.reasoning_effort or config.effort
+    if parameters["reasoning_effort"] is None:
+        parameters["thinking_budget"] = config.reasoning_tokens
     if config.reasoning_summary != "none":
-        found["reasoning_summary"] = config.reasoning_summary
+        parameters["reasoning_summary"] = config.reasoning_summary
     if isinstance(config.cache_prompt, bool):
-        found["prompt_caching"] = config.cache_prompt
+        parameters["prompt_caching"] = config.cache_prompt
     if config.modalities:
         kinds = (kind if isinstance(kind, str) else "image" for kind in config.modalities)
-        found["modalities"] = ["text", *kinds]
+        parameters["modalities"] = ["text", *kinds]
     if config.response_schema is not None:
         form = config.response_schema
         schema = form.json_schema.model_dump(exclude_none=True)
         fields = {"name": form.name, "schema": schema, "description": form.description, "strict": form.strict}
         given = {name: value for name, value in fields.items() if value is not None}
-        found["response_format"] = {"type": "json_schema", "json_schema": given}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": given}
     if tools:
-        found["tools"] = [
+        parameters["tools"] = [
             conversation.function_tool(
                 tool.name, tool.description, tool.parameters.model_dump(exclude_none=True)
             )
             for tool in tools
         ]
-        found["tool_choice"] = _tool_choice(tool_choice)
-        found["parallel_tool_calls"] = config.parallel_tool_calls
+        parameters["tool_choice"] = _tool_choice(tool_choice)
+        parameters["parallel_tool_calls"] = config.parallel_tool_calls
     for name in _NOT_HERE:
         if getattr(config, name, None) and name not in _warned:
             _warned.add(name)
             _LOGGER.warning("llm_provider has nothing for inspect's setting %r, which is left out", name)
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 _warned: set[str] = set()
