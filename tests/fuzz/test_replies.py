@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 from hypothesis import event, given
+from hypothesis import strategies as st
 
 from fuzz.event_streams import data_of_events
 from fuzz.mutations import (
@@ -31,6 +32,7 @@ from fuzz.mutations import (
     shapes,
 )
 from fuzz.oracles import ENDS, TEXTS, reports_error
+from golden import Pair, read, result_of, subjects
 from llm_provider import LLMError
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._limits.retry import RetryBudget, judge
@@ -252,3 +254,28 @@ def parsed(told: bytes) -> list[Any]:
     found = data_of_events(told)
     until = found.index(b"[DONE]") if b"[DONE]" in found else len(found)
     return [orjson.loads(data) for data in found[:until] if data]
+
+
+def replies_of(name: str) -> list[Pair]:
+    """The golden pairs of a format that start from a reply, or from the events of a stream."""
+    folder = f"{'openai' if name == 'responses' else name}/"
+    found = [pair for subject in subjects() if subject.startswith(folder) for pair in read(subject).values()]
+    return [pair for pair in found if pair.function.endswith((".decode", ".Assembler"))]
+
+
+GOLDEN = {name: replies_of(name) for name in ("openai", "anthropic", "gemini")}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_changed_golden_replies(name: str) -> None:
+    @fuzzed
+    @given(st.sampled_from(GOLDEN[name]), json_changes)
+    def run(pair: Pair, changes: Any) -> None:
+        """Nothing but our errors comes out, whatever stands in place of any value."""
+        if isinstance(pair.given, list):
+            events = changed(pair.given, changes)
+            result_of(pair.function, events if isinstance(events, list) else [events])
+        else:
+            result_of(pair.function, {**pair.given, "reply": changed(pair.given["reply"], changes)})
+
+    run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from anthropic_support import SECRET, USE, reply, text
 from golden import Pair, golden
-from llm_provider._errors import LLMError
 from llm_provider._providers.anthropic.decode import Assembler, decode
 from llm_provider._types.messages import delta_of
 
@@ -20,44 +18,6 @@ from llm_provider._types.messages import delta_of
 @golden("anthropic/decode")
 def test_golden_pairs(pair: Pair) -> None:
     pair.check()
-
-
-# What events and messages are made of, so that nonsense gets past the first look.
-WORDS = (
-    "type text thinking tool_use content input id name usage stop_reason error message index delta end_turn",
-    "content_block message_start content_block_start content_block_delta message_delta text_delta",
-    "input_json_delta partial_json citations_delta",
-)
-
-
-KEYS = st.sampled_from(" ".join(WORDS).split())
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | KEYS | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
-    max_leaves=20,
-)
-
-
-@given(JSON)
-def test_decode_raises_nothing_but_its_own_errors(value: Any) -> None:
-    for candidate in (
-        value,
-        reply(value),
-        {**reply(text("x")), **(value if isinstance(value, dict) else {})},
-    ):
-        with contextlib.suppress(LLMError):
-            decode(candidate)
-
-
-@given(st.lists(JSON, max_size=6))
-def test_the_assembler_raises_nothing_but_its_own_errors(events: list[Any]) -> None:
-    assembler = Assembler()
-    with contextlib.suppress(LLMError):
-        assembler.feed({"type": "message_start", "message": reply()})
-        assembler.feed({"type": "content_block_start", "index": 0, "content_block": text("")})
-        for event in events:
-            assembler.feed(event)
-        decode(assembler.reply())
 
 
 BLOCKS = st.lists(

@@ -2,15 +2,13 @@
 
 import itertools
 import json
-from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemini_payloads import JSON_VALUES, PIECES
+from gemini_payloads import JSON_VALUES
 from golden import Pair, golden
-from llm_provider._errors import LLMError
 from llm_provider._providers.gemini.assembler import Assembler
 from llm_provider._providers.gemini.decode import decode
 from llm_provider._types.messages import Delta, ToolCallDelta, delta_of
@@ -19,15 +17,6 @@ from llm_provider._types.messages import Delta, ToolCallDelta, delta_of
 @golden("gemini/assembler")
 def test_golden_pairs(pair: Pair) -> None:
     pair.check()
-
-
-@given(st.lists(PIECES, max_size=3))
-def test_no_stream_breaks_the_assembler(events: list[Any]) -> None:
-    assembler = Assembler()
-    with suppress(LLMError):
-        for event in events:
-            assembler.feed(event)
-        decode(assembler.reply())
 
 
 def cut_text(draw: st.DrawFn, entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -3,16 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import BaseModel, Field
 
 from golden import Pair, golden
-from llm_provider._errors import LLMError, UnsupportedParameterError
+from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.openai import chat
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES, resolve
-from openai_support import JSON_VALUES, completion
 
 
 @golden("openai/chat")
@@ -73,21 +71,3 @@ class TestEncode:
     def test_an_answer_that_is_no_object_is_wrapped(self, model: str) -> None:
         schema = encode(model, response_format=list[int])["response_format"]["json_schema"]["schema"]
         assert schema["properties"] == {"answer": {"items": {"type": "integer"}, "type": "array"}}
-
-
-class TestDecode:
-    @given(JSON_VALUES, JSON_VALUES, JSON_VALUES)
-    def test_nothing_but_our_errors_comes_out_of_any_json(self, a: Any, b: Any, c: Any) -> None:
-        message = {"content": a, "tool_calls": b, "refusal": c, "reasoning": a}
-        for reply in (
-            a,
-            {"choices": a, "usage": b, "error": c},
-            completion(message),
-            completion({"content": [{"type": "thinking", "thinking": a}]}),
-            {**completion(finish_reason=a, logprobs=b, error=c), "usage": {"prompt_tokens_details": a}},
-            completion({"tool_calls": [{"id": a, "function": {"name": b, "arguments": c}}]}),
-        ):
-            try:
-                chat.decode(reply)
-            except LLMError:
-                continue

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import Pair, golden
-from llm_provider._errors import LLMError
 from llm_provider._providers.openai import chat, chat_stream
 from llm_provider._providers.sse import END
 from llm_provider._types.messages import Delta, delta_of
-from openai_support import JSON_VALUES, completion
+from openai_support import completion
 
 
 @golden("openai/chat_stream")
@@ -88,28 +86,6 @@ def test_any_chunking_gives_the_answer_of_the_whole_reply(
     fragments = [fragment for delta in deltas for fragment in delta.tool_calls]
     assert "".join(fragment.arguments for fragment in fragments) == "".join(arguments)
     assert (fragments[0].id, fragments[0].name) == ("call_1", "weather")
-
-
-@given(JSON_VALUES, JSON_VALUES)
-def test_nothing_but_our_errors_comes_out_of_any_event(a: Any, b: Any) -> None:
-    deltas: tuple[dict[str, Any], ...] = (
-        {"content": a, "reasoning": b, "refusal": a},
-        {"content": "x", "tool_calls": a},
-        {"tool_calls": [{"index": 0, "id": a, "function": b}]},
-        {"tool_calls": [{"function": {"name": a, "arguments": b}}]},
-    )
-    for events in (
-        [a],
-        [{"choices": a, "usage": b, "id": a}],
-        *([chunk(delta), chunk(delta, "stop")] for delta in deltas),
-        [chunk({"content": a}), chunk({"content": b}, "stop")],
-        [chunk({"content": "x"}, logprobs=a), chunk({"content": "y"}, "stop", logprobs=b)],
-        [chunk({"content": "x"}, finish_reason=a)],
-    ):
-        try:
-            json.dumps(chat.decode(assemble(events)[1]).choices[0].message)
-        except LLMError:
-            continue
 
 
 thoughts = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5)
