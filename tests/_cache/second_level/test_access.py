@@ -142,3 +142,25 @@ def test_a_store_that_hangs_does_not_hold_its_reader(
         assert behind.read(["b"]) == {}
     assert "no answer within 0.05 s" in local.warnings[0]
     behind.close()
+
+
+def test_a_lease_that_is_released_while_it_is_renewed_ends(
+    store: SqliteStore, local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "LEASE_SECONDS", 0.3)
+    behind = SecondLevelAccess(SecondLevel(store, leases=True), local.get, local.warnings.append)
+    assert behind.take_lease("a").result()
+    take, renewed = store.take_lease, threading.Event()
+
+    def renew_late(name: str, owner: str, seconds: float) -> bool:
+        if not renewed.is_set():
+            behind.release_lease(name)
+            assert wait_until(lambda: not store.leases)
+        granted = take(name, owner, seconds)
+        renewed.set()
+        return granted
+
+    monkeypatch.setattr(store, "take_lease", renew_late)
+    assert renewed.wait(60)
+    assert wait_until(lambda: not store.leases)
+    behind.close()

@@ -242,7 +242,7 @@ class SecondLevelAccess:
         """Take a lease, in the reader's thread. Without a working store every lease is granted."""
         return self._reader.submit(lambda: self._take(name))
 
-    def _take(self, name: str) -> bool:
+    def _take(self, name: str, *, again: bool = False) -> bool:
         if self._read_fails:
             return True
         try:
@@ -252,9 +252,14 @@ class SecondLevelAccess:
             return True
         if granted:
             with self._changing:
-                self._leases.add(name)
-                if self._renewing is None:
-                    self._renew_later()
+                # The writer's thread may have released it while this one renewed it.
+                released = again and name not in self._leases
+                if not released:
+                    self._leases.add(name)
+                    if self._renewing is None:
+                        self._renew_later()
+            if released:
+                self._end_lease(name)
         return granted
 
     def release_lease(self, name: str) -> None:
@@ -266,7 +271,11 @@ class SecondLevelAccess:
         with self._changing:
             held = name in self._leases
             self._leases.discard(name)
-        if held and not (self._write_fails or self._read_fails):
+        if held:
+            self._end_lease(name)
+
+    def _end_lease(self, name: str) -> None:
+        if not (self._write_fails or self._read_fails):
             try:
                 cast("LeasingStore", self.store).release_lease(name, self._owner)
             except Exception as error:  # as in `_get_all`
@@ -282,7 +291,7 @@ class SecondLevelAccess:
             if names:
                 self._renew_later()
         for name in names:
-            self._take(name)
+            self._take(name, again=True)
 
     # --- the end -----------------------------------------------------------------------------------------
 
