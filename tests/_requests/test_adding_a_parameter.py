@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import llm_provider
-from llm_provider._money.pricing import shipped_path
+from llm_provider._money.pricing import find_table
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider.simulator import Simulator
 
@@ -73,7 +73,7 @@ def extended(tmp_path: Path) -> Path:
     root = tmp_path / "extended"
     shutil.copytree(PACKAGE, root / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prices.csv", "model_limits.csv"):
-        shutil.copy(shipped_path(name), root / "llm_provider" / name)
+        shutil.copy(find_table(name), root / "llm_provider" / name)
     for file, (place, lines) in ADDED.items():
         path = root / "llm_provider" / file
         before, line, after = path.read_text(encoding="utf-8").partition(place)
