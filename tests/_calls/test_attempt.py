@@ -26,8 +26,8 @@ from llm_provider import (
     TokenLogprob,
     UnsupportedParameterError,
 )
-from llm_provider._client.client import Transport
 from llm_provider._providers.openai.chat_stream import Assembler
+from llm_provider._requests.routing import Transport
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
 
