@@ -40,6 +40,6 @@ def make_record(journal: Journal) -> MakeRecord:
 
     def make(*names: str, **facts: object) -> Record:
         lines = [RowLine(name, (0,), b'{"model":"gpt-5.5"}', None, (name,)) for name in names]
-        return journal.write(header(**facts), [(line.custom_id, line.encoded()) for line in lines])
+        return journal.write(header(**facts), [(line.custom_id, line.encode()) for line in lines])
 
     return make

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client, Ledger, NotFoundError, RateLimitError, Response
-from llm_provider._batches.collect import _plain, error_of
+from llm_provider._batches.collect import _encode_error, decode_error
 from llm_provider._batches.journal import Journal
 from llm_provider.simulator import Fault, Simulator
 
@@ -84,11 +84,11 @@ def test_an_answer_that_is_not_kept_is_given_and_not_paid_again(client: Client, 
 
 def test_an_error_survives_the_journal() -> None:
     error = RateLimitError("slow down", status=429, code="busy")
-    again = error_of(_plain(error))
+    again = decode_error(_encode_error(error))
     assert (type(again), again.message, again.status, again.code) == (
         RateLimitError,
         "slow down",
         429,
         "busy",
     )
-    assert error_of({"class": "sys", "message": "x"}).retryable is False
+    assert decode_error({"class": "sys", "message": "x"}).retryable is False

@@ -24,13 +24,13 @@ from .conftest import MakeRecord, header
     ],
 )
 def test_a_row_keeps_its_bytes(line: RowLine) -> None:
-    assert RowLine.decoded(line.encoded()) == line
+    assert RowLine.decode(line.encode()) == line
 
 
 @pytest.mark.parametrize("line", [b"", b"[]", b'{"row":"a"}', b'{"row":"a","parts":[0],"payload":{'])
 def test_a_damaged_row_is_told(line: bytes) -> None:
     with pytest.raises(KeyError):
-        RowLine.decoded(line)
+        RowLine.decode(line)
 
 
 def test_another_process_reads_what_was_written(journal: Journal, make_record: MakeRecord) -> None:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from llm_provider._batches.progress import BatchProgress, described
+from llm_provider._batches.progress import BatchProgress, describe_records
 
 from .conftest import MakeRecord
 
@@ -25,5 +25,5 @@ def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch
 
 def test_equal_states_are_counted(make_record: MakeRecord) -> None:
     records = [make_record("a", id="1" * 16), make_record("b", id="2" * 16)]
-    assert described(records) == "2 of openai planned"
-    assert described(records[:1]) == "openai planned"
+    assert describe_records(records) == "2 of openai planned"
+    assert describe_records(records[:1]) == "openai planned"

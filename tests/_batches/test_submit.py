@@ -12,7 +12,7 @@ import pytest
 from llm_provider import BadRequestError, Budget, Client, Ledger, RateLimitError, UncertainBatchError
 from llm_provider._batches.journal import Journal
 from llm_provider._batches.rows import Wanted
-from llm_provider._batches.submit import chunks
+from llm_provider._batches.submit import split_by_limits
 from llm_provider._providers.batches import BatchLimits
 from llm_provider.simulator import Fault, Simulator
 
@@ -26,12 +26,14 @@ def wanted(size: int, parts: int = 1) -> Wanted:
 
 def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
     rows = [wanted(100) for _ in range(5)]
-    assert [len(group) for group in chunks(rows, BatchLimits(2, 10_000))] == [2, 2, 1]
-    assert [len(group) for group in chunks(rows, BatchLimits(100, 1_100))] == [3, 2]
+    assert [len(group) for group in split_by_limits(rows, BatchLimits(2, 10_000))] == [2, 2, 1]
+    assert [len(group) for group in split_by_limits(rows, BatchLimits(100, 1_100))] == [3, 2]
     # OpenAI counts the texts of embeddings.
-    assert [len(group) for group in chunks([wanted(1, 3), wanted(1, 3)], BatchLimits(5, 10_000))] == [1, 1]
-    assert list(chunks([], BatchLimits(1, 1))) == []
-    assert [len(group) for group in chunks([wanted(99_999)], BatchLimits(1, 1))] == [1]
+    assert [
+        len(group) for group in split_by_limits([wanted(1, 3), wanted(1, 3)], BatchLimits(5, 10_000))
+    ] == [1, 1]
+    assert list(split_by_limits([], BatchLimits(1, 1))) == []
+    assert [len(group) for group in split_by_limits([wanted(99_999)], BatchLimits(1, 1))] == [1]
 
 
 @pytest.mark.parametrize("model", [*MODELS, pytest.param("gemini/gemini-3.8-flash", marks=pytest.mark.long)])

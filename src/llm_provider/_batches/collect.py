@@ -172,8 +172,12 @@ class Collector:
             for custom_id in left:
                 sent = SentRequests()
                 sent.attempts = 0 if record.paid_elsewhere else 1
-                error = self._gone(custom_id, sent) if gone or remote is None else _without_result(remote)
-                record.keep(custom_id, None, _plain(error))
+                error = (
+                    self._enter_deleted(custom_id, sent)
+                    if gone or remote is None
+                    else _explain_missing(remote)
+                )
+                record.keep(custom_id, None, _encode_error(error))
                 self._ended(custom_id, RowEnd(error=error, sent=sent))
             break
         failed = len(left) + self._rows_failed
@@ -231,7 +235,7 @@ class Collector:
         if reply.error is not None or reply.body is None:
             error = reply.error or APIResponseValidationError("the row has no answer")
             error.provider, error.model = call.target.provider, call.request.model
-            record.keep(reply.custom_id, None, _plain(error))
+            record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
         try:
             answer = call.operation.decode(
@@ -241,8 +245,8 @@ class Collector:
             usage = None
             with contextlib.suppress(LLMError, ValueError):
                 usage = call.operation.usage(call, orjson.loads(reply.body))
-            self._failed(call, line, error, usage)
-            record.keep(reply.custom_id, None, _plain(error))
+            self._enter_failure(call, line, error, usage)
+            record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
         elapsed = max(0.0, time.time() - (record.submitted or time.time()))
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
@@ -267,7 +271,7 @@ class Collector:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
 
-    def _gone(self, custom_id: str, sent: SentRequests) -> LLMError:
+    def _enter_deleted(self, custom_id: str, sent: SentRequests) -> LLMError:
         """Enter a row whose answer may have been billed and was deleted, and return its error."""
         error = NotFoundError(
             "the provider has deleted the results of the batch: it keeps them for some weeks",
@@ -280,10 +284,10 @@ class Collector:
             self.spent = None
         else:
             call.sent = sent
-            self._failed(call, line, error, None)
+            self._enter_failure(call, line, error, None)
         return error
 
-    def _failed(self, call: Call[Any], line: RowLine, error: LLMError, usage: Usage | None) -> None:
+    def _enter_failure(self, call: Call[Any], line: RowLine, error: LLMError, usage: Usage | None) -> None:
         """Enter a row that was billed, or may have been, and has no answer that can be used."""
         error.provider, error.model = call.target.provider, call.request.model
         error.retryable = False
@@ -312,7 +316,7 @@ class Collector:
         return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
 
 
-def _without_result(remote: RemoteBatch) -> LLMError:
+def _explain_missing(remote: RemoteBatch) -> LLMError:
     """The error of a row without a result in a batch that has ended. Its provider has not billed it."""
     state = remote.state.lower()
     if "cancel" in state:
@@ -326,7 +330,7 @@ def _without_result(remote: RemoteBatch) -> LLMError:
     return unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 
-def _plain(error: LLMError) -> dict[str, Any]:
+def _encode_error(error: LLMError) -> dict[str, Any]:
     """An error as JSON."""
     facts: dict[str, Any] = {"code": error.code, "status": error.status, "retryable": error.retryable}
     if error.cost is None:
@@ -334,8 +338,8 @@ def _plain(error: LLMError) -> dict[str, Any]:
     return {"class": type(error).__name__, "message": error.message, **facts}
 
 
-def error_of(facts: dict[str, Any]) -> LLMError:
-    """The inverse of `_plain`. A known cost is in the ledger of the process that read the results."""
+def decode_error(facts: dict[str, Any]) -> LLMError:
+    """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 
     kind = getattr(_errors, str(facts.get("class")), InternalServerError)

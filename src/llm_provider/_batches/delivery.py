@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,14 @@ from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers.batches import DAY
 from .._requests.api_keys import APIKey, find_accounts, find_key
 from .._requests.routing import Target
-from .collect import Collector, RowEnd, error_of
+from .collect import Collector, RowEnd, decode_error
 from .job import Job
-from .journal import Journal, Record, new_id
+from .journal import Header, Journal, Record, RowLine, new_id
 from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
 from .rows import Wanted, header_of, target_of
 from .spending import Spending
-from .submit import Submitter, chunks, content_of
+from .submit import Submitter, content_of, split_by_limits
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
@@ -94,13 +94,13 @@ class BatchDelivery:
         target = job.shared.target
         submitter = self._submitter(remote, (target.provider, target.base_url, key.identity), job.shared)
         self.journal.tidy()
-        for record in submitter.mine(self.journal.open_records()):
+        for record in submitter.select_own(self.journal.open_records()):
             await submitter.settle(record)
             if record.remote is None and record.sealed is not None:
                 # Its process was killed before it submitted anything.
                 record.remove()
         left = dict(job.wanted)
-        for record in submitter.mine(self.journal.records()):
+        for record in submitter.select_own(self.journal.records()):
             shared = [row for name, row in left.items() if name in record.rows and job.may_use(record, row)]
             for row in shared:
                 del left[row.custom_id]
@@ -110,7 +110,7 @@ class BatchDelivery:
         kinds: dict[tuple[Any, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [group for rows in kinds.values() for group in chunks(rows, remote.limits)]
+        groups = [group for rows in kinds.values() for group in split_by_limits(rows, remote.limits)]
         if groups:
             submitter.check_damaged([content_of(group) for group in groups])
         for group in groups:
@@ -129,7 +129,7 @@ class BatchDelivery:
         await spending.reserve(job.call_of(row) for row in group)
         job.submitting = True
         try:
-            file_ids = await self._uploaded(job, group, key)
+            file_ids = await self._upload_files(job, group, key)
             record = await submitter.submit(
                 header, group, job.spool, adopt=job.shared.cache == "use", file_ids=file_ids
             )
@@ -143,7 +143,7 @@ class BatchDelivery:
         job.note(record)
         job.submitting = False
 
-    async def _uploaded(self, job: Job, group: Sequence[Wanted], key: APIKey) -> dict[str, str]:
+    async def _upload_files(self, job: Job, group: Sequence[Wanted], key: APIKey) -> dict[str, str]:
         """Upload the files of some rows that the account does not have, and return all their ids.
 
         Raises:
@@ -180,24 +180,9 @@ class BatchDelivery:
         for row in list(job.wanted.values()):
             if row.custom_id in record.rows and row.custom_id not in job.failed:
                 # Another process has read the results, or an earlier job of this one.
-                job.ended(self._engine, row.custom_id, await self._stored_end(job, record, row))
-
-    async def _stored_end(self, job: Job, record: Record, row: Wanted) -> RowEnd:
-        """The end of a row of a batch that was collected before."""
-        kept = record.kept_row(row.custom_id)
-        if kept is not None and "error" in kept:
-            return RowEnd(error=error_of(kept["error"]))
-        call, here = job.calls[row.kind], self._engine.here().loop
-        samples: list[Sample] = []
-        for key in row.keys:
-            sample = self._engine.sample(call, await self._engine.cache.get_soon(key, here))
-            if sample is not None:
-                samples.append(sample)
-        if len(samples) < len(row.keys) and kept is not None and "body" in kept:
-            samples = list(kept_samples(job.call_of(row), kept["body"].encode()))
-        if len(samples) == len(row.keys):
-            return RowEnd(samples=samples)
-        return RowEnd(error=InternalServerError("the answer came back, and is no longer in the cache"))
+                name, call = row.custom_id, job.calls[row.kind]
+                whole = functools.partial(job.call_of, row)
+                job.end_row(self._engine, name, await read_end(self._engine, record, row, call, whole))
 
     async def _send_again(self, job: Job) -> None:
         """Send the rows of a job that failed or expired once more."""
@@ -218,7 +203,7 @@ class BatchDelivery:
             end = RowEnd(await self._engine.ask(call, call.parts), sent=call.sent)
         except LLMError as error:
             end = RowEnd(error=error, sent=call.sent)
-        job.ended(self._engine, row.custom_id, end)
+        job.end_row(self._engine, row.custom_id, end)
 
     # --- batches -----------------------------------------------------------------------------------------
 
@@ -247,8 +232,7 @@ class BatchDelivery:
         header = record.header
         if header is None:
             raise RequestError(f"the journal of batch {record.id} is damaged: {record.path}")
-        target = target_of(header)
-        remote = self._remote(target, self._key(target, None, header.account))
+        remote = self._remote_of(header)
         leases = self._engine.here().flights.leases
         name = f"batch {record.id}"
         while record.is_open:
@@ -271,9 +255,9 @@ class BatchDelivery:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
             return None
-        shared = self._shared(record)
+        shared = self._find_waiting(record)
         collector = Collector(
-            self._engine, remote, record, shared, self._row_ended, self._metadata, self._patience(shared)
+            self._engine, remote, record, shared, self._end_row, self._metadata, self._patience(shared)
         )
         if not await collector.collect():
             # It was another program's batch.
@@ -291,7 +275,7 @@ class BatchDelivery:
         asked = self._engine.settings.outage_patience if asked is None else asked
         return RESULTS_PATIENCE if asked is None else asked
 
-    def _shared(self, record: Record) -> Call[Any] | None:
+    def _find_waiting(self, record: Record) -> Call[Any] | None:
         """A call with the parameters of the job that waits for a batch."""
         for job in self._jobs:
             row = next((row for row in job.wanted.values() if row.custom_id in record.rows), None)
@@ -306,7 +290,7 @@ class BatchDelivery:
                 return job.wanted[custom_id].waiting[0][0].metadata
         return None
 
-    def _row_ended(self, custom_id: str, end: RowEnd) -> None:
+    def _end_row(self, custom_id: str, end: RowEnd) -> None:
         for number, job in enumerate([job for job in self._jobs if custom_id in job.wanted]):
             if end.error is not None:
                 for call, key, file_ids in job.referred:
@@ -314,7 +298,7 @@ class BatchDelivery:
                     self._files().forget(call, key, file_ids, end.error)
             # The first input that waits for the row pays for it.
             shared = RowEnd([sample.share() for sample in end.samples], end.error)
-            job.ended(self._engine, custom_id, shared if number else end)
+            job.end_row(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
         """Wait for the batches under way with an input of a live call, or refuse the call, as it asks.
@@ -356,14 +340,13 @@ class BatchDelivery:
         header = record.header
         if header is None or not record.is_open:
             return False
-        target = target_of(header)
-        remote = self._remote(target, self._key(target, None, header.account))
+        remote = self._remote_of(header)
         if record.remote is None and patience is None:
             async with self._exclusive("batches"):
                 await self._submitter(remote, header.place).settle(record)
         if record.remote is not None:
             allowed = self._patience(None) if patience is None else patience
-            collector = Collector(self._engine, remote, record, None, self._row_ended, patience=allowed)
+            collector = Collector(self._engine, remote, record, None, self._end_row, patience=allowed)
             await collector.find(patience)
         return record.remote is not None and not record.ended
 
@@ -376,9 +359,8 @@ class BatchDelivery:
         header = record.header
         if not await self.refresh(record) or header is None or record.remote is None:
             return False
-        target = target_of(header)
         try:
-            await self._remote(target, self._key(target, None, header.account)).cancel(record.remote)
+            await self._remote_of(header).cancel(record.remote)
         except LLMError:
             # It may have ended in the meantime, and providers refuse to cancel such a batch.
             if await self.refresh(record):
@@ -408,6 +390,11 @@ class BatchDelivery:
             patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
             remote = self._remotes[place] = Remote(target, key, patience)
         return remote
+
+    def _remote_of(self, header: Header) -> Remote:
+        """The account that a batch belongs to."""
+        target = target_of(header)
+        return self._remote(target, self._key(target, None, header.account))
 
     def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> APIKey:
         """The key of a call, or that of an account: a batch belongs to the account that submitted it."""
@@ -442,7 +429,34 @@ class BatchDelivery:
                 lease.release()
 
 
-def kept_samples(call: Call[Any], body: bytes) -> Sequence[Sample]:
+async def read_end(
+    engine: Engine, record: Record, row: Wanted | RowLine, call: Call[Any], whole: Callable[[], Call[Any]]
+) -> RowEnd:
+    """The end of a row of a batch whose results were read before.
+
+    Args:
+        engine: The engine of the client.
+        record: The batch.
+        row: The row.
+        call: A call like that of the row.
+        whole: Makes the call of the row, which decodes an answer that the cache does not keep.
+    """
+    kept = record.kept_row(row.custom_id)
+    if kept is not None and "error" in kept:
+        return RowEnd(error=decode_error(kept["error"]))
+    here, samples = engine.here().loop, []
+    for key in row.keys:
+        sample = engine.sample(call, await engine.cache.get_soon(key, here))
+        if sample is not None:
+            samples.append(sample)
+    if len(samples) < len(row.keys) and kept is not None and "body" in kept:
+        samples = list(_decode_kept(whole(), kept["body"].encode()))
+    if len(samples) == len(row.keys):
+        return RowEnd(samples=samples)
+    return RowEnd(error=InternalServerError("the answer came back, and is no longer in the cache"))
+
+
+def _decode_kept(call: Call[Any], body: bytes) -> Sequence[Sample]:
     """The samples of an answer that the cache does not keep."""
     try:
         answer = call.operation.decode(call, parsed(body, nests=call.operation.nests), len(call.parts))

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._calls.batch import in_order, look_up
 from .._calls.batch_lookup import with_metadata
-from .._calls.call import Call, Sample
+from .._calls.call import Call
 from .._errors import InternalServerError, LLMError, RequestError
 from .._runtime import event_loop
 from .._types.results import Results
-from .collect import error_of
-from .delivery import kept_samples
+from .delivery import read_end
 from .journal import Journal, Record, RowLine, new_id
 from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
@@ -192,14 +191,14 @@ class Batch:
         self.wait(timeout)
         if self._work is not None:
             return in_order(self._results, self._on_error)
-        return self._wait("results", self._stored())
+        return self._wait("results", self._read_results())
 
     async def aresults(self) -> Results[Any]:
         """`results` for any event loop."""
         await event_loop.run(self._finish())
         if self._work is not None:
             return in_order(self._results, self._on_error)
-        return await event_loop.run(self._stored())
+        return await event_loop.run(self._read_results())
 
     def cancel(self) -> bool:
         """Ask the provider to end it early. Rows that are done keep their answers, and are billed.
@@ -259,7 +258,7 @@ class Batch:
         for record in self._records:
             await delivery_of(self._engine).finish(record)
 
-    async def _stored(self) -> Results[Any]:
+    async def _read_results(self) -> Results[Any]:
         """The results of the rows as the cache and the journal have them."""
         found: Results[Any] = Results()
         for record in self._records:
@@ -270,33 +269,21 @@ class Batch:
                     except KeyError:
                         found.append(InternalServerError(f"the journal is damaged: {record.path}"))
                     else:
-                        found.append(with_metadata(await self._stored_row(record, line), line.metadata))
+                        found.append(with_metadata(await self._read_row(record, line), line.metadata))
         return found
 
-    async def _stored_row(self, record: Record, line: RowLine) -> Any:
-        header, here = record.header, self._engine.here().loop
+    async def _read_row(self, record: Record, line: RowLine) -> Any:
+        header = record.header
         if header is None:
             return InternalServerError(f"the journal is damaged: {record.path}")
-        kept = record.kept_row(line.custom_id)
-        if kept is not None and "error" in kept:
-            error = error_of(kept["error"])
-            error.provider, error.model = header.provider, header.model
-            return error
-        call: Call[Any] = call_without_request(header)
-        if line.texts is not None:
-            call = call_of(header, line)
+        call: Call[Any] = call_without_request(header) if line.texts is None else call_of(header, line)
         call.parts = line.parts
-        samples: list[Sample] = []
-        for key in line.keys:
-            sample = self._engine.sample(call, await self._engine.cache.get_soon(key, here))
-            if sample is not None:
-                samples.append(sample)
-        if len(samples) < len(line.keys) and kept is not None and "body" in kept:
-            samples = list(kept_samples(call, kept["body"].encode()))
-        if len(samples) < len(line.keys):
-            return InternalServerError("the answer came back, and is no longer in the cache")
+        end = await read_end(self._engine, record, line, call, lambda: call)
+        if end.error is not None:
+            end.error.provider, end.error.model = header.provider, header.model
+            return end.error
         try:
-            return self._engine.result(call, samples)
+            return self._engine.result(call, end.samples)
         except LLMError as error:
             return error
 
@@ -381,7 +368,7 @@ def _batch_of(engine: Engine, work: BatchWork, results: dict[int, Any], on_error
     return Batch(engine, name, work.known, work=work, results=results, on_error=on_error)
 
 
-def found_batches(engine: Engine) -> list[Batch]:
+def list_batches(engine: Engine) -> list[Batch]:
     """The batches of the journal beside a client's cache, oldest first."""
     jobs: dict[str, list[Record]] = {}
     for record in Journal(engine.cache.own_directory / "batches").records():

@@ -89,7 +89,7 @@ class Job:
         for line, parts, size in rows_of_call(call, missing, limits.parts):
             row = self.wanted.get(line.custom_id)
             if row is None:
-                place = self.spool.add(line.encoded())
+                place = self.spool.add(line.encode())
                 row = Wanted(line.custom_id, line.keys, kind, place, size, [])
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
@@ -111,7 +111,7 @@ class Job:
 
     def line_of(self, row: Wanted) -> RowLine:
         """The contents of a row."""
-        return RowLine.decoded(self.spool.read(row.place))
+        return RowLine.decode(self.spool.read(row.place))
 
     def call_of(self, row: Wanted) -> Call[Any]:
         """The call of a row, without its messages."""
@@ -131,7 +131,7 @@ class Job:
             one for name, one in self.uploads.items() if any(name.encode() in line for line in lines)
         )
 
-    def ended(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
+    def end_row(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
         """Take the end of a row; a second one is ignored."""
         row = self.wanted.get(custom_id)
         if row is None:

@@ -63,7 +63,7 @@ class RowLine(NamedTuple):
     metadata: Any = None
     """The user's value for the first input that waits for the row, as JSON holds it."""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """The line, without its line break."""
         facts: dict[str, Any] = {"row": self.custom_id, "parts": self.parts}
         if self.keys != (self.custom_id,):
@@ -77,7 +77,7 @@ class RowLine(NamedTuple):
         return line if self.payload is None else b'%s,"payload":%s}' % (line[:-1], self.payload)
 
     @classmethod
-    def decoded(cls, line: bytes) -> RowLine:
+    def decode(cls, line: bytes) -> RowLine:
         """The inverse of `encoded`. The payload has the bytes that were written.
 
         Raises:
@@ -284,7 +284,7 @@ class Record:
         Raises:
             KeyError: there is none of this name, or its line is damaged.
         """
-        return RowLine.decoded(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
+        return RowLine.decode(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
 
     def has_any(self, keys: Collection[str]) -> bool:
         """Whether a row answers one of some cache keys."""

@@ -38,12 +38,12 @@ class BatchProgress(Progress):
         if under_way:
             done = sum(record.counts[0] + record.counts[1] for record in under_way)
             rows = sum(len(record.rows) for record in under_way)
-            words.append(f"{described(under_way)}, {done:,} of {rows:,} rows done")
+            words.append(f"{describe_records(under_way)}, {done:,} of {rows:,} rows done")
         words.append(f"{format_duration(time.monotonic() - self._begun)} elapsed")
         return ", ".join(words)
 
 
-def described(records: Sequence[Record]) -> str:
+def describe_records(records: Sequence[Record]) -> str:
     """The providers and the states of some batches in a few words."""
     names = [f"{record.header.provider if record.header else 'batch'} {record.state}" for record in records]
     counts = {name: names.count(name) for name in names}

@@ -61,7 +61,7 @@ class Remote:
 
     async def upload(self, path: Path) -> str | None:
         """Upload the file of a batch."""
-        return await self._patiently(lambda: self._connection.upload(path))
+        return await self._retry(lambda: self._connection.upload(path))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """Submit a batch, in one request.
@@ -72,7 +72,7 @@ class Remote:
         try:
             return await self._connection.create(spec, path, file)
         except Exception as error:
-            raise self._mapped(error) from None
+            raise self._map_error(error) from None
 
     async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
         """The present state of a batch.
@@ -81,12 +81,12 @@ class Remote:
             identifier: The provider's name of it.
             patience: Seconds for which it is asked again after failures; default that of the account.
         """
-        return await self._patiently(lambda: self._connection.retrieve(identifier), patience)
+        return await self._retry(lambda: self._connection.retrieve(identifier), patience)
 
     async def recent(self, since: float) -> list[RemoteBatch]:
         """The batches that were created since a Unix time, newest first."""
 
-        async def listed() -> list[RemoteBatch]:
+        async def list_recent() -> list[RemoteBatch]:
             found = []
             async for remote in self._connection.recent():
                 if remote.created < since:
@@ -94,7 +94,7 @@ class Remote:
                 found.append(remote)
             return found
 
-        return await self._patiently(listed)
+        return await self._retry(list_recent)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
         """The ends of the rows. After a broken connection only those are given that were not yet."""
@@ -108,7 +108,7 @@ class Remote:
                         yield reply
                         pauses.reset()
             except Exception as error:
-                await pauses.after(self._mapped(error))
+                await pauses.after(self._map_error(error))
             else:
                 return
             finally:
@@ -116,21 +116,21 @@ class Remote:
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""
-        await self._patiently(lambda: self._connection.cancel(identifier))
+        await self._retry(lambda: self._connection.cancel(identifier))
 
     async def close(self) -> None:
         """Close every connection."""
         await self._connection.close()
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
+    async def _retry(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
         pauses = Pauses(self._patience if patience is None else patience)
         while True:
             try:
                 return await work()
             except Exception as error:
-                await pauses.after(self._mapped(error))
+                await pauses.after(self._map_error(error))
 
-    def _mapped(self, error: Exception) -> LLMError:
+    def _map_error(self, error: Exception) -> LLMError:
         """An exception as a typed error, without the key and the objects of the SDK."""
         mapped = error if isinstance(error, LLMError) else self._adapter.map_error(error)
         mapped.provider = mapped.provider or self._provider

@@ -44,7 +44,7 @@ _MOST_ATTEMPTS = 5
 """Submissions of one batch that are tried."""
 
 
-def chunks(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
+def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
     """Rows in groups. One batch may hold each group."""
     group: list[Wanted] = []
     size = parts = 0
@@ -81,7 +81,7 @@ class Submitter:
         self.damaged: dict[Record, RemoteBatch] = {}
         """Batches that were submitted, and whose files do not have all of their rows."""
 
-    def mine(self, records: Iterable[Record]) -> list[Record]:
+    def select_own(self, records: Iterable[Record]) -> list[Record]:
         """The batches of this account, and those whose file does not tell."""
         return [one for one in records if one.header is None or one.header.place == self._place]
 
@@ -104,7 +104,7 @@ class Submitter:
             elif record.header is not None:
                 record.remove()
         elif found is not None:
-            _adopted(record, found)
+            _note_submitted(record, found)
         else:
             record.append("not_submitted")
 
@@ -114,7 +114,7 @@ class Submitter:
         try:
             recent = await self._remote.recent(begun - _CLOCK_SKEW)
         except NotFoundError:
-            raise _uncertain(record, (), "its provider cannot list batches") from None
+            raise _explain_uncertain(record, (), "its provider cannot list batches") from None
         for remote in recent:
             by_label = remote.label is not None and remote.label == record.id
             if by_label or (remote.input_file is not None and remote.input_file == record.file):
@@ -132,7 +132,7 @@ class Submitter:
         if len(candidates) > 1 or record.sealed is None:
             for remote in [one for one in candidates if one.ended and not one.archived]:
                 rows = await self._rows_of(record, remote)
-                if _are_of(record, rows):
+                if _belong_to(record, rows):
                     return replace(remote, content=content_hash(rows))
                 if rows:
                     candidates.remove(remote)
@@ -142,7 +142,7 @@ class Submitter:
             # If it turns out to be another one, its results show that by their names.
             return candidates[0]
         names = tuple(remote.identifier for remote in candidates)
-        raise _uncertain(record, names, f"it may be any of {', '.join(names)}")
+        raise _explain_uncertain(record, names, f"it may be any of {', '.join(names)}")
 
     async def _rows_of(self, record: Record, remote: RemoteBatch) -> set[str]:
         """The names of the rows of a batch that has ended: one of them, or all if the file is damaged."""
@@ -174,7 +174,7 @@ class Submitter:
         """
         for record, remote in self.damaged.items():
             if remote.content not in contents:
-                raise _uncertain(record, (remote.identifier,), "its file in the journal is damaged")
+                raise _explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
 
     async def submit(
         self,
@@ -199,7 +199,7 @@ class Submitter:
             OSError: the journal cannot be written.
         """
         content = content_of(rows)
-        lost = await self._lost(content) if adopt else None
+        lost = await self._find_lost(content) if adopt else None
         lines = ((row.custom_id, spool.read(row.place)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
@@ -217,7 +217,7 @@ class Submitter:
             raise
         return record
 
-    async def _lost(self, content: str) -> RemoteBatch | None:
+    async def _find_lost(self, content: str) -> RemoteBatch | None:
         """A batch of the provider with these rows that the journal does not have."""
         if not self._remote.keeps_label:
             return next((one for one in self.damaged.values() if one.content == content), None)
@@ -276,7 +276,7 @@ class Submitter:
                         await asyncio.sleep(error.retry_after or pause)
                         pause *= 2
                 else:
-                    _adopted(record, remote)
+                    _note_submitted(record, remote)
         finally:
             path.unlink(missing_ok=True)
 
@@ -293,18 +293,18 @@ def content_of(rows: Iterable[Wanted]) -> str:
     return content_hash(row.custom_id for row in rows)
 
 
-def _adopted(record: Record, remote: RemoteBatch) -> None:
+def _note_submitted(record: Record, remote: RemoteBatch) -> None:
     record.append("submitted", remote=remote.identifier, state=remote.state)
 
 
-def _are_of(record: Record, rows: set[str]) -> bool:
+def _belong_to(record: Record, rows: set[str]) -> bool:
     """Whether results with rows of some names are those of a batch, whose file may have lost some."""
     if record.sealed is not None:
         return bool(rows & record.rows.keys())
     return bool(rows) and record.rows.keys() <= rows and all(map(_ROW_NAME.fullmatch, rows))
 
 
-def _uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
+def _explain_uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
     header = record.header
     return UncertainBatchError(
         f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is "

@@ -157,10 +157,10 @@ async def _end_known_rows(engine: Engine, job: Job) -> None:
             found = [engine.sample(call, await entry) for entry in entries]
             samples = [sample for sample in found if sample is not None]
             if len(samples) == len(row.keys):
-                job.ended(engine, row.custom_id, RowEnd(samples=samples))
+                job.end_row(engine, row.custom_id, RowEnd(samples=samples))
             elif call.cache == "only":
                 error = CacheMissError("no answer is stored, and cache='only' sends nothing", key=row.keys[0])
-                job.ended(engine, row.custom_id, RowEnd(error=error))
+                job.end_row(engine, row.custom_id, RowEnd(error=error))
 
 
 def delivery_of(engine: Engine) -> BatchDelivery:

@@ -99,7 +99,7 @@ def _by_template(
                     except LLMError as error:
                         result = error
                 if result is None:
-                    yield _missed(engine, shared.fill_in(prompt, text, started, key))
+                    yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
                 else:
                     yield with_metadata(result, call.metadata)
             started = time.perf_counter()
@@ -113,7 +113,7 @@ def with_metadata(result: ResultT, metadata: Any) -> ResultT:
     return result
 
 
-async def run_described(
+async def run_with_metadata(
     run: Callable[[Call[Response]], Awaitable[Response]], call: Call[Response]
 ) -> Response:
     """The answer of a call, or its error, with the metadata of its input.
@@ -127,7 +127,7 @@ async def run_described(
         raise with_metadata(error, call.metadata) from None
 
 
-def fetched(
+def fetch_ahead(
     engine: Engine, prepare: Callable[[Prompt], Call[Any]], inputs: Iterable[Prompt]
 ) -> Iterable[Prompt]:
     """The inputs, once their answers in a second level of the cache are in the local store."""
@@ -142,7 +142,7 @@ def fetched(
     return prompts
 
 
-def _missed(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
+def _report_miss(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
     if call.cache == "only" and not engine.cache.has_second_level:
         return with_metadata(engine.missing(call, call.parts[0]), call.metadata)
     return call

@@ -109,7 +109,7 @@ class PrefixGate:
             else:
                 self._alone(index, call)
 
-    def ended(self, index: int, result: Result | BaseException) -> None:
+    def note_end(self, index: int, result: Result | BaseException) -> None:
         """Note the result of a call. If it was the first of its prefix, the others start."""
         group = self._leading.pop(index, None)
         if group is None:

@@ -141,7 +141,7 @@ class WorkerPool:
             early_stop.answered_calls += isinstance(result, Response)
             self._finished.append((index, result))
             if self._gate is not None:
-                self._gate.ended(index, result)
+                self._gate.note_end(index, result)
             if len(self._finished) >= self._enough or not self._waiting:
                 self._hand_over()
             elif self._timer is None:

@@ -203,7 +203,7 @@ class BatchMethods(Hinting):
 
         An invalid model or parameter would fail every input, so it is found here, once.
         """
-        from .._calls.batch_lookup import batch_lookup, run_described
+        from .._calls.batch_lookup import batch_lookup, run_with_metadata
         from .._calls.early_stop import EarlyStop
         from .._calls.worker_pool import LiveWork
         from .._runtime import event_loop
@@ -241,7 +241,7 @@ class BatchMethods(Hinting):
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
         if metadata is not None:
-            run = functools.partial(run_described, run)
+            run = functools.partial(run_with_metadata, run)
         load = functools.partial(load_for_batch, engine)
         return LiveWork(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 

@@ -354,10 +354,10 @@ class Client(BatchMethods):
 
     def batches(self) -> list[Batch]:
         """See `llm_provider.batches`."""
-        from .._batches.handle import found_batches
+        from .._batches.handle import list_batches
 
         self._lifetime.start()
-        return found_batches(self._engine)
+        return list_batches(self._engine)
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of the rate control of each scope in use."""

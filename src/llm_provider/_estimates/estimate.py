@@ -13,7 +13,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._calls.batch_lookup import fetched
+from .._calls.batch_lookup import fetch_ahead
 from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._foreign_attributes import Hinting
@@ -191,7 +191,7 @@ class Estimator:
         self._engine = engine
         self._prepare = prepare
         self.fetches = engine.cache.has_second_level
-        self.fetch = functools.partial(fetched, engine, prepare)
+        self.fetch = functools.partial(fetch_ahead, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
