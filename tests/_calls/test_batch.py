@@ -24,9 +24,8 @@ from llm_provider import (
     MissingAPIKeyError,
     Response,
 )
-from llm_provider._calls.batch import END, Driver, Lane, iterate
+from llm_provider._calls.batch import END, Driver, Lane, Observers, iterate
 from llm_provider._calls.early_stop import EarlyStop
-from llm_provider._calls.progress import Observers
 from llm_provider._calls.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from llm_provider import APIConnectionError, Client
-from llm_provider._calls.progress import Observers, Progress
+from llm_provider._calls.batch import Observers
+from llm_provider._calls.progress import Progress
 from llm_provider._types.response import Result
 from llm_provider._types.row_label import RowLabel
 from llm_provider.simulator import Fault, Simulator

@@ -7,8 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from llm_provider import RateLimitError, Response
-from llm_provider._calls.batch import iterate
-from llm_provider._calls.progress import Observers
+from llm_provider._calls.batch import Observers, iterate
 from llm_provider._calls.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt

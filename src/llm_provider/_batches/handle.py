@@ -20,8 +20,8 @@ from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
 
 if TYPE_CHECKING:
+    from .._calls.batch import Observers
     from .._calls.engine import Engine
-    from .._calls.progress import Observers
     from .._types.messages import Prompt
 
 T = TypeVar("T")

@@ -78,7 +78,7 @@ class RowLine(NamedTuple):
 
     @classmethod
     def decode(cls, line: bytes) -> RowLine:
-        """The inverse of `encoded`. The payload has the bytes that were written.
+        """The inverse of `encode`. The payload has the bytes that were written.
 
         Raises:
             KeyError: the line is damaged.

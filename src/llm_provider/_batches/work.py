@@ -23,8 +23,8 @@ from .journal import Record
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from .._calls.batch import Observers
     from .._calls.engine import Engine
-    from .._calls.progress import Observers
     from .._types.response import Result
 
 _ROWS_AT_ONCE = 1000

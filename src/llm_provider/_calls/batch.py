@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import math
 from collections.abc import (
     AsyncGenerator,
@@ -28,7 +29,7 @@ from collections.abc import (
     Sized,
 )
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 from .._errors import BudgetExceededError, LLMError
 from .._runtime import event_loop
@@ -40,7 +41,10 @@ from .call import Call
 from .early_stop import EarlyStop
 
 if TYPE_CHECKING:
-    from .progress import Observers
+    from types import TracebackType
+
+    from .._types.row_label import RowLabel
+    from .progress import Progress
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""
@@ -122,6 +126,50 @@ class _Refusals:
     @property
     def enough(self) -> bool:
         return self._count >= self._most
+
+
+class Observers:
+    """What sees the results of a batch before the user gets them. They are entered before the first result.
+
+    Args:
+        tell: Called with each result.
+        begin: Makes the progress bar.
+        labels: The labels of the inputs in a pandas object, which each of several models has.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[Result], object] | None = None,
+        begin: Callable[[], Progress] | None = None,
+        labels: Sequence[RowLabel] | None = None,
+    ) -> None:
+        self._tell = tell
+        self._begin = begin
+        self._labels = labels
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        if self._begin is not None:
+            self._progress = self._begin().__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(kind, error, trace)
+
+    def show(self, index: int, result: Result) -> tuple[int, Result]:
+        """Show a result to all of them. It gets the label of its input."""
+        if self._tell is not None:
+            self._tell(result)
+        if self._progress is not None:
+            self._progress.update(result, index)
+        if self._labels:
+            # Inputs that are equal may share an error.
+            result = result if result.row_label is None else copy.copy(result)
+            object.__setattr__(result, "row_label", self._labels[index % len(self._labels)])
+        return index, result
 
 
 class Lane:

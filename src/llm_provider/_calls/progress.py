@@ -1,13 +1,12 @@
-"""The observers of a batch: the client's `on_result`, and the progress bar.
+"""The progress bar of a batch.
 
-The bar is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
+It is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
 `notebook_bars` has the bars of notebooks.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 import os
 import sys
@@ -19,13 +18,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from .._telemetry.waits import print_line
-from .._types.response import Response, Result
+from .._types.response import Response
 from .._words import format_clock_time, format_usd
 
 if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
     from .._telemetry.waits import Waits
-    from .._types.row_label import RowLabel
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -188,50 +186,6 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     if refusals:
         words.append(f"refused={refusals}")
     return words
-
-
-class Observers:
-    """What sees the results of a batch before the user gets them. They are entered before the first result.
-
-    Args:
-        tell: Called with each result.
-        begin: Makes the progress bar.
-        labels: The labels of the inputs in a pandas object, which each of several models has.
-    """
-
-    def __init__(
-        self,
-        tell: Callable[[Result], object] | None = None,
-        begin: Callable[[], Progress] | None = None,
-        labels: Sequence[RowLabel] | None = None,
-    ) -> None:
-        self._tell = tell
-        self._begin = begin
-        self._labels = labels
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> Self:
-        if self._begin is not None:
-            self._progress = self._begin().__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.__exit__(kind, error, trace)
-
-    def show(self, index: int, result: Result) -> tuple[int, Result]:
-        """Show a result to all of them. It gets the label of its input."""
-        if self._tell is not None:
-            self._tell(result)
-        if self._progress is not None:
-            self._progress.update(result, index)
-        if self._labels:
-            # Inputs that are equal may share an error.
-            result = result if result.row_label is None else copy.copy(result)
-            object.__setattr__(result, "row_label", self._labels[index % len(self._labels)])
-        return index, result
 
 
 def _is_shown(show: bool | None) -> bool:

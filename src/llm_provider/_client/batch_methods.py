@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from .._batches.handle import Batch
     from .._batches.journal import Record
     from .._batches.work import BatchWork
-    from .._calls.batch import Batches, BatchPrompts
+    from .._calls.batch import Batches, BatchPrompts, Observers
     from .._calls.call import Call
-    from .._calls.progress import Observers
+    from .._calls.progress import Progress
     from .._calls.worker_pool import LiveWork
     from .._errors import LLMError
     from .._estimates.estimate import Estimate
@@ -168,21 +168,20 @@ class BatchMethods(Hinting):
 
     def _live_batches(self, options: BatchOptions) -> tuple[Batches, Observers]:
         """The batch of each model, whose calls are sent one by one, and what sees their results."""
-        from .._calls.progress import Observers, Progress
-
+        batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
         begin = None
         if options.progress is not False:
+            from .._calls.progress import Progress
+
             engine = self._answers.engine
             shown = (options.total, options.progress, engine.statistics, engine.waits, options.models)
             begin = functools.partial(Progress, *shown)
-        batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
-        return batches, Observers(self._answers.tell, begin, options.inputs[0].labels)
+        return batches, self._observers(options, begin)
 
     def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
         """The job of each model for the provider's batch API, and what sees their results."""
         from .._batches.progress import BatchProgress
         from .._batches.work import BatchWork
-        from .._calls.progress import Observers
 
         engine, resend = self._answers.engine, options.delivery.resend
         jobs = [
@@ -190,13 +189,18 @@ class BatchMethods(Hinting):
             for model, part in options.each
         ]
 
-        def known() -> list[Record]:
-            return [record for work, _ in jobs for record in work.known]
+        def begin() -> Progress:
+            def list_records() -> list[Record]:
+                return [record for work, _ in jobs for record in work.known]
 
-        begin = None
-        if options.progress is not False:
-            begin = functools.partial(BatchProgress, options.total, options.progress, known, options.models)
-        return jobs, Observers(self._answers.tell, begin, options.inputs[0].labels)
+            return BatchProgress(options.total, options.progress, list_records, options.models)
+
+        return jobs, self._observers(options, None if options.progress is False else begin)
+
+    def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
+        from .._calls.batch import Observers
+
+        return Observers(self._answers.tell, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up, and how their calls are sent.
