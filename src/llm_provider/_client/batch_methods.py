@@ -116,7 +116,8 @@ class BatchMethods(Hinting):
         """See `llm_provider.iter_many`."""
         seal(parameters)
         refuse_several("iter_many", model)
-        return self._iterate(parse_batch("iter_many", model, inputs, parameters, self._answers.defaults))
+        options = parse_batch("iter_many", model, inputs, parameters, self._answers.defaults)
+        return self._iterate(options)
 
     def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
         with name_shortage():
@@ -155,8 +156,8 @@ class BatchMethods(Hinting):
         """See `llm_provider.aiter_many`."""
         seal(parameters)
         refuse_several("aiter_many", model)
-        defaults = self._answers.defaults
-        return self._aiterate(parse_batch("aiter_many", model, inputs, parameters, defaults, awaited=True))
+        options = parse_batch("aiter_many", model, inputs, parameters, self._answers.defaults, awaited=True)
+        return self._aiterate(options)
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
