@@ -131,7 +131,7 @@ def overhead(rounds: int = 200_000) -> str:
         for _ in range(rounds):
             now += 0.02
             if ours.ready_at(now, 1.0, 1000) <= now:
-                ours.succeeded(now, ours.sent(now))
+                ours.record_success(now, ours.record_request(now))
 
     async def semaphore() -> None:
         semaphore = asyncio.Semaphore(1000)

@@ -21,25 +21,25 @@ class Ours(Policy):
     def __init__(self, provider: Provider, max_in_flight: int, source: random.Random) -> None:
         super().__init__(provider, max_in_flight, source)
         self.controller = AdaptiveController(random_source=source)
-        self.succeeded = self.controller.succeeded
-        self.failed = self.controller.failed
+        self.succeeded = self.controller.record_success
+        self.failed = self.controller.record_failure
 
     def ready_at(self, now: float, tokens: float) -> float:
         return self.controller.ready_at(now, tokens, self.max_in_flight, self.at_once)
 
     def sent(self, now: float, tokens: float) -> Ticket:
-        return self.controller.sent(now, tokens, self.at_once)
+        return self.controller.record_request(now, tokens, self.at_once)
 
     def refused(
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        alone = self.controller.refused(now, ticket, retry_after, headroom)
+        alone = self.controller.record_refusal(now, ticket, retry_after, headroom)
         return self.delay(retry_after, attempts) if alone else 0.0
 
     def overloaded(
         self, now: float, ticket: Ticket, retry_after: float | None, headroom: Headroom | None, attempts: int
     ) -> float:
-        alone = self.controller.overloaded(now, ticket, retry_after)
+        alone = self.controller.record_overload(now, ticket, retry_after)
         return self.delay(retry_after, attempts) if alone else 0.0
 
     def shown(self, now: float) -> tuple[float, float]:

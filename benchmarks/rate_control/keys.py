@@ -84,7 +84,7 @@ class Pool(Policy):
         )
         assert isinstance(self.provider, KeyedProvider)
         self.provider.key = key
-        return self._controllers[key], self._controllers[key].sent(now, tokens)
+        return self._controllers[key], self._controllers[key].record_request(now, tokens)
 
     def succeeded(
         self,
@@ -94,7 +94,7 @@ class Pool(Policy):
         used: float | None,
     ) -> None:
         controller, own = ticket
-        controller.succeeded(now, own, headroom, used)
+        controller.record_success(now, own, headroom, used)
 
     def refused(
         self,
@@ -105,12 +105,12 @@ class Pool(Policy):
         attempts: int,
     ) -> float:
         controller, own = ticket
-        alone = controller.refused(now, own, retry_after, headroom)
+        alone = controller.record_refusal(now, own, retry_after, headroom)
         return max(retry_after or 0.0, 0.1) if alone else 0.0
 
     def failed(self, now: float, ticket: tuple[AdaptiveController, Ticket]) -> None:
         controller, own = ticket
-        controller.failed(now, own)
+        controller.record_failure(now, own)
 
     def shown(self, now: float) -> tuple[float, float]:
         return sum(controller.rate for controller in self._controllers), math.inf

@@ -119,11 +119,11 @@ async def _run(outage: Outage, seed: int) -> Figures:
             await asyncio.sleep(takes)
             served -= not fails
             if not fails:
-                scope.ended(ticket, None)
+                scope.record_end(ticket, None)
                 return
             error = outage.error()
             failures += 1
-            alone = scope.ended(ticket, error, caller=number) or not is_congestion(error)
+            alone = scope.record_end(ticket, error, caller=number) or not is_congestion(error)
             down = scope.outage.down_since is not None
             free += down and is_outage(error) and is_unbilled(error)
             verdict = judge(

@@ -56,7 +56,7 @@ async def scope(make: Callable[[], Controller], waiters: int) -> None:
     async def one() -> None:
         ticket = await slots.acquire(HOLDERS)
         await asyncio.sleep(0)
-        slots.ended(ticket, None)
+        slots.record_end(ticket, None)
 
     await _all(one, waiters)
 

@@ -211,7 +211,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "refused requests that count": {RATE + "Mark.used_by_refused": _always(0)},
     "the newest rate after a late refusal": {RATE + "_DUE": INF},
     # outages and retries
-    "outages": {"outage.Outage.failed": _always(None)},
+    "outages": {"outage.Outage.record_failure": _always(None)},
     "a share of failures": {"outage._SHARE": 0},
     "twelve failures at once": {"outage._ENOUGH_FAILURES": INF},
     "five failures over a second": {"outage._LEAST_SECONDS": 0},

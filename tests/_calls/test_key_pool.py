@@ -174,10 +174,10 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
             try:
                 await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
             except asyncio.CancelledError:
-                selection.scope.cancelled(ticket)
+                selection.scope.record_cancellation(ticket)
                 raise
             error = chance.choice(failures) if chance.random() < 0.3 else None
-            selection.scope.ended(ticket, error)
+            selection.scope.record_end(ticket, error)
             again = error is not None and selection.failed(error)
             if error is None:
                 selection.served()
@@ -212,7 +212,7 @@ def test_a_call_goes_with_whichever_is_free_first() -> None:
         task = asyncio.create_task(later.acquire(1, at_once=1))
         await asyncio.sleep(0)
         assert waiting(pool) == [1, 1]
-        held[1].scope.ended(tickets[1], None)
+        held[1].scope.record_end(tickets[1], None)
         await task
         assert later.scope is held[1].scope
         assert waiting(pool) == [0, 0]
@@ -229,7 +229,7 @@ def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
         task = asyncio.create_task(selection.acquire(1, at_once=1))
         await asyncio.sleep(0)
         assert not task.done()
-        pooled.scope.ended(ticket, None)
+        pooled.scope.record_end(ticket, None)
         await task
 
     asyncio.run(main())
@@ -239,15 +239,15 @@ def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() ->
     async def main() -> None:
         pool = pool_of(AdaptiveController(), AdaptiveController())
         gated, free = pool.candidates()
-        gated.scope.ended(await gated.scope.acquire(1), RateLimitError("slow", retry_after=60.0))
+        gated.scope.record_end(await gated.scope.acquire(1), RateLimitError("slow", retry_after=60.0))
         for _ in range(200):
             held = await free.scope.acquire(1, at_once=1)
             selection = select(pool)
             task = asyncio.create_task(selection.acquire(1, at_once=1))
             await asyncio.sleep(0)
-            free.scope.ended(held, None)
+            free.scope.record_end(held, None)
             ticket = await task
-            selection.scope.ended(ticket, None)
+            selection.scope.record_end(ticket, None)
         assert len(gated.scope._queue) <= 1
 
     asyncio.run(main())
@@ -269,7 +269,7 @@ def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired(
             pool.retire(preferred, preferred.account.keys, "is not accepted")
         await task
         assert later.scope is not first.scope
-        first.scope.ended(ticket, None)
+        first.scope.record_end(ticket, None)
 
     asyncio.run(main())
 
@@ -280,7 +280,7 @@ def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
         first = select(pool, "a")
         ticket = await first.acquire(8, at_once=8)
         first.served()
-        first.scope.ended(ticket, RateLimitError("slow", retry_after=30.0))
+        first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
         later = select(pool, "a", "b", "c")
         await later.acquire(8, at_once=8)
         assert later.scope is not first.scope
@@ -334,7 +334,9 @@ def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
             RateLimitError("slow", retry_after=100_000.0),
             InternalServerError("broken"),
         ):
-            scope.ended(await selection.acquire(8, at_once=8), error if error.retry_after is None else None)
+            scope.record_end(
+                await selection.acquire(8, at_once=8), error if error.retry_after is None else None
+            )
             assert not selection.failed(error)
             assert (selection.scope, selection.key) == (scope, APIKey(A))
         selection.withdrawn(await selection.acquire(8, at_once=8))
@@ -400,7 +402,7 @@ def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
         task = asyncio.create_task(selections[1].acquire(1, at_once=1))
         await asyncio.sleep(0)
         error = AuthenticationError("no", status=401)
-        selections[0].scope.ended(ticket, error)
+        selections[0].scope.record_end(ticket, error)
         with pytest.warns(KeyWarning, match=r"\(1 of 2 left\)"):
             assert selections[0].failed(error)
         await task

@@ -32,14 +32,14 @@ class AIMDMachine(RuleBasedStateMachine):
     @rule()
     def send(self) -> None:
         assert self.now >= self.controller.gate
-        self.out.append(self.controller.sent(self.now))
+        self.out.append(self.controller.record_request(self.now))
 
     @precondition(lambda self: self.out)
     @rule(data=st.data(), delay=st.none() | st.floats(0, 10))
-    def refused(self, data: st.DataObject, delay: float | None) -> None:
+    def record_refusal(self, data: st.DataObject, delay: float | None) -> None:
         ticket = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         size, gate = self.controller.window, self.controller.gate
-        self.controller.refused(self.now, ticket, delay)
+        self.controller.record_refusal(self.now, ticket, delay)
         if ticket.at > self.last_cut:
             assert self.controller.window <= max(1.0, size * 0.5)
             self.last_cut = self.now
@@ -51,15 +51,15 @@ class AIMDMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def served(self, data: st.DataObject) -> None:
         size = self.controller.window
-        self.controller.succeeded(self.now, self.out.pop(data.draw(st.integers(0, len(self.out) - 1))))
+        self.controller.record_success(self.now, self.out.pop(data.draw(st.integers(0, len(self.out) - 1))))
         assert size <= self.controller.window <= size + 1
 
     @precondition(lambda self: self.out)
-    @rule(how=st.sampled_from(["failed", "cancelled", "withdrawn"]))
+    @rule(how=st.sampled_from(["record_failure", "record_cancellation", "record_withdrawal"]))
     def ended_otherwise(self, how: str) -> None:
         size, ticket = self.controller.window, self.out.pop()
-        if how == "failed":
-            self.controller.failed(self.now, ticket)
+        if how == "record_failure":
+            self.controller.record_failure(self.now, ticket)
         else:
             getattr(self.controller, how)(ticket)
         assert self.controller.window == size

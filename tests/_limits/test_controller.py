@@ -51,7 +51,7 @@ class Checked:
         assert self.now >= controller.gate, "nothing is sent before the gate opens"
         assert controller.in_flight < self.max_in_flight
         window = controller.window
-        self.out.append(controller.sent(self.now, tokens))
+        self.out.append(controller.record_request(self.now, tokens))
         self.newest = self.out[-1].number
         # Above the window there is at most what probes a cap, and that is no more than half of it.
         assert controller.in_flight <= 1.5 * window + 1
@@ -77,7 +77,7 @@ class Checked:
 
     def succeed(self, index: int, headroom: Headroom | None, tokens: float | None = None) -> None:
         rate, gate, was_open = self.controller.rate, self.controller.gate, self.controller.open
-        self.controller.succeeded(self.now, self.take(index), headroom, tokens)
+        self.controller.record_success(self.now, self.take(index), headroom, tokens)
         assert self.controller.gate == gate
         # Headers that prove wrong end the first phase, as a refusal does.
         assert self.controller.rate == rate or self.controller.open < was_open
@@ -89,7 +89,7 @@ class Checked:
         ticket, controller = self.take(index), self.controller
         rate, gate, window, was_open = controller.rate, controller.gate, controller.window, controller.open
         late = ticket.number <= self.episode and not controller.open
-        alone = controller.refused(self.now, ticket, retry_after, headroom)
+        alone = controller.record_refusal(self.now, ticket, retry_after, headroom)
         if late and ticket.in_flight < 0.9 * window:
             assert controller.rate == rate, "one cut per episode"
         if alone:
@@ -104,7 +104,7 @@ class Checked:
 
     def overload(self, index: int, retry_after: float | None) -> None:
         rate, gate = self.controller.rate, self.controller.gate
-        alone = self.controller.overloaded(self.now, self.take(index), retry_after)
+        alone = self.controller.record_overload(self.now, self.take(index), retry_after)
         assert self.controller.rate == rate, "the server's trouble says nothing about the rate limit"
         if alone:
             assert self.controller.gate == gate
@@ -116,11 +116,11 @@ class Checked:
         before = self.controller.rate, self.controller.gate
         ticket = self.take(index)
         if how == "failed":
-            self.controller.failed(self.now, ticket)
+            self.controller.record_failure(self.now, ticket)
         elif how == "cancelled":
-            self.controller.cancelled(ticket)
+            self.controller.record_cancellation(ticket)
         else:
-            self.controller.withdrawn(ticket)
+            self.controller.record_withdrawal(ticket)
         assert (self.controller.rate, self.controller.gate) == before
         self.check()
 
@@ -278,13 +278,13 @@ def run(
         controller = controllers[number]
         if ticket is not None and wait:
             refused += 1
-            controller.refused(now, ticket, wait if retry_after else None, told)
+            controller.record_refusal(now, ticket, wait if retry_after else None, told)
         elif ticket is not None:
             serving -= 1
             served[number] += 1
-            controller.succeeded(now, ticket, told)
+            controller.record_success(now, ticket, told)
         while (ready := controller.ready_at(now)) <= now:
-            sent = controller.sent(now)
+            sent = controller.record_request(now)
             wait = limit(now, serving)
             serving += not wait
             took = 0.05 if wait else latency * chance.uniform(0.7, 1.3)
@@ -327,12 +327,12 @@ def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
     controller, now = AdaptiveController(), 0.0
     for _ in range(40):
         now = max(now + 0.5, controller.ready_at(now))
-        controller.succeeded(now + 0.3, controller.sent(now))
+        controller.record_success(now + 0.3, controller.record_request(now))
     for _ in range(10):
         now = max(now + 0.5, controller.ready_at(now), controller.gate)
-        controller.cancelled(controller.sent(now))
+        controller.record_cancellation(controller.record_request(now))
         now = max(now + 0.5, controller.ready_at(now))
-        controller.refused(now + 0.05, controller.sent(now))
+        controller.record_refusal(now + 0.05, controller.record_request(now))
     assert controller.window == math.inf
 
 
@@ -360,11 +360,11 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
         pending: list[tuple[float, int, Ticket]] = []
         while now < 60:
             while controller.ready_at(now, 1000.0) <= now:
-                ticket = controller.sent(now, 1000.0)
+                ticket = controller.record_request(now, 1000.0)
                 level, at = min(1000.0, level + (now - at) * 1000) - 100, now
                 if level < 0:
                     level += 100
-                    controller.refused(now, ticket, 0.1)
+                    controller.record_refusal(now, ticket, 0.1)
                 else:
                     heapq.heappush(pending, (now + 1.0, ticket.number, ticket))
             now = min(
@@ -372,7 +372,7 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
             )
             while pending and pending[0][0] <= now:
                 left = Headroom(tokens=Allowance(1000.0, min(1000.0, level + (now - at) * 1000)))
-                controller.succeeded(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
+                controller.record_success(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
                 done += 1
         return done
 
@@ -385,14 +385,18 @@ def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
     controller, now = AdaptiveController(), 0.0
     for number in range(600):
         now = max(now + 0.1, controller.ready_at(now))
-        controller.succeeded(now + 0.05, controller.sent(now), Headroom(Allowance(10.0, 5.0 - number % 2)))
+        controller.record_success(
+            now + 0.05, controller.record_request(now), Headroom(Allowance(10.0, 5.0 - number % 2))
+        )
     for _ in range(20):
         now = max(now + 0.1, controller.ready_at(now))
-        controller.refused(now + 0.05, controller.sent(now), 0.1, Headroom(Allowance(10.0, 5.0)))
+        controller.record_refusal(
+            now + 0.05, controller.record_request(now), 0.1, Headroom(Allowance(10.0, 5.0))
+        )
     now += 10
     before = controller.in_flight
     while controller.ready_at(now) <= now:
-        controller.sent(now)
+        controller.record_request(now)
     assert controller.in_flight <= before + 2
 
 
@@ -416,14 +420,14 @@ def test_a_queue_behind_the_server_is_kept_short() -> None:
     pending: list[tuple[float, int, Ticket]] = []
     while now < 120:
         while controller.ready_at(now) <= now:
-            ticket = controller.sent(now)
+            ticket = controller.record_request(now)
             begins = max(now, heapq.heappop(free))
             heapq.heappush(free, begins + 1.0)
             heapq.heappush(pending, (begins + 1.0, ticket.number, ticket))
         later = min(pending[0][0] if pending else math.inf, max(controller.ready_at(now), now + 0.001))
         now = later
         while pending and pending[0][0] <= now:
-            controller.succeeded(now, heapq.heappop(pending)[2])
+            controller.record_success(now, heapq.heappop(pending)[2])
             done += 1
     assert done > 0.97 * 64 * 118
     assert controller.window < 64 * 3.5
@@ -434,18 +438,18 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     tickets = []
     while len(tickets) < 100:
         now = max(now, controller.ready_at(now))
-        tickets.append(controller.sent(now))
-    alone = [controller.overloaded(now, tickets.pop(), retry_after=1.0) for _ in range(4)]
+        tickets.append(controller.record_request(now))
+    alone = [controller.record_overload(now, tickets.pop(), retry_after=1.0) for _ in range(4)]
     assert all(alone), "a few may be random"
     assert controller.window == 256
-    while controller.overloaded(now, tickets.pop(), retry_after=1.0):
+    while controller.record_overload(now, tickets.pop(), retry_after=1.0):
         assert len(tickets) > 85
     reduced = controller.window
     assert 0.7 * 85 < reduced < 70
-    controller.overloaded(now, tickets.pop(), retry_after=1.0)
+    controller.record_overload(now, tickets.pop(), retry_after=1.0)
     assert controller.window == reduced, "once per episode"
     for ticket in tickets:
-        controller.succeeded(now + 1, ticket)
+        controller.record_success(now + 1, ticket)
     before, now = controller.window, now + 2
     in_flight: deque[Ticket] = deque()
     for _ in range(1500):
@@ -453,33 +457,33 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
         while isinstance(ticket := controller.admit(now, at_once=100), Ticket):
             in_flight.append(ticket)
         while in_flight and in_flight[0].at <= now - 1:
-            controller.succeeded(now, in_flight.popleft())
+            controller.record_success(now, in_flight.popleft())
     assert controller.window > before, "it grows while it is used"
     for ticket in in_flight:
-        controller.succeeded(now, ticket)
+        controller.record_success(now, ticket)
     now = max(now, controller.gate)
     used = controller.window
     for _ in range(400):
         now = max(now, controller.ready_at(now))
-        controller.succeeded(now + 1, controller.sent(now))
+        controller.record_success(now + 1, controller.record_request(now))
     assert controller.window == used, "an unused window proves nothing"
 
 
 def test_a_failed_reopening_sends_one_probe_at_a_time() -> None:
     controller, now = AdaptiveController(random_source=random.Random(0)), 0.0
-    controller.refused(0.05, controller.sent(0.0), retry_after=0.1)
+    controller.record_refusal(0.05, controller.record_request(0.0), retry_after=0.1)
     for _ in range(5):
         now = controller.ready_at(controller.gate)
-        probe = controller.sent(now)
+        probe = controller.record_request(now)
         assert controller.ready_at(now + 0.01) > now + 0.01
-        controller.refused(now + 0.02, probe, retry_after=0.1)
+        controller.record_refusal(now + 0.02, probe, retry_after=0.1)
     waited = controller.gate - now
     assert waited > 0.1, "it backs off, whatever Retry-After says"
 
 
 def test_an_early_timer_comes_back_once() -> None:
     controller = AdaptiveController()
-    controller.refused(0.05, controller.sent(0.0), retry_after=1.0)
+    controller.record_refusal(0.05, controller.record_request(0.0), retry_after=1.0)
     opens = controller.ready_at(0.5)
     assert controller.ready_at(opens - 1e-9) <= opens
     assert controller.ready_at(opens) == opens
@@ -488,9 +492,9 @@ def test_an_early_timer_comes_back_once() -> None:
 def test_what_was_withdrawn_can_be_sent_again_at_once() -> None:
     controller = AdaptiveController()
     while controller.ready_at(0.0) == 0.0:
-        ticket = controller.sent(0.0)
+        ticket = controller.record_request(0.0)
     before = controller.in_flight
-    controller.withdrawn(ticket)
+    controller.record_withdrawal(ticket)
     assert controller.ready_at(0.0) == 0.0
     assert controller.in_flight == before - 1
 
@@ -528,15 +532,17 @@ def perform(
             continue
         ticket = out.pop(index % len(out))
         if outcome == "succeeded":
-            controller.succeeded(now, ticket, headroom, tokens / 2)
+            controller.record_success(now, ticket, headroom, tokens / 2)
         elif outcome == "refused":
-            controller.refused(now, ticket, retry_after, headroom)
+            controller.record_refusal(now, ticket, retry_after, headroom)
         elif outcome == "overloaded":
-            controller.overloaded(now, ticket, retry_after)
+            controller.record_overload(now, ticket, retry_after)
         elif outcome == "failed":
-            controller.failed(now, ticket)
+            controller.record_failure(now, ticket)
+        elif outcome == "cancelled":
+            controller.record_cancellation(ticket)
         else:
-            getattr(controller, outcome)(ticket)
+            controller.record_withdrawal(ticket)
     return now
 
 
@@ -619,13 +625,13 @@ def test_controllers_share_nothing() -> None:
         now = 0.0
         for number in range(300):
             now = max(now, controller.ready_at(now))
-            ticket = controller.sent(now)
+            ticket = controller.record_request(now)
             for other in others:
-                other.refused(now, other.sent(now), retry_after=9.0)
+                other.record_refusal(now, other.record_request(now), retry_after=9.0)
             if number % 40 == 20:
-                controller.refused(now + 0.05, ticket, retry_after=0.2)
+                controller.record_refusal(now + 0.05, ticket, retry_after=0.2)
             else:
-                controller.succeeded(now + 0.05, ticket)
+                controller.record_success(now + 0.05, ticket)
         return controller.rate, controller.window, controller.gate
 
     alone = story(AdaptiveController(), [])

@@ -38,7 +38,7 @@ def fail(
     outage: Outage, numbers: range, error: LLMError = BROKEN, *, at: float = 0.0, now: float = 0.1
 ) -> None:
     for number in numbers:
-        outage.failed(now, ticket(number, at, 100), error, number)
+        outage.record_failure(now, ticket(number, at, 100), error, number)
 
 
 def down(error: LLMError = BROKEN) -> Outage:
@@ -52,7 +52,7 @@ def probe(outage: Outage, number: int) -> tuple[float, Ticket]:
     """Sends a probe as soon as it may be sent."""
     now = outage.ready_at(0.0)
     sent = ticket(number, now)
-    outage.sent(now, sent)
+    outage.record_request(now, sent)
     return now, sent
 
 
@@ -68,7 +68,7 @@ class TestDown:
         outage = Outage()
         for number in range(1, 6):
             assert outage.down_since is None
-            outage.failed(number * 0.3, ticket(number, number * 0.25), BROKEN, number)
+            outage.record_failure(number * 0.3, ticket(number, number * 0.25), BROKEN, number)
         assert outage.down_since == 0.25
 
     def test_a_connection_that_broke_with_its_five_requests_is_none(self) -> None:
@@ -94,7 +94,7 @@ class TestDown:
     def test_fast_failures_among_slow_answers_are_none(self) -> None:
         outage = Outage()
         for number in range(1, 500, 5):
-            outage.failed(number * 0.1, ticket(number, number * 0.1), BROKEN, number)
+            outage.record_failure(number * 0.1, ticket(number, number * 0.1), BROKEN, number)
         assert outage.down_since is None
 
     @settings(max_examples=20)
@@ -104,7 +104,7 @@ class TestDown:
         for number in range(1, 2000):
             now = number * 0.02
             if chance.random() < share:
-                outage.failed(now, ticket(number, now - 0.2), BROKEN, number)
+                outage.record_failure(now, ticket(number, now - 0.2), BROKEN, number)
             else:
                 outage.works(ticket(number, now - 0.2))
             assert outage.down_since is None
@@ -112,16 +112,16 @@ class TestDown:
     def test_the_failures_of_one_call_may_be_its_own_fault(self) -> None:
         outage = Outage()
         for number in range(1, 8):
-            outage.failed(float(number), ticket(number, number - 0.5), BROKEN, "the call")
+            outage.record_failure(float(number), ticket(number, number - 0.5), BROKEN, "the call")
         assert outage.down_since == 0.5
         assert outage.one_caller
-        outage.failed(9.0, ticket(8, 8.5), BROKEN, "another call")
+        outage.record_failure(9.0, ticket(8, 8.5), BROKEN, "another call")
         assert not outage.one_caller
 
     def test_a_refused_connection_is_the_fault_of_no_call(self) -> None:
         outage = Outage()
         for number in range(1, 8):
-            outage.failed(float(number), ticket(number, number - 0.5), REFUSED, "the call")
+            outage.record_failure(float(number), ticket(number, number - 0.5), REFUSED, "the call")
         assert outage.down_since == 0.5
         assert not outage.one_caller
 
@@ -138,7 +138,7 @@ class TestProbes:
         for number in range(21, 60):
             now, sent = probe(outage, number)
             times.append(now)
-            outage.failed(now, sent, BROKEN, number)
+            outage.record_failure(now, sent, BROKEN, number)
         intervals = [later - earlier for earlier, later in itertools.pairwise(times)]
         assert all(0.6 < interval < 33.1 for interval in intervals)
         assert all(interval > 26.9 for interval in intervals[-10:])
@@ -153,7 +153,7 @@ class TestProbes:
     def test_a_cancelled_probe_makes_room_for_the_next(self) -> None:
         outage = down()
         now, sent = probe(outage, 21)
-        outage.ended(now + 1, sent)
+        outage.record_end(now + 1, sent)
         assert outage.ready_at(now + 1) == now + 1
 
     def test_retry_after_delays_the_probe(self) -> None:
@@ -178,7 +178,7 @@ class TestRamp:
         number, in_flight, widths = 22, [], []
         for _ in range(5):
             while outage.ready_at(1.0) == 1.0 and number < 10_000 and outage.watches:
-                outage.sent(1.0, ticket(number))
+                outage.record_request(1.0, ticket(number))
                 in_flight.append(ticket(number))
                 number += 1
             widths.append(len(in_flight))
@@ -194,8 +194,8 @@ class TestRamp:
         outage.works(sent)
         for number in range(22, 200):
             assert outage.ready_at(1.0) == 1.0
-            outage.sent(1.0, ticket(number))
-            outage.ended(1.0, ticket(number))
+            outage.record_request(1.0, ticket(number))
+            outage.record_end(1.0, ticket(number))
 
     def test_it_can_end_in_another_outage(self) -> None:
         outage = down()
@@ -219,13 +219,13 @@ def test_something_may_always_be_sent_again(seed: int) -> None:
         if ready == now and len(in_flight) < 40 and chance.random() < 0.7:
             number += 1
             in_flight.append(ticket(number, now, len(in_flight) + 1))
-            outage.sent(now, in_flight[-1])
+            outage.record_request(now, in_flight[-1])
         elif in_flight:
             ended = in_flight.pop(chance.randrange(len(in_flight)))
             if chance.random() < 0.1:
-                outage.ended(now, ended)
+                outage.record_end(now, ended)
             elif failing:
-                outage.failed(now, ended, chance.choice([BROKEN, REFUSED]), ended.order)
+                outage.record_failure(now, ended, chance.choice([BROKEN, REFUSED]), ended.order)
             else:
                 outage.works(ended)
         else:

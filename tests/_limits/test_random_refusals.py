@@ -128,20 +128,20 @@ def test_a_damaged_record_is_refused(recent: object) -> None:
         RandomRefusals.from_state({**RandomRefusals().to_state(), "_recent": recent})
 
 
-def sent(controller: AdaptiveController, count: int, now: float) -> list[Ticket]:
-    return [controller.sent(now, at_once=count) for _ in range(count)]
+def send(controller: AdaptiveController, count: int, now: float) -> list[Ticket]:
+    return [controller.record_request(now, at_once=count) for _ in range(count)]
 
 
-@pytest.mark.parametrize("how", ["refused", "overloaded"])
+@pytest.mark.parametrize("how", ["record_refusal", "record_overload"])
 def test_only_the_call_that_is_refused_at_random_waits(how: str) -> None:
     controller, chance, now, alone = AdaptiveController(), random.Random(1), 0.0, []
     for _ in range(50):
-        tickets = sent(controller, 20, now)
+        tickets = send(controller, 20, now)
         for ticket in tickets:
             if chance.random() < 0.05:
                 alone.append(getattr(controller, how)(now + 0.05, ticket, 1.0))
             else:
-                controller.succeeded(now + 0.2, ticket)
+                controller.record_success(now + 0.2, ticket)
         now += 1
     assert len(alone) > 30
     assert all(alone)
@@ -153,11 +153,11 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     controller, now, alone = AdaptiveController(random_source=random.Random(0)), 0.0, False
     while not alone:
         now = max(now, controller.ready_at(now))
-        alone = controller.refused(now + 0.05, controller.sent(now), None)
+        alone = controller.record_refusal(now + 0.05, controller.record_request(now), None)
         assert now < 30
     assert now > 4, "a limit may end within seconds"
     gate = controller.gate
-    assert controller.refused(now + 1, controller.sent(now + 1), 20.0)
+    assert controller.record_refusal(now + 1, controller.record_request(now + 1), 20.0)
     assert controller.gate == gate
 
 
@@ -175,9 +175,9 @@ def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: b
     for _ in range(20):
         for _ in range(4):
             now = max(now, controller.ready_at(now))
-            controller.succeeded(now, controller.sent(now))
+            controller.record_success(now, controller.record_request(now))
         now = max(now, controller.ready_at(now, tokens))
-        alone = alone or controller.refused(now, controller.sent(now, tokens))
+        alone = alone or controller.record_refusal(now, controller.record_request(now, tokens))
     assert alone is begins
 
 
@@ -192,13 +192,13 @@ def test_a_limit_is_used_beside_random_refusals(rate: float, capacity: float, sh
             _, _, accepted, ticket = heapq.heappop(answers)
             if accepted:
                 served += 1
-                controller.succeeded(now, ticket)
+                controller.record_success(now, ticket)
             else:
-                controller.refused(now, ticket)
+                controller.record_refusal(now, ticket)
             continue
         ready = controller.ready_at(now)
         if ready <= now:
-            ticket = controller.sent(now)
+            ticket = controller.record_request(now)
             accepted = chance.random() >= share and level >= 1
             level -= accepted
             heapq.heappush(answers, (now + (1.0 if accepted else 0.05), ticket.number, accepted, ticket))

@@ -41,12 +41,12 @@ def test_places_are_conserved_under_any_cancellation(
         try:
             await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
         except asyncio.CancelledError:
-            scope.cancelled(ticket)
+            scope.record_cancellation(ticket)
             raise
         error: LLMError | None = None
         if chance.random() < 0.2:
             error = chance.choice([RateLimitError("slow", retry_after=0.001), InternalServerError("broken")])
-        scope.ended(ticket, error)
+        scope.record_end(ticket, error)
 
     async def main() -> None:
         scope = Scope(make())
@@ -71,14 +71,14 @@ def test_first_come_first_served_and_the_retried_before_them(make: Callable[[], 
         async def caller(name: str, first: bool) -> None:
             ticket = await scope.acquire(1, first=first)
             order.append(name)
-            scope.ended(ticket, None)
+            scope.record_end(ticket, None)
 
         tasks = [
             asyncio.create_task(caller(name, first))
             for name, first in [("a", False), ("b", False), ("r", True)]
         ]
         await asyncio.sleep(0)
-        scope.ended(held, None)
+        scope.record_end(held, None)
         await asyncio.gather(*tasks)
         return order
 
@@ -91,14 +91,14 @@ def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) ->
         scope, loop = Scope(make()), asyncio.get_running_loop()
         refused = await scope.acquire(8)
         opens = loop.time() + 0.2
-        scope.ended(refused, RateLimitError("slow down", retry_after=0.2))
+        scope.record_end(refused, RateLimitError("slow down", retry_after=0.2))
         started: list[float] = []
 
         async def caller() -> None:
             ticket = await scope.acquire(8)
             started.append(loop.time())
             await asyncio.sleep(0.01)
-            scope.ended(ticket, None)
+            scope.record_end(ticket, None)
 
         await asyncio.gather(*(caller() for _ in range(5)))
         assert min(started) >= opens
@@ -111,7 +111,7 @@ def break_down(scope: Scope, callers: int) -> None:
     for number in range(12):
         ticket = scope.start(sys.maxsize, 1.0, sys.maxsize)
         assert ticket is not None
-        scope.ended(ticket, InternalServerError("broken", status=500), caller=number % callers)
+        scope.record_end(ticket, InternalServerError("broken", status=500), caller=number % callers)
     assert scope.outage.down_since is not None
 
 
@@ -137,7 +137,7 @@ def test_calls_give_up_on_a_scope_that_is_down_in_the_order_of_their_patience(
         assert ended == [0.0, 0.1, 0.2]
         waiting = asyncio.create_task(scope.acquire(8, patience=Patience(60.0, loop.time())))
         await asyncio.sleep(0)
-        scope.ended(probe, None)
+        scope.record_end(probe, None)
         await waiting
         assert scope.outage.down_since is None
 
@@ -168,7 +168,7 @@ def test_a_call_that_another_scope_may_serve_does_not_give_up() -> None:
         down.join(slot_request, first=False)
         await asyncio.sleep(0.05)
         assert not slot_request.granted.done()
-        full.ended(held, None)
+        full.record_end(held, None)
         assert (await slot_request.granted).number == 2
         assert slot_request.scope is full
 
@@ -186,7 +186,7 @@ def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controll
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        scope.ended(held, None)
+        scope.record_end(held, None)
         await asyncio.wait_for(scope.acquire(1), 60)
 
     asyncio.run(main())
@@ -211,7 +211,7 @@ def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller
             await asyncio.sleep(0)
             before = sys.gettrace()
             sys.settrace(count)  # type: ignore[arg-type]  # it counts lines and asks for more
-            scope.ended(held, None)
+            scope.record_end(held, None)
             sys.settrace(before)
             await tasks[0]
             for task in tasks[1:]:
@@ -248,7 +248,7 @@ def test_each_answer_lets_two_more_go() -> None:
         waiting = [asyncio.create_task(scope.acquire(1000, at_once=4)) for _ in range(100)]
         for _ in range(3):
             for ticket in tickets:
-                scope.ended(ticket, None)
+                scope.record_end(ticket, None)
             await asyncio.sleep(0)
             tickets = [task.result() for task in waiting if task.done()]
             waiting = [task for task in waiting if not task.done()]

@@ -53,7 +53,7 @@ def together(files: list[SharedStateFile]) -> list[SharedController]:
         # The second process has to wait until the first one has seen it.
         assert isinstance(ticket, Ticket) == (now != -0.9)
         if isinstance(ticket, Ticket):
-            controller.succeeded(now, ticket)
+            controller.record_success(now, ticket)
     return controllers
 
 
@@ -63,7 +63,7 @@ def test_one_that_is_alone_asks_nobody(files: list[SharedStateFile]) -> None:
         for turn in range(1000):
             ticket = controller.admit(1 + turn / 1000, 1.0, MANY, MANY)
             assert isinstance(ticket, Ticket)
-            controller.succeeded(1 + turn / 1000, ticket)
+            controller.record_success(1 + turn / 1000, ticket)
         connection = files[0]._connection  # only the test looks
         assert connection is not None
         (version,) = connection.execute("SELECT revision FROM scope_v2").fetchone()
@@ -77,13 +77,13 @@ def test_what_was_never_refused_is_nobodys_business(tmp_path: Path) -> None:
         file = SharedStateFile(tmp_path / "limits")
         controller = SharedController(file, "scope", from_start=False)
         tickets = admitted(controller, 1.0, max_in_flight=5)
-        controller.succeeded(1.1, tickets[0])
+        controller.record_success(1.1, tickets[0])
         assert not (tmp_path / "limits").exists()
-        controller.refused(1.1, tickets[1], 1.0)
+        controller.record_refusal(1.1, tickets[1], 1.0)
         assert (tmp_path / "limits" / "rate-control.sqlite").exists()
         assert controller.in_flight == 3
         for ticket in tickets[2:]:
-            controller.succeeded(1.2, ticket)
+            controller.record_success(1.2, ticket)
         assert controller.in_flight == 0
         file.close()
 
@@ -98,11 +98,11 @@ def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[SharedSta
             now = max(now + 0.01, experienced.gate)
             granted = experienced.admit(now, 1.0, MANY, MANY)
             if isinstance(granted, Ticket):
-                experienced.refused(now, granted, 0.1)
+                experienced.record_refusal(now, granted, 0.1)
         newcomer = SharedController(files[1], "scope", from_start=False)
         tickets = admitted(newcomer, now + 1, max_in_flight=10)
         assert len(tickets) == 10
-        newcomer.refused(now + 1, tickets[0], 7.0)
+        newcomer.record_refusal(now + 1, tickets[0], 7.0)
         assert newcomer.gate == now + 8, "its own Retry-After holds too"
         assert not isinstance(newcomer.admit(now + 7, 1.0, MANY, MANY), Ticket)
         granted = newcomer.admit(now + 9, 1.0, MANY, MANY)
@@ -110,7 +110,7 @@ def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[SharedSta
         assert newcomer.rate == pytest.approx(experienced.rate, rel=0.5)
         # Requests from before the meeting end without effect on the others.
         for ticket in tickets[1:]:
-            newcomer.refused(now + 9, ticket, 100.0)
+            newcomer.record_refusal(now + 9, ticket, 100.0)
         assert newcomer.gate < now + 20
         assert newcomer.in_flight == isinstance(granted, Ticket)
 
@@ -124,7 +124,7 @@ def test_processes_see_each_others_requests(files: list[SharedStateFile]) -> Non
         assert len(tickets) == 3
         admitted(other, 1.0, max_in_flight=2)
         assert other.in_flight == 5
-        one.refused(1.1, tickets[0], 5.0)
+        one.record_refusal(1.1, tickets[0], 5.0)
         granted = other.admit(1.2, 1.0, MANY, MANY)
         assert not isinstance(granted, Ticket)
         assert (other.gate, other.refusals, other.open) == (6.1, 1, False)
@@ -141,12 +141,12 @@ def test_who_has_less_comes_first(files: list[SharedStateFile]) -> None:
         assert len(tickets) == 256 + 3
         assert not isinstance(other.admit(1.0, 1.0, MANY, MANY), Ticket)
         for ticket in tickets[:10]:
-            one.failed(1.01, ticket)
+            one.record_failure(1.01, ticket)
         assert not isinstance(one.admit(1.01, 1.0, MANY, MANY), Ticket), "the other waits and has nothing"
         assert len(admitted(other, 1.02)) == 10
         # One that has stopped asking holds nobody up.
         for ticket in tickets[10:20]:
-            one.failed(2.0, ticket)
+            one.record_failure(2.0, ticket)
         assert len(admitted(one, 2.0)) == 10
 
     asyncio.run(main())
@@ -158,7 +158,7 @@ def test_headers_that_one_reads_hold_for_all(files: list[SharedStateFile]) -> No
         first = one.admit(1.0, 1.0, MANY, MANY)
         assert isinstance(first, Ticket)
         one.on_headers(first, Headroom(Allowance(rate=1.0, remaining=4.0)))
-        one.succeeded(1.1, first)
+        one.record_success(1.1, first)
         assert len(admitted(other, 1.1)) <= 4
 
     asyncio.run(main())
@@ -223,7 +223,7 @@ def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedStateFile]) -> 
         one, other = (SharedController(file, "scope") for file in files)
         ticket = one.admit(1000.0, 1.0, MANY, MANY)
         assert isinstance(ticket, Ticket)
-        one.refused(1000.1, ticket, 60.0)
+        one.record_refusal(1000.1, ticket, 60.0)
         # Its own claim is over, and nobody else had asked: then it would have been stored.
         one.admit(1002.0, 1.0, MANY, MANY)
         assert not isinstance(other.admit(1010.0, 1.0, MANY, MANY), Ticket)
@@ -255,7 +255,7 @@ def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFi
     async def main() -> None:
         one, other = together(files)
         tickets = admitted(one, 1.0, max_in_flight=2)
-        one.refused(1.1, tickets[0], 5.0)
+        one.record_refusal(1.1, tickets[0], 5.0)
         connection = files[0]._connection  # only the test breaks it
         assert connection is not None
         # JSON's extension for infinities is not SQLite's, and the test needs a state that it can change.
@@ -267,7 +267,7 @@ def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFi
         assert isinstance(other.admit(1.2, 1.0, MANY, MANY), Ticket), "the gate was part of the state"
         assert (other.refusals, other.open, other.in_flight) == (0, True, 1)
         # The ticket of an earlier request belongs to the replaced controller.
-        one.succeeded(1.3, tickets[1])
+        one.record_success(1.3, tickets[1])
         assert isinstance(one.admit(1.3, 1.0, MANY, MANY), Ticket)
         assert one.open
 
@@ -362,7 +362,7 @@ def test_an_interrupted_transaction_leaves_no_half_told_controller(files: list[S
         (ticket,) = admitted(one, 1.0, max_in_flight=1)
         one.on_headers(ticket, Interrupting.__new__(Interrupting))
         with pytest.raises(KeyboardInterrupt):
-            one.succeeded(1.1, ticket)
+            one.record_success(1.1, ticket)
         assert one._controller.to_state()["_heeds_headers"], "it was interrupted in the middle"
         assert not files[0].broken
         assert isinstance(one.admit(1.2, 1.0, MANY, MANY), Ticket)
@@ -388,7 +388,7 @@ def test_a_file_that_cannot_be_used_leaves_each_by_itself(tmp_path: Path, damage
         with pytest.warns(SharedControllerWarning, match="rate control is not shared with other processes"):
             ticket = controller.admit(1.0, 1.0, MANY, MANY)
         assert isinstance(ticket, Ticket)
-        controller.succeeded(1.1, ticket)
+        controller.record_success(1.1, ticket)
         assert controller.in_flight == 0
         assert len(admitted(controller, 1.2, max_in_flight=7)) == 7
         file.close()
@@ -431,7 +431,7 @@ def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[SharedStat
         assert connection is not None
         connection.execute("DROP TABLE scope_v2")
         with pytest.warns(SharedControllerWarning):
-            one.succeeded(1.1, tickets[0])
+            one.record_success(1.1, tickets[0])
         assert isinstance(one.admit(1.2, 1.0, 3, MANY), Ticket)
         assert one.in_flight == 3
 

@@ -21,7 +21,7 @@ def cohort(window: ConcurrencyWindow, first: int, in_flight: int, latency: float
     window.measure_after(first - 1)
     window.most = in_flight
     for number in range(first, first + COHORT):
-        window.ended(ticket(number, in_flight), first + COHORT - 1, latency)
+        window.record_end(ticket(number, in_flight), first + COHORT - 1, latency)
     return first + COHORT
 
 
@@ -52,7 +52,7 @@ def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
     window.suspects(1.0, ticket(21, 21), 25)
     assert window.guessed
     assert window.unpaced == 20
-    window.succeeded(2.0, ticket(26, 21))
+    window.record_success(2.0, ticket(26, 21))
     assert window.unpaced == math.inf
     window.limited()
     assert window.unpaced == 0
@@ -69,10 +69,10 @@ def test_requests_below_a_high_guessed_cap_are_not_sent_at_once(cap: int, spacin
 def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight() -> None:
     window = ConcurrencyWindow()
     window.suspects(1.0, ticket(21, 21), 25)
-    window.refused(ticket(30, 21), 35)
-    window.succeeded(2.0, ticket(32, 21))
+    window.record_refusal(ticket(30, 21), 35)
+    window.record_success(2.0, ticket(32, 21))
     assert window.guessed, "only 20 were with the server"
-    window.succeeded(2.0, ticket(36, 21))
+    window.record_success(2.0, ticket(36, 21))
     assert not window.guessed
 
 
@@ -82,7 +82,7 @@ def test_successes_at_the_suspected_cap_speak_against_it() -> None:
     cohort(window, 1, 10, 0.5)
     assert not window.suspects(10.0, ticket(100, 21), 100)
     for number in range(101, 110):
-        window.succeeded(11.0, ticket(number, 21))
+        window.record_success(11.0, ticket(number, 21))
     assert not window.suspects(12.0, ticket(111, 21), 111)
     assert not window.suspects(13.0, ticket(112, 21), 112)
     assert window.cap == math.inf
@@ -109,10 +109,10 @@ def test_a_cap_is_probed_from_time_to_time_and_raised_by_a_success() -> None:
     window = capped(21)
     now = window.ready_at(15.0, 20)
     assert 15.0 < now < math.inf
-    window.sent(now)
+    window.record_request(now)
     assert window.ready_at(now, 20) > now
     assert window.ready_at(now, 25) == math.inf
-    window.succeeded(now + 1, ticket(200, 21))
+    window.record_success(now + 1, ticket(200, 21))
     assert window.cap == window.size == 21
     assert window.ready_at(now + 1, 21) == now + 1, "the next attempt is made at once"
 
@@ -130,10 +130,10 @@ def test_answers_twice_as_slow_brake_and_fast_ones_release() -> None:
 
 def test_an_overload_shrinks_what_was_in_flight() -> None:
     window = ConcurrencyWindow()
-    window.overloaded(100)
+    window.record_overload(100)
     assert window.size == 70
     for _ in range(50):
-        window.overloaded(1)
+        window.record_overload(1)
     assert window.size == 1
 
 

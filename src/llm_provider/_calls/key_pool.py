@@ -280,7 +280,7 @@ class KeySelection:
             if pooled in self._candidates():
                 return self._use(pooled, ticket)
             # The account was retired or denied while the call waited for it.
-            pooled.scope.withdrawn(ticket)
+            pooled.scope.record_withdrawal(ticket)
             first = True
 
     def delay(self, backoff: float) -> float:
@@ -290,7 +290,7 @@ class KeySelection:
 
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back a slot whose request was not sent."""
-        self.scope.withdrawn(ticket)
+        self.scope.record_withdrawal(ticket)
 
     def wait_for_all(self) -> None:
         """Wait for every candidate from now on, not only for the account of the conversation."""

@@ -330,7 +330,7 @@ class _Sending:
         self._selection.scope.on_headers(self._ticket, headers)
 
     def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
-        self._selection.scope.cancelled(self._ticket)
+        self._selection.scope.record_cancellation(self._ticket)
         self._call.sent.end()
         # A cancelled request may still be billed.
         self._sender.recorder.failed(self._call, cancellation, self._bound)
@@ -339,7 +339,7 @@ class _Sending:
 
     def _answered(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self._queue), self._call.sent
-        self._selection.scope.ended(self._ticket, None, tokens=self._charged(sample.answer.usage))
+        self._selection.scope.record_end(self._ticket, None, tokens=self._charged(sample.answer.usage))
         sent.end()
         cost = self._sender.recorder.answered(self._call, sample, self._bound)
         sample.price = cost_of(sent.charges[self._before :])
@@ -358,7 +358,7 @@ class _Sending:
         call, selection, scope = self._call, self._selection, self._selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
         suspect = self._is_suspect(error)
-        alone = scope.ended(self._ticket, error, caller=self, suspect=suspect)
+        alone = scope.record_end(self._ticket, error, caller=self, suspect=suspect)
         alone = alone or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:

@@ -29,12 +29,12 @@ class AIMD:
     Times are seconds of one monotonic clock, given by the caller.
 
     >>> controller = AIMD()
-    >>> tickets = [controller.sent(1.0) for _ in range(8)]
-    >>> controller.refused(2.0, tickets[0], retry_after=5.0)
+    >>> tickets = [controller.record_request(1.0) for _ in range(8)]
+    >>> controller.record_refusal(2.0, tickets[0], retry_after=5.0)
     False
     >>> controller.window, controller.gate, controller.ready_at(2.5)
     (4.0, 7.0, inf)
-    >>> controller.refused(2.1, tickets[1])  # sent before the cut, so in the same episode
+    >>> controller.record_refusal(2.1, tickets[1])  # sent before the cut, so in the same episode
     False
     >>> controller.window
     4.0
@@ -65,9 +65,9 @@ class AIMD:
     ) -> Ticket | float:
         """A ticket for a request that may be sent now, else the time to ask again."""
         ready = self.ready_at(now, tokens, max_in_flight, at_once)
-        return ready if ready > now else self.sent(now, tokens, at_once)
+        return ready if ready > now else self.record_request(now, tokens, at_once)
 
-    def sent(self, now: float, tokens: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
+    def record_request(self, now: float, tokens: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
         """Count a request as in flight."""
         self.in_flight += 1
         self._number += 1
@@ -80,13 +80,13 @@ class AIMD:
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
         """Ignore the headers."""
 
-    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
+    def record_success(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
         """Record that the provider served a request."""
         if self.window < math.inf and self.in_flight >= _USED * self.window:
             self.window += 1 / self.window
         self.in_flight -= 1
 
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+    def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider refused a request. Nothing is sent for `retry_after` seconds.
 
         Returns:
@@ -100,14 +100,14 @@ class AIMD:
         self.in_flight -= 1
         return False
 
-    overloaded = refused
+    record_overload = record_refusal
 
-    def cancelled(self, ticket: Ticket) -> None:
+    def record_cancellation(self, ticket: Ticket) -> None:
         """Record that a request ended without an answer that tells something. The window stays."""
         self.in_flight -= 1
 
-    withdrawn = cancelled
+    record_withdrawal = record_cancellation
 
-    def failed(self, now: float, ticket: Ticket) -> None:
+    def record_failure(self, now: float, ticket: Ticket) -> None:
         """Record that a request failed for another reason."""
         self.in_flight -= 1

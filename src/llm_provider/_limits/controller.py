@@ -69,16 +69,15 @@ _FORGIVE = 0.001
 class AdaptiveController(Stored):
     """Decides when the next request of one scope may be sent.
 
-    A sender asks `ready_at`, reports `sent`, and gives the ticket back with the outcome of the request: to
-    exactly one of `succeeded`, `refused`, `overloaded`, `failed`, `cancelled` and `withdrawn`. Each method
-    takes constant time.
+    A sender asks `ready_at`, calls `record_request`, and gives the ticket back with the outcome of the
+    request, to exactly one of the other methods `record_…`. Each method takes constant time.
 
     Args:
         random_source: Source of the jitter of back-off.
 
     >>> controller = AdaptiveController()
-    >>> ticket = controller.sent(0.0)
-    >>> controller.refused(0.05, ticket, retry_after=2.0)
+    >>> ticket = controller.record_request(0.0)
+    >>> controller.record_refusal(0.05, ticket, retry_after=2.0)
     False
     >>> controller.ready_at(0.1), controller.in_flight
     (2.05, 0)
@@ -190,9 +189,9 @@ class AdaptiveController(Stored):
     ) -> Ticket | float:
         """A ticket for a request that may be sent now, else the time to ask again; see `ready_at`."""
         ready = self.ready_at(now, tokens, max_in_flight, at_once)
-        return ready if ready > now else self.sent(now, tokens, at_once)
+        return ready if ready > now else self.record_request(now, tokens, at_once)
 
-    def sent(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
+    def record_request(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
         """Count a request as in flight; it is sent at once."""
         estimator, window = self._estimator, self._window
         rate = estimator.rate
@@ -213,10 +212,10 @@ class AdaptiveController(Stored):
             estimator.hold(self.gate)
         window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
-            window.sent(now)
+            window.record_request(now)
         return Ticket(self._number, now, self.in_flight, tokens, self._tokens_sent, rate, estimator.phase)
 
-    def succeeded(
+    def record_success(
         self, now: float, ticket: Ticket, headroom: Headroom | None = None, tokens: float | None = None
     ) -> None:
         """Record that the provider served a request.
@@ -237,45 +236,45 @@ class AdaptiveController(Stored):
         self._answered += 1
         window = self._window
         if ticket.in_flight >= window.notable:
-            window.succeeded(now, ticket)
+            window.record_success(now, ticket)
         if window.slow_start:
             window.size += 1.0
         if ticket.number - window.first <= COHORT:
-            window.ended(ticket, self._number, now - ticket.at)
+            window.record_end(ticket, self._number, now - ticket.at)
         if headroom is not None:
             self.on_headers(ticket, headroom)
 
-    def failed(self, now: float, ticket: Ticket) -> None:
+    def record_failure(self, now: float, ticket: Ticket) -> None:
         """Record that a request broke or timed out. Only its latency is used."""
         self.in_flight -= 1
-        self._window.ended(ticket, self._number, now - ticket.at)
+        self._window.record_end(ticket, self._number, now - ticket.at)
 
-    def cancelled(self, ticket: Ticket) -> None:
+    def record_cancellation(self, ticket: Ticket) -> None:
         """Record that a request was cancelled in flight."""
         self.in_flight -= 1
-        self._window.ended(ticket, self._number, None)
+        self._window.record_end(ticket, self._number, None)
 
     def forget(self, in_flight: int) -> None:
         """Forget the requests whose outcome will not be reported: only so many are in flight."""
         self.in_flight = in_flight
         self._window.measure_after(self._number)
 
-    def withdrawn(self, ticket: Ticket) -> None:
+    def record_withdrawal(self, ticket: Ticket) -> None:
         """Record that a request was given up before it was sent, and return its credit."""
         self.in_flight -= 1
-        self._window.ended(ticket, self._number, None)
+        self._window.record_end(ticket, self._number, None)
         self._count(ticket)
         if self.gate <= ticket.at:  # a gate that has closed since then has reset the credit
             self._estimator.give_back(self._charge(ticket.tokens))
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+    def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
 
-        Returns whether only the call itself backs off; see `refused`.
+        Returns whether only the call itself backs off; see `record_refusal`.
         """
         self.in_flight -= 1
         self.refusals += 1
-        self._window.ended(ticket, self._number, None)
+        self._window.record_end(ticket, self._number, None)
         alone = not self._overloaded.follow_rate(ticket.number)
         accepted_since_cut = self._accepted_since_cut(ticket)
         self._count(ticket)
@@ -284,12 +283,12 @@ class AdaptiveController(Stored):
         if ticket.number > self._cut:
             if accepted_since_cut < 1 and self._is_hopeless(now):
                 return True
-            self._window.overloaded(ticket.in_flight)
+            self._window.record_overload(ticket.in_flight)
             self._cut_now()
         self._close_gate(now, ticket, retry_after)
         return False
 
-    def refused(
+    def record_refusal(
         self, now: float, ticket: Ticket, retry_after: float | None = None, headroom: Headroom | None = None
     ) -> bool:
         """Record that the provider refused a request because of a limit (429).
@@ -306,8 +305,8 @@ class AdaptiveController(Stored):
         self.in_flight -= 1
         self.refusals += 1
         self._refusal_latency += (now - ticket.at - self._refusal_latency) * 0.2
-        self._window.ended(ticket, self._number, None)
-        self._window.refused(ticket, self._number)
+        self._window.record_end(ticket, self._number, None)
+        self._window.record_refusal(ticket, self._number)
         if headroom is not None:
             self.on_headers(ticket, headroom)
         if self._heeds_headers and ticket.number > self._predicted_after:

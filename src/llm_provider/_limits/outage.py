@@ -79,7 +79,7 @@ class Outage:
     >>> for number in range(1, 13):
     ...     ticket = Ticket(number, 2.0, 1, 1.0, 1.0, 1.0, 0.0)
     ...     ticket.order = number
-    ...     outage.failed(3.0, ticket, APIConnectionError("refused"), caller=number)
+    ...     outage.record_failure(3.0, ticket, APIConnectionError("refused"), caller=number)
     >>> outage.down_since, outage.ready_at(3.0)
     (2.0, 3.5)
     """
@@ -127,7 +127,7 @@ class Outage:
             return max(now, self._try_at)
         return now if self._credit >= 1 else math.inf
 
-    def sent(self, now: float, ticket: Ticket) -> None:
+    def record_request(self, now: float, ticket: Ticket) -> None:
         """Record that a request is sent. While the scope is down, it is a probe."""
         if self.down_since is None:
             self._credit -= 1
@@ -136,7 +136,7 @@ class Outage:
             # The answer to a probe that hangs is not awaited for longer than this.
             self._try_at = now + _LONGEST_INTERVAL
 
-    def failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
+    def record_failure(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         """Record a failure that may be part of an outage; see `is_outage`.
 
         Args:
@@ -203,7 +203,7 @@ class Outage:
             self._credit = math.inf
         self.watches = self._first is not None or self._credit < math.inf
 
-    def ended(self, now: float, ticket: Ticket) -> None:
+    def record_end(self, now: float, ticket: Ticket) -> None:
         """Record a request without an outcome: it was cancelled, or not sent."""
         self._credit += 1
         if ticket is self._probe:

@@ -69,12 +69,12 @@ class Controller(Protocol):
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
     def is_limited(self, now: float) -> bool: ...
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
-    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
-    def failed(self, now: float, ticket: Ticket) -> None: ...
-    def cancelled(self, ticket: Ticket) -> None: ...
-    def withdrawn(self, ticket: Ticket) -> None: ...
+    def record_success(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
+    def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
+    def record_overload(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
+    def record_failure(self, now: float, ticket: Ticket) -> None: ...
+    def record_cancellation(self, ticket: Ticket) -> None: ...
+    def record_withdrawal(self, ticket: Ticket) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class SlotRequest:
             # ten thousand calls quadratic.
             self.granted.cancel()
         elif self.scope is not None:
-            self.scope.withdrawn(self.granted.result())
+            self.scope.record_withdrawal(self.granted.result())
 
 
 class Scope:
@@ -169,8 +169,8 @@ class Scope:
             patience: How long the call waits while the provider is down.
 
         Returns:
-            The ticket. It must be given back with `ended`, `cancelled` or `withdrawn`. A call that is
-            cancelled while it waits gives its slot back by itself.
+            The ticket. It must be given back with `record_end`, `record_cancellation` or
+            `record_withdrawal`. A call that is cancelled while it waits gives its slot back by itself.
 
         Raises:
             ProviderError: the provider was down for longer than the patience of the call.
@@ -206,7 +206,7 @@ class Scope:
             self._sent += 1
             granted.order = self._sent
             if outage.watches:
-                outage.sent(now, granted)
+                outage.record_request(now, granted)
         return granted
 
     def gated_for(self) -> float:
@@ -283,7 +283,7 @@ class Scope:
         if told is not None:
             self.controller.on_headers(ticket, told)
 
-    def ended(
+    def record_end(
         self,
         ticket: Ticket,
         error: LLMError | None,
@@ -307,7 +307,7 @@ class Scope:
         now, controller, alone = self._loop.time(), self.controller, False
         was_down = self.outage.down_since is not None
         if error is None:
-            controller.succeeded(now, ticket, tokens=tokens)
+            controller.record_success(now, ticket, tokens=tokens)
             self.retries.earn()
             if self.outage.watches:
                 self._works(now, ticket)
@@ -318,13 +318,13 @@ class Scope:
                 if suspect or is_answer(error):
                     self._works(now, ticket)
                 else:
-                    self.outage.ended(now, ticket)
+                    self.outage.record_end(now, ticket)
             if not is_congestion(error) or (was_down and is_outage(error)):
-                controller.failed(now, ticket)
+                controller.record_failure(now, ticket)
             elif isinstance(error, OverloadedError):
-                alone = controller.overloaded(now, ticket, error.retry_after)
+                alone = controller.record_overload(now, ticket, error.retry_after)
             else:
-                alone = controller.refused(now, ticket, error.retry_after)
+                alone = controller.record_refusal(now, ticket, error.retry_after)
         self.wake()
         return alone
 
@@ -338,7 +338,7 @@ class Scope:
     def _failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         outage = self.outage
         was_down = outage.down_since is not None
-        outage.failed(now, ticket, error, caller)
+        outage.record_failure(now, ticket, error, caller)
         if was_down or outage.down_since is None:
             return
         for slot_request in self._queue:
@@ -351,19 +351,19 @@ class Scope:
             reason(error),
         )
 
-    def cancelled(self, ticket: Ticket) -> None:
+    def record_cancellation(self, ticket: Ticket) -> None:
         """End a request that was cancelled in flight."""
-        self.controller.cancelled(ticket)
+        self.controller.record_cancellation(ticket)
         self._uncounted(ticket)
 
-    def withdrawn(self, ticket: Ticket) -> None:
+    def record_withdrawal(self, ticket: Ticket) -> None:
         """Give back the slot of a request that was not sent."""
-        self.controller.withdrawn(ticket)
+        self.controller.record_withdrawal(ticket)
         self._uncounted(ticket)
 
     def _uncounted(self, ticket: Ticket) -> None:
         if self.outage.watches:
-            self.outage.ended(self._loop.time(), ticket)
+            self.outage.record_end(self._loop.time(), ticket)
         self.wake()
 
     # --- while the provider is down ------------------------------------------------------------------------

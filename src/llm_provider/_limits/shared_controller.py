@@ -263,33 +263,35 @@ class SharedController:
         """Keep the headers of an answer until its outcome is recorded."""
         self._headrooms[ticket.number] = headroom
 
-    def succeeded(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
+    def record_success(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
         """Record that the provider served a request. Its limit counted `tokens`, if known."""
-        self._end(ticket, now, lambda controller: controller.succeeded(now, ticket, tokens=tokens))
+        self._end(ticket, now, lambda controller: controller.record_success(now, ticket, tokens=tokens))
 
-    def refused(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+    def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider refused a request. Returns whether only its call backs off."""
-        alone = self._end(ticket, now, lambda controller: controller.refused(now, ticket, retry_after))
+        alone = self._end(ticket, now, lambda controller: controller.record_refusal(now, ticket, retry_after))
         self._join(now)
         return alone is True
 
-    def overloaded(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
+    def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
         """Record that the provider is overloaded. Returns whether only the call backs off."""
-        alone = self._end(ticket, now, lambda controller: controller.overloaded(now, ticket, retry_after))
+        alone = self._end(
+            ticket, now, lambda controller: controller.record_overload(now, ticket, retry_after)
+        )
         self._join(now)
         return alone is True
 
-    def failed(self, now: float, ticket: Ticket) -> None:
+    def record_failure(self, now: float, ticket: Ticket) -> None:
         """Record that a request broke or timed out."""
-        self._end(ticket, now, lambda controller: controller.failed(now, ticket))
+        self._end(ticket, now, lambda controller: controller.record_failure(now, ticket))
 
-    def cancelled(self, ticket: Ticket) -> None:
+    def record_cancellation(self, ticket: Ticket) -> None:
         """Record that a request was cancelled in flight."""
-        self._end(ticket, ticket.at, lambda controller: controller.cancelled(ticket))
+        self._end(ticket, ticket.at, lambda controller: controller.record_cancellation(ticket))
 
-    def withdrawn(self, ticket: Ticket) -> None:
+    def record_withdrawal(self, ticket: Ticket) -> None:
         """Record that a request was given up before it was sent."""
-        self._end(ticket, ticket.at, lambda controller: controller.withdrawn(ticket))
+        self._end(ticket, ticket.at, lambda controller: controller.record_withdrawal(ticket))
 
     def _end(
         self, ticket: Ticket, now: float, record: Callable[[AdaptiveController], bool | None]
@@ -361,7 +363,7 @@ class SharedController:
                 self._store(connection, now)
                 return ready
             return min(max(ready, now), now + _ASK_AGAIN)
-        ticket = controller.sent(now, tokens, at_once)
+        ticket = controller.record_request(now, tokens, at_once)
         self._unknown.add(ticket)
         try:
             self._report(connection, now, self._own + 1, waits=False)
@@ -470,7 +472,7 @@ class SharedController:
             for (state,) in connection.execute(query, place).fetchall():
                 # Without a valid ticket, only the number in flight is corrected.
                 with contextlib.suppress(ValueError, TypeError):
-                    self._controller.cancelled(Ticket.from_state(json.loads(state)))
+                    self._controller.record_cancellation(Ticket.from_state(json.loads(state)))
             connection.execute("DELETE FROM ticket_v2 WHERE scope = ? AND owner = ?", place)
             connection.execute("DELETE FROM owner_v2 WHERE scope = ? AND owner = ?", place)
         if dead:

@@ -96,11 +96,11 @@ class ConcurrencyWindow(Stored):
             return math.inf
         return max(now, self._probe_at)
 
-    def sent(self, now: float) -> None:
+    def record_request(self, now: float) -> None:
         """Record a request above the cap."""
         self._probe_at = now + _CAP_PROBE
 
-    def succeeded(self, now: float, ticket: Ticket) -> None:
+    def record_success(self, now: float, ticket: Ticket) -> None:
         """Record a success at or above `notable`: with more in flight than before, or near a possible cap."""
         if ticket.in_flight > self._served:
             self._served = ticket.in_flight
@@ -134,7 +134,7 @@ class ConcurrencyWindow(Stored):
         """Record a refusal.
 
         Returns:
-            Whether the known cap explains it. `sent` is the number of the newest request.
+            Whether the known cap explains it. `record_request` is the number of the newest request.
         """
         if ticket.in_flight <= 0.97 * self.cap:
             return False
@@ -162,8 +162,8 @@ class ConcurrencyWindow(Stored):
         """Whether the first refusals may have been those of a cap."""
         return 0 < self.unpaced < math.inf
 
-    def refused(self, ticket: Ticket, sent: int) -> None:
-        """Record any refusal. `sent` is the number of the newest request."""
+    def record_refusal(self, ticket: Ticket, sent: int) -> None:
+        """Record any refusal. `record_request` is the number of the newest request."""
         self._pending += ticket.number, sent
         del self._pending[:-_PENDING]
 
@@ -177,7 +177,7 @@ class ConcurrencyWindow(Stored):
         """Record the first refusal of an episode.
 
         Returns:
-            Whether it has proved a cap. `sent` is the number of the newest request.
+            Whether it has proved a cap. `record_request` is the number of the newest request.
         """
         here = self._admitted(ticket)
         if here == 1:
@@ -205,12 +205,12 @@ class ConcurrencyWindow(Stored):
         self._resize()
         return True
 
-    def overloaded(self, in_flight: int) -> None:
+    def record_overload(self, in_flight: int) -> None:
         """Record that the server is overloaded."""
         self._brake = max(1.0, _OVERLOADED_CUT * min(self.size, in_flight))
         self._resize()
 
-    def ended(self, ticket: Ticket, sent: int, latency: float | None) -> None:
+    def record_end(self, ticket: Ticket, sent: int, latency: float | None) -> None:
         """Record the end of a request, with its latency in seconds if it shows how fast the server is."""
         if not 0 < ticket.number - self.first <= COHORT:
             return
