@@ -118,7 +118,7 @@ class _Rule(TypedDict, total=False):
     of: str
     """The name of the setting, where it is not that of the field."""
     none_counts: bool
-    """Whether None is a value of the setting. Else it means "not given"."""
+    """Whether None is checked like any other value. Else it means "not given"."""
 
 
 def _keep(_: str, value: object) -> object:
@@ -143,7 +143,10 @@ class Settings:
     """The store of answers that machines share."""
     kept: frozenset[str] = field(
         metadata=_Rule(
-            check=_check_reasons, default=frozenset({"stop", "tool_calls"}), of="cache_finish_reasons"
+            check=_check_reasons,
+            default=frozenset({"stop", "tool_calls"}),
+            of="cache_finish_reasons",
+            none_counts=True,
         )
     )
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
@@ -158,7 +161,9 @@ class Settings:
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))
     timeout: Timeouts = field(
         metadata=_Rule(
-            check=lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), default=DEFAULT_TIMEOUTS
+            check=lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS),
+            default=DEFAULT_TIMEOUTS,
+            none_counts=True,
         )
     )
     max_retries: int = field(metadata=_Rule(check=check, default=DEFAULT_MAX_RETRIES))
@@ -167,14 +172,16 @@ class Settings:
     outage_patience: float | None = field(metadata=_Rule(check=check))
     """Seconds; None means 60 for a call and 3,600 for a batch."""
     max_response_bytes: int = field(
-        metadata=_Rule(check=number(1, 2**40, whole=True), default=MAX_RESPONSE_BYTES)
+        metadata=_Rule(check=number(1, 2**40, whole=True), default=MAX_RESPONSE_BYTES, none_counts=True)
     )
     on_result: Callable[..., object] | None = field(metadata=_Rule(check=_check_callback))
-    rate_control: RateControl = field(metadata=_Rule(check=one_of(RateControl), default="adaptive"))
+    rate_control: RateControl = field(
+        metadata=_Rule(check=one_of(RateControl), default="adaptive", none_counts=True)
+    )
     transport: Transport | None = field(metadata=_Rule(check=one_of(Transport)))
     """None means the transport of the route."""
     ledger: Path | None = field(metadata=_Rule(check=_keep))
-    strict_model: bool = field(metadata=_Rule(check=flag, default=False))
+    strict_model: bool = field(metadata=_Rule(check=flag, default=False, none_counts=True))
     show_estimate_above: float | None = field(
         metadata=_Rule(check=_check_dollars, default=1.0, none_counts=True)
     )
