@@ -43,7 +43,7 @@ from llm_provider._calls.key_pool import (
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Limiter, Scope
-from llm_provider._requests.api_keys import NO_KEY, APIKey, sealed
+from llm_provider._requests.api_keys import NO_KEY, APIKey, seal_keys
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
 from llm_provider.simulator import Fault, Simulator
@@ -178,9 +178,9 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
                 raise
             error = chance.choice(failures) if chance.random() < 0.3 else None
             selection.scope.record_end(ticket, error)
-            again = error is not None and selection.failed(error)
+            again = error is not None and selection.record_failure(error)
             if error is None:
-                selection.served()
+                selection.record_answer()
 
     async def main() -> None:
         pool = pool_of(*(make() for _ in range(accounts)))
@@ -258,7 +258,7 @@ def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired(
         pool = pool_of(AdaptiveController(), AdaptiveController())
         first = select(pool, "a")
         ticket = await first.acquire(1, at_once=1)
-        first.served()
+        first.record_answer()
         preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
         # Its account is busy and the other one idle.
         later = select(pool, "a", "b", "c")
@@ -279,7 +279,7 @@ def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
         pool = pool_of(AdaptiveController(), AdaptiveController())
         first = select(pool, "a")
         ticket = await first.acquire(8, at_once=8)
-        first.served()
+        first.record_answer()
         first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
         later = select(pool, "a", "b", "c")
         await later.acquire(8, at_once=8)
@@ -294,7 +294,7 @@ def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
         pool = pool_of(AdaptiveController(), AdaptiveController())
         selection = KeySelection(pool, Request(model=MODEL, messages=messages))
         await selection.acquire(1, at_once=1)
-        selection.served()
+        selection.record_answer()
 
     asyncio.run(main())
 
@@ -312,7 +312,7 @@ def test_only_so_many_calls_are_remembered() -> None:
 
 def key_pools(keys: dict[str, Any]) -> KeyPools:
     """The pools of a client with these keys; call it on a loop."""
-    return KeyPools(sealed(keys, [*keys]), Limiter(lambda scope: AdaptiveController()))
+    return KeyPools(seal_keys(keys, [*keys]), Limiter(lambda scope: AdaptiveController()))
 
 
 def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:
@@ -337,10 +337,10 @@ def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
             scope.record_end(
                 await selection.acquire(8, at_once=8), error if error.retry_after is None else None
             )
-            assert not selection.failed(error)
+            assert not selection.record_failure(error)
             assert (selection.scope, selection.key) == (scope, APIKey(A))
         selection.withdrawn(await selection.acquire(8, at_once=8))
-        selection.served()
+        selection.record_answer()
         assert scope.controller.in_flight == 0
         assert pools.select(*call_of()).scope is scope
 
@@ -404,7 +404,7 @@ def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
         error = AuthenticationError("no", status=401)
         selections[0].scope.record_end(ticket, error)
         with pytest.warns(KeyWarning, match=r"\(1 of 2 left\)"):
-            assert selections[0].failed(error)
+            assert selections[0].record_failure(error)
         await task
         assert selections[1].key == APIKey(B)
         # The first candidate of later calls is a key that is left.

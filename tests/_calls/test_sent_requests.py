@@ -85,7 +85,7 @@ def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
     ],
 )
 def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, told: str) -> None:
-    error = requests.missed(DEADLINE)
+    error = requests.deadline_error(DEADLINE)
     assert str(error).startswith(f"not answered by the deadline of 5 s: {told}")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)

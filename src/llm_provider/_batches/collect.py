@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._calls.attempt import parsed
+from .._calls.attempt import parse_reply
 from .._calls.call import Call, Sample
 from .._calls.recorder import BatchRow, Bound
 from .._calls.repair import find_mismatch, mismatch
@@ -152,7 +152,7 @@ class Collector:
         """
         record = self._record
         # A process that was killed may have entered some rows.
-        self._entered = await asyncio.to_thread(self._engine.recorder.entered, record.ledger_name)
+        self._entered = await asyncio.to_thread(self._engine.recorder.rows_of, record.ledger_name)
         left = dict.fromkeys(record.rows)
         while True:
             remote = await self._wait()
@@ -239,7 +239,7 @@ class Collector:
             return RowEnd(error=error, sent=call.sent), []
         try:
             answer = call.operation.decode(
-                call, parsed(reply.body, nests=call.operation.nests), len(line.parts)
+                call, parse_reply(reply.body, nests=call.operation.nests), len(line.parts)
             )
         except LLMError as error:
             usage = None
@@ -253,7 +253,7 @@ class Collector:
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
             self._count(
-                self._engine.recorder.answered(call, sample, bound, batch=self._batch_row(line)), bound
+                self._engine.recorder.record_answer(call, sample, bound, batch=self._batch_row(line)), bound
             )
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
@@ -296,7 +296,7 @@ class Collector:
             return
         bound = self._bound(call, line)
         batch = self._batch_row(line)
-        cost = self._engine.recorder.failed(call, error, bound, usage, batch=batch)
+        cost = self._engine.recorder.record_failure(call, error, bound, usage, batch=batch)
         call.sent.write_to(error)
         self._count(cost, bound)
 

@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .._calls.attempt import parsed
+from .._calls.attempt import parse_reply
 from .._calls.call import Call, Sample
 from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
@@ -459,7 +459,7 @@ async def read_end(
 def _decode_kept(call: Call[Any], body: bytes) -> Sequence[Sample]:
     """The samples of an answer that the cache does not keep."""
     try:
-        answer = call.operation.decode(call, parsed(body, nests=call.operation.nests), len(call.parts))
+        answer = call.operation.decode(call, parse_reply(body, nests=call.operation.nests), len(call.parts))
     except LLMError:
         return ()
     return [one.share() for one in call.operation.split(call, Sample(answer, body, cached=True), call.parts)]

@@ -88,7 +88,7 @@ class Attempt:
             self.error = error
         except Exception as error:
             if timer.expired():
-                self.error = self._watch.missed() if self._watch is not None else _too_long(total)
+                self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
             else:
                 self.import_unfinished = is_unfinished(error)
                 self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
@@ -103,7 +103,7 @@ class Attempt:
         operation, reply = self._call.exchange, streamed
         try:
             if self._emit is None:
-                reply = parsed(self._body, nests=operation.nests)
+                reply = parse_reply(self._body, nests=operation.nests)
             return operation.decode(self._call, reply, self._count)
         except APIResponseValidationError as error:
             error.raw = reply
@@ -115,7 +115,7 @@ class Attempt:
         body = bytearray()
         async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
             async for piece in pieces:
-                watch.arrived()
+                watch.note_piece()
                 body += piece
         return bytes(body)
 
@@ -131,7 +131,7 @@ class Attempt:
             async with contextlib.aclosing(stream) as batches:
                 async for batch in batches:
                     if watch is not None:
-                        watch.arrived()
+                        watch.note_piece()
                     if type(batch) is tuple and type(batch[0]) is WholeReply:
                         return self._show_whole(batch[0], emit)
                     steps: list[Step] = []
@@ -239,7 +239,7 @@ class _Watch:
         """Start to wait for the first byte."""
         self._allow("first_byte", self._timeouts.first_byte)
 
-    def arrived(self) -> None:
+    def note_piece(self) -> None:
         """Start to wait for the next piece, because one has arrived."""
         self._arrived += 1
         self._allow("idle", self._timeouts.idle)
@@ -249,7 +249,7 @@ class _Watch:
         self._phase = phase if until < self._end else None
         self._timer.reschedule(min(until, self._end))
 
-    def missed(self) -> APITimeoutError:
+    def make_error(self) -> APITimeoutError:
         """The error of the timer that has expired."""
         if self._phase is None:
             return _too_long(self._total)
@@ -274,7 +274,7 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
     return error
 
 
-def parsed(body: bytes, *, nests: bool) -> Any:
+def parse_reply(body: bytes, *, nests: bool) -> Any:
     """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
     try:
         reply = loads(body.removeprefix(BYTE_ORDER_MARK))

@@ -401,7 +401,7 @@ async def look_up(
             yield each
 
 
-def left_by_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
+def describe_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
     """What an interrupted batch leaves, for scripts and for the command line.
 
     >>> left_by_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
@@ -422,7 +422,7 @@ def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: ob
             again = "call asks the rest and takes the answers from the cache"
             if cache in ("off", False):
                 again = "call asks all of them, as cache='off' stores nothing"
-            interrupt.add_note(left_by_interrupt(answered, total, "calls are answered", again))
+            interrupt.add_note(describe_interrupt(answered, total, "calls are answered", again))
         raise
 
 

@@ -95,7 +95,7 @@ def _by_template(
                 if key is not None:
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
-                        result = engine.answered(call, cache.get_here(key, ahead.pop(key, None)), started)
+                        result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
                 if result is None:

@@ -307,7 +307,7 @@ async def finish_by(
                 cancel(task)
     else:
         work.close()
-    error = call.sent.missed(deadline)
+    error = call.sent.deadline_error(deadline)
     error.provider, error.model = call.target.provider, call.request.model
     raise error
 

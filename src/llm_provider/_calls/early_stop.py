@@ -95,11 +95,11 @@ class EarlyStop:
         left = self.given - self.ended_calls
         return self.all_read and answered > 0 and left <= len(self.failing) <= few
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that a call was answered."""
         self._answered, self._count = True, 0
 
-    def failed(self, error: LLMError) -> None:
+    def note_failure(self, error: LLMError) -> None:
         """Note that a call failed for good."""
         if not isinstance(error, STOPPING) or self.stopped:
             return

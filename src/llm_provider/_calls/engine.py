@@ -35,7 +35,7 @@ from .._telemetry.telemetry import SDK
 from .._telemetry.waits import Waits
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
 from .early_stop import STOPPING
-from .observed import looked_up, observed
+from .observed import observe_call, observe_lookup
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
 from .several_parts import ask_for_missing, describe, note, stream_missing
@@ -147,7 +147,7 @@ class Engine:
             return None
         if len(call.parts) == 1:
             part = call.parts[0]
-            result = self.answered(call, self.cache.get(call.key(part)), call.started)
+            result = self.answer_from(call, self.cache.get(call.key(part)), call.started)
             if result is None and call.cache == "only" and not self.cache.has_second_level:
                 raise self.missing(call, part)
             return result
@@ -165,7 +165,7 @@ class Engine:
                     raise self.missing(call, part)
                 return None
             found.append(sample)
-        return looked_up(call, call.started, self.result(call, found))
+        return observe_lookup(call, call.started, self.result(call, found))
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -190,7 +190,7 @@ class Engine:
             await asyncio.sleep(0)
         return result
 
-    def answered(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
+    def answer_from(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
         """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
         Args:
@@ -201,16 +201,16 @@ class Engine:
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
         """
-        answer = self.stored(call, entry)
+        answer = self.decode_entry(call, entry)
         if answer is None or entry is None:
             return None
         before = self.recorder.hit(call, answer)
         if before is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
         result = call.operation.restore(call, entry, answer, started)
-        return result if call.watch is None else looked_up(call, started, result)
+        return result if call.watch is None else observe_lookup(call, started, result)
 
-    def stored(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
+    def decode_entry(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
         """The answer in a cache entry, if it can be served."""
         if entry is None:
             return None
@@ -243,7 +243,7 @@ class Engine:
                 if nearest is not None:
                     message += f"; {nearest}"
         error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
-        return looked_up(call, call.started, error)
+        return observe_lookup(call, call.started, error)
 
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
@@ -280,7 +280,7 @@ class Engine:
         call.sent = SentRequests()
         if call.watch is None:
             return self._by_deadline(call, work(call))
-        return observed(call, lambda: self._by_deadline(call, work(call)))
+        return observe_call(call, lambda: self._by_deadline(call, work(call)))
 
     def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
         return work if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
@@ -295,7 +295,7 @@ class Engine:
             if len(parts) == 1:
                 samples = await self.ask(call, parts)
             else:
-                samples = await ask_for_missing(call, await self.stored_parts(call), self.ask, self.cancel)
+                samples = await ask_for_missing(call, await self.find_parts(call), self.ask, self.cancel)
             return self.result(call, samples)
         except LLMError as error:
             describe(call, error)
@@ -307,7 +307,7 @@ class Engine:
             if len(parts) == 1 and not self.cache.has_second_level:
                 samples = await self.deliver(call, parts, emit)
             else:
-                found = await self.stored_parts(call)
+                found = await self.find_parts(call)
                 if call.cache == "only" and len(found) < len(parts):
                     raise self.missing(call, next(part for part in parts if part not in found))
                 samples = await stream_missing(call, found, emit, self.deliver, self.cancel)
@@ -438,14 +438,14 @@ class Engine:
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         """All parts from the cache; None if one of them is not stored."""
-        found = await self.stored_samples(call, parts)
+        found = await self.find_samples(call, parts)
         return list(found.values()) if len(found) == len(parts) else None
 
-    async def stored_parts(self, call: Call[Any]) -> dict[int, Sample]:
+    async def find_parts(self, call: Call[Any]) -> dict[int, Sample]:
         """The parts of a call that are in the cache now, if it may be answered from there."""
-        return await self.stored_samples(call, call.parts) if call.cache in READING else {}
+        return await self.find_samples(call, call.parts) if call.cache in READING else {}
 
-    async def stored_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
+    async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
         here, found = self.here().loop, {}
         entries = [self.cache.get_soon(call.key(part), here) for part in parts]
@@ -459,7 +459,7 @@ class Engine:
 
     def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
         """A part from its cache entry, if it can be served."""
-        answer = self.stored(call, entry)
+        answer = self.decode_entry(call, entry)
         if answer is None or entry is None:
             return None
         return Sample(answer, entry.body, cached=True, price=entry.price)

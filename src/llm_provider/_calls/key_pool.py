@@ -157,7 +157,7 @@ class KeyPool:
         untried = [pooled for pooled in allowed if pooled not in tried]
         return [pooled for pooled in untried if pooled.used_last_until <= now] or untried
 
-    def ordered(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
+    def sort_accounts(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
         """The accounts, most headroom first."""
         self._next += 1
         controllers = [pooled.scope.controller for pooled in accounts]
@@ -266,9 +266,9 @@ class KeySelection:
             self._digests = _digests(self._request.messages)
         while True:
             candidates = self._candidates()
-            preferred = self._preferred(candidates)
+            preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
-            for pooled in self._pool.ordered(accounts):
+            for pooled in self._pool.sort_accounts(accounts):
                 ticket = pooled.scope.start(max_in_flight, tokens, at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
@@ -276,7 +276,7 @@ class KeySelection:
             self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once, patience)
             self._joined = []
             self._join(accounts, first=first)
-            pooled, ticket = await self._granted(for_one=preferred is not None)
+            pooled, ticket = await self._wait_for_grant(for_one=preferred is not None)
             if pooled in self._candidates():
                 return self._use(pooled, ticket)
             # The account was retired or denied while the call waited for it.
@@ -296,7 +296,7 @@ class KeySelection:
         """Wait for every candidate from now on, not only for the account of the conversation."""
         self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
 
-    def failed(self, error: LLMError) -> bool:
+    def record_failure(self, error: LLMError) -> bool:
         """Record the failure of the last request.
 
         Returns:
@@ -324,7 +324,7 @@ class KeySelection:
             denying.used_last_until = -math.inf
         return False
 
-    def served(self) -> None:
+    def record_answer(self) -> None:
         """Record that the last request was answered."""
         self._pooled.used_last_until = -math.inf
         for denying in self._denied_by:
@@ -339,14 +339,14 @@ class KeySelection:
     def _candidates(self) -> list[PooledAccount]:
         return self._pool.candidates(self._tried) or self._pool.candidates()
 
-    def _preferred(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
+    def _prefer(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
         """The account that served the conversation, unless its gate stays closed for long."""
         pooled = None if self._digests is None else self._pool.account_of(self._digests[0])
         if pooled is None or pooled not in candidates:
             return None
         return pooled if pooled.scope.gated_for() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
 
-    async def _granted(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
+    async def _wait_for_grant(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
         """Wait for the first account that grants a slot."""
         slot_request, timer = self._slot_request, None
         if for_one:

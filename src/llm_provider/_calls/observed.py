@@ -32,14 +32,14 @@ def describe(call: Call[Any]) -> ObservedCall:
     )
 
 
-def looked_up(call: Call[Any], started: float, outcome: T) -> T:
+def observe_lookup(call: Call[Any], started: float, outcome: T) -> T:
     """The outcome of a call that ended with the lookup, observed."""
     if call.watch is not None:
         call.watch.observer.note_lookup(describe(call), started, outcome)
     return outcome
 
 
-async def observed(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def observe_call(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of an observed call that is sent. It runs in the task of the call."""
     assert call.watch is not None
     observer = call.watch.observer
@@ -67,7 +67,7 @@ def _end(call: Call[Any], watch: Watch, outcome: Any) -> None:
     watch.observer.note_end(watch, outcome, sent.attempts, sent.usage, sent.cost)
 
 
-def attempted(
+def observe_attempt(
     call: Call[Any],
     number: int,
     waited: float,
@@ -80,7 +80,7 @@ def attempted(
         call.watch.note_attempt(EndedAttempt(number, waited, seconds, failure, retry_in))
 
 
-def paid(call: Call[Any], posting: Posting) -> None:
+def observe_payment(call: Call[Any], posting: Posting) -> None:
     """Observe the tokens and the cost of a request that was billed, or may have been."""
     watch = call.watch
     if watch is None or posting.kind == "hit":

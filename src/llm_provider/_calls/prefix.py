@@ -77,7 +77,7 @@ class PrefixGate:
         if not chain:
             self._alone(index, call)
             return
-        group = self._kept(chain[-1], call)
+        group = self._keep(chain[-1], call)
         if group is not None:
             self._join(group, index, call, chain[-1])
             return
@@ -100,7 +100,7 @@ class PrefixGate:
             self._seen.update(counts)
         for index, call, chain in gathered:
             for prefix in reversed(chain):
-                group = self._kept(prefix, call)
+                group = self._keep(prefix, call)
                 if group is None and counts[prefix.digest] > 1:
                     group = self._groups[prefix.digest] = _Group()
                 if group is not None:
@@ -137,7 +137,7 @@ class PrefixGate:
         self._groups.clear()
         self._leading.clear()
 
-    def _kept(self, prefix: Prefix, call: Call[Any]) -> _Group | None:
+    def _keep(self, prefix: Prefix, call: Call[Any]) -> _Group | None:
         """The group of a prefix, unless the provider has dropped the prefix meanwhile."""
         group = self._groups.get(prefix.digest)
         found = load_prompt_cache(call.target)

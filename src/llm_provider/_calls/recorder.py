@@ -26,7 +26,7 @@ from .._requests.routing import priced_as
 from .._runtime.exact_decimal import total
 from .._types.usage import CostSource, Usage
 from .call import Call, Sample
-from .observed import paid
+from .observed import observe_payment
 from .sent_requests import Charge
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class CostRecorder:
         self._served = Served(None if file is None else file.read_served())
         self._places: dict[tuple[str | None, ...], _Place] = {}
 
-    def answered(
+    def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
         """Record an answered request, and set `served_before` of its sample.
@@ -132,7 +132,7 @@ class CostRecorder:
         )
         return cost
 
-    def failed(
+    def record_failure(
         self,
         call: Call[Any],
         error: BaseException,
@@ -170,7 +170,7 @@ class CostRecorder:
             self._post(call, place, posting, error=type(error).__name__, **where)
         return cost
 
-    def entered(self, batch: str) -> set[str]:
+    def rows_of(self, batch: str) -> set[str]:
         """The rows of a batch that the ledger's file has already."""
         return set() if self._file is None else self._file.find_rows(batch)
 
@@ -248,7 +248,7 @@ class CostRecorder:
             with contextlib.suppress(ModelDriftWarning):
                 warnings.warn(ModelDriftWarning(message), stacklevel=2)
 
-    def saved(self) -> float:
+    def sum_saved(self) -> float:
         """USD that the client's hits would have cost."""
         return float(total(sums.saved for _, sums in self.totals.rows()))
 
@@ -267,7 +267,7 @@ class CostRecorder:
 
     def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
         if call.watch is not None:
-            paid(call, posting)
+            observe_payment(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)

@@ -117,15 +117,15 @@ class Hold:
         self._reservations = reservations
         self._known = known
 
-    def answered(self, cost: Decimal | None) -> None:
+    def count_answer(self, cost: Decimal | None) -> None:
         """Count the cost of the request in USD; its worst case if the cost is not known."""
         if cost is None:
-            self.lost()
+            self.count_worst_case()
         else:
             for reservation in self._reservations:
                 reservation.settle(cost)
 
-    def lost(self) -> None:
+    def count_worst_case(self) -> None:
         """Count the worst case: the request was sent, and may be billed."""
         for reservation in self._reservations:
             if self._known:
@@ -133,11 +133,11 @@ class Hold:
             else:
                 reservation.release()
 
-    def unused(self) -> None:
+    def count_nothing(self) -> None:
         """Count nothing: the request was not sent."""
         release(self._reservations)
 
-    def failed(self, error: LLMError, cost: Decimal | None) -> None:
+    def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
         """Count the cost of a failed request, or its worst case if it may have been billed.
 
         Args:
@@ -145,9 +145,9 @@ class Hold:
             cost: USD, if the invalid answer reports its usage; else None.
         """
         if not error.maybe_billed:
-            self.unused()
+            self.count_nothing()
             return
-        self.answered(cost)
+        self.count_answer(cost)
         if cost is None and self._known:
             worst = format_usd(self._reservations[0].amount)
             error.message += f" (perhaps billed, so its budget counts its worst case, {worst})"

@@ -38,7 +38,7 @@ from .attempt import Attempt
 from .call import Call, Sample
 from .deltas import Emit
 from .key_pool import KeyPools, KeySelection
-from .observed import attempted
+from .observed import observe_attempt
 from .recorder import CostRecorder
 from .sent_requests import cost_of
 
@@ -242,12 +242,12 @@ class _Sending:
                         await asyncio.sleep(PAUSE)
                         await attempt.make(connection)
                 except BaseException as cancellation:
-                    self._cancelled(cancellation, hold)
+                    self._end_cancelled(cancellation, hold)
                     raise
                 since = time.perf_counter()
                 if attempt.error is None:
-                    return self._answered(attempt, waited, hold)
-                alone = self._failed(attempt, attempt.error, waited, hold)
+                    return self._take_answer(attempt, waited, hold)
+                alone = self._judge_failure(attempt, attempt.error, waited, hold)
                 if not self._verdict.retry:
                     raise attempt.error
                 # After most refusals the gate of the scope holds every call back, including this one.
@@ -255,8 +255,8 @@ class _Sending:
         except LLMError as error:
             if self._call.early_stop is not None:
                 self._call.early_stop.failing.discard(id(self._call))
-                self._call.early_stop.failed(error)
-            raise self._explained(error) from None
+                self._call.early_stop.note_failure(error)
+            raise self._explain(error) from None
 
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
@@ -284,7 +284,7 @@ class _Sending:
             # The batch was stopped while the call waited.
             selection.withdrawn(self._ticket)
             if hold is not None:
-                hold.unused()
+                hold.count_nothing()
             raise stop.refuse()
         self._outgoing.key = selection.key
         call.sent.begin()
@@ -314,7 +314,7 @@ class _Sending:
             return True
         selection.withdrawn(self._ticket)
         if hold is not None:
-            hold.unused()
+            hold.count_nothing()
         call.sent.withdraw()
         self._verdict, key = retry.FINAL, selection.key
         try:
@@ -322,38 +322,38 @@ class _Sending:
             self._uploaded = key, found
         except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
-            if not selection.failed(error):
+            if not selection.record_failure(error):
                 raise
         return False
 
     def _on_headers(self, headers: Mapping[str, str]) -> None:
         self._selection.scope.on_headers(self._ticket, headers)
 
-    def _cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
+    def _end_cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
         self._selection.scope.record_cancellation(self._ticket)
         self._call.sent.end()
         # A cancelled request may still be billed.
-        self._sender.recorder.failed(self._call, cancellation, self._bound)
+        self._sender.recorder.record_failure(self._call, cancellation, self._bound)
         if hold is not None:
-            hold.lost()
+            hold.count_worst_case()
 
-    def _answered(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
+    def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self._queue), self._call.sent
-        self._selection.scope.record_end(self._ticket, None, tokens=self._charged(sample.answer.usage))
+        self._selection.scope.record_end(self._ticket, None, tokens=self._charged_tokens(sample.answer.usage))
         sent.end()
-        cost = self._sender.recorder.answered(self._call, sample, self._bound)
+        cost = self._sender.recorder.record_answer(self._call, sample, self._bound)
         sample.price = cost_of(sent.charges[self._before :])
         if hold is not None:
-            hold.answered(cost)
-        self._selection.served()
+            hold.count_answer(cost)
+        self._selection.record_answer()
         if self._call.early_stop is not None:
             self._call.early_stop.failing.discard(id(self._call))
-            self._call.early_stop.answered()
+            self._call.early_stop.note_answer()
         if self._call.watch is not None:
-            attempted(self._call, len(self._failures) + 1, waited, sample.sending)
+            observe_attempt(self._call, len(self._failures) + 1, waited, sample.sending)
         return sample
 
-    def _failed(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
+    def _judge_failure(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self._call, self._selection, self._selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
@@ -362,9 +362,9 @@ class _Sending:
         alone = alone or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.failed(call, error, self._bound, attempt.usage, attempt.cost)
+            cost = self._sender.recorder.record_failure(call, error, self._bound, attempt.usage, attempt.cost)
         if hold is not None:
-            hold.failed(error, cost)
+            hold.count_failure(error, cost)
         failure = attempt.failure(waited)
         self._failures += (failure,)
         call.sent.end(failure)
@@ -380,7 +380,7 @@ class _Sending:
             attempts=len(self._failures) - self._free,
             max_retries=self._max_retries,
             shown=attempt.first_token is not None,
-            elsewhere=selection.failed(error),
+            elsewhere=selection.record_failure(error),
             random_source=self._sender.random,
             budget=scope.retries,
             now=now,
@@ -423,16 +423,16 @@ class _Sending:
                 scope = self._selection.scope
                 self._sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
         if self._call.watch is not None:
-            attempted(self._call, number, failure.waited, failure.seconds, failure, delay)
+            observe_attempt(self._call, number, failure.waited, failure.seconds, failure, delay)
 
-    def _charged(self, usage: Usage | None) -> float | None:
+    def _charged_tokens(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
         return None if usage is None else count_charged_tokens(self._call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self._call, self._parts, prices)
 
-    def _explained(self, error: LLMError) -> LLMError:
+    def _explain(self, error: LLMError) -> LLMError:
         """The error as the user sees it: with the call's facts, without API keys and objects of the SDK."""
         error.provider = self._call.target.provider
         error.model = self._call.request.model
@@ -442,7 +442,7 @@ class _Sending:
             secrets = [*secrets, *environment_secrets()]
         for key in secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
-            facts |= {name: _scrubbed(fact, key) for name, fact in facts.items()}
+            facts |= {name: _scrub(fact, key) for name, fact in facts.items()}
         if self._verdict.reason:
             error.message += f" ({self._verdict.reason})"
         error.args = (error.message,)
@@ -450,14 +450,14 @@ class _Sending:
         return error
 
 
-def _scrubbed(value: Any, key: APIKey) -> Any:
+def _scrub(value: Any, key: APIKey) -> Any:
     """A text or a JSON value without the key; any other value as it is."""
     if isinstance(value, str):
         return key.scrub(value)
     if type(value) is list:
-        return [_scrubbed(entry, key) for entry in value]
+        return [_scrub(entry, key) for entry in value]
     if type(value) is dict:
-        return {key.scrub(name): _scrubbed(entry, key) for name, entry in value.items()}
+        return {key.scrub(name): _scrub(entry, key) for name, entry in value.items()}
     return value
 
 

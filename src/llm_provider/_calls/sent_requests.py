@@ -110,7 +110,7 @@ class SentRequests:
         for one in _flat(self):
             one.is_told = True
 
-    def missed(self, deadline: Deadline) -> APITimeoutError:
+    def deadline_error(self, deadline: Deadline) -> APITimeoutError:
         """The error of a call that was not answered by its deadline."""
         sent = self.whole()
         answered = sent.attempts - sent.under_way - len(sent.failures)

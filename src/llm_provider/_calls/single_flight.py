@@ -64,7 +64,7 @@ class Flight(Generic[T]):
         assert leader is not None
         self._leader = leader
         self._lease = self._flights.leases.take(self.key)
-        self._flights.begun(self, leader)
+        self._flights.begin(self, leader)
         return self
 
     @property
@@ -87,7 +87,7 @@ class Flight(Generic[T]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._flights.ended(self, self._leader)
+        self._flights.end(self, self._leader)
         if self._lease is not None:
             self._lease.release(finished=error is None or isinstance(error, Exception))
         if self._abandoned:
@@ -198,15 +198,15 @@ class Flights(Generic[T]):
         if flight is None or not flight.abandon():
             if flight is not None:
                 # A call that comes now must not follow a request that is being cancelled.
-                self.ended(flight, task)
+                self.end(flight, task)
             task.cancel()
 
-    def begun(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+    def begin(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
         """Let other calls follow a flight."""
         self._flights[flight.key] = flight
         self._led[leader] = flight
 
-    def ended(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+    def end(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
         """Let no more calls follow a flight."""
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]

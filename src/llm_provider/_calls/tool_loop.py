@@ -95,7 +95,7 @@ class _Rounds:
             if not paused and not self._has_work(response):
                 return self._whole()
             if len(self._responses) > self._most:
-                raise self._exceeded(response)
+                raise self._too_many_rounds(response)
             if not paused:
                 results = await self._run_tools(response.tool_calls)
                 self._results += results
@@ -213,7 +213,7 @@ class _Rounds:
         )
         return self._engine.observer.join_calls(responses, whole)
 
-    def _exceeded(self, response: Response) -> ToolRoundsExceededError:
+    def _too_many_rounds(self, response: Response) -> ToolRoundsExceededError:
         names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
         whole = self._whole()
         error = ToolRoundsExceededError(
@@ -281,7 +281,7 @@ def run_and_wait(engine: Engine, call: Call[Response], found: Response | None) -
     return _result(event_loop.wait(_submit(_Rounds(engine, call).run(found))))
 
 
-def started(engine: Engine, call: Call[Response], found: Response | None, *, here: bool) -> Start:
+def start_stream(engine: Engine, call: Call[Response], found: Response | None, *, here: bool) -> Start:
     """The start of a stream of all rounds.
 
     Args:
@@ -358,7 +358,7 @@ class _OwnLoop:
         self._background: event_loop.BackgroundLoop | None = None
         self._abandoned: event_loop.BackgroundLoop | None = None
 
-    def started(self) -> asyncio.AbstractEventLoop:
+    def start(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._background is None:
                 self._background = event_loop.BackgroundLoop("llm_provider-tools")
@@ -390,7 +390,7 @@ _own_loop = _OwnLoop()
 
 def _submit(rounds: _Work, loop: asyncio.AbstractEventLoop | None = None) -> Future[_Ended]:
     """Run rounds on a loop, by default on that of synchronous calls. Cancelling the future cancels them."""
-    return asyncio.run_coroutine_threadsafe(_end(rounds), loop or _own_loop.started())
+    return asyncio.run_coroutine_threadsafe(_end(rounds), loop or _own_loop.start())
 
 
 async def _end(rounds: _Work) -> _Ended:

@@ -98,7 +98,7 @@ async def run_tools(
     for call, task in zip(calls, tasks, strict=True):
         if task.cancelled():
             # The tool was cancelled, and not this call.
-            results.append(_failed(call, asyncio.CancelledError("the tool was cancelled")))
+            results.append(_describe_failure(call, asyncio.CancelledError("the tool was cancelled")))
             emit(results[-1])
         else:
             results.append(task.result())
@@ -134,7 +134,7 @@ async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(tools)
-        return _failed(call, LookupError(f"there is no tool {call.name!r}; the tools are: {known}"))
+        return _describe_failure(call, LookupError(f"there is no tool {call.name!r}; the tools are: {known}"))
     try:
         arguments = tool.parse(call)
         assert tool.function is not None  # the calls of a class end the rounds
@@ -146,10 +146,10 @@ async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
     # Validators and values have code of the user's, which may raise anything.
     except BaseException as error:
         raised = error
-    return _failed(call, raised)
+    return _describe_failure(call, raised)
 
 
-def _failed(call: ToolCall, error: BaseException) -> ToolResult:
+def _describe_failure(call: ToolCall, error: BaseException) -> ToolResult:
     """The result of a call that failed. The model is told the type of the exception and its message."""
     try:
         told = error.message if isinstance(error, ToolArgumentsError) else f"{type(error).__name__}: {error}"
@@ -168,7 +168,7 @@ async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> 
     _depth.set(depth + 1)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         try:
-            return await _awaited(function, arguments)
+            return await _await_result(function, arguments)
         finally:
             places.release()
     value, error = await run_in_thread(
@@ -176,11 +176,11 @@ async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> 
     )
     if error is None and inspect.isawaitable(value):
         # A function that returns a coroutine, as many decorators do.
-        return await _awaited(lambda: value, {})
+        return await _await_result(lambda: value, {})
     return value, error
 
 
-async def _awaited(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
+async def _await_result(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
     try:
         return await function(**arguments), None
     except asyncio.CancelledError as error:

@@ -381,13 +381,13 @@ def _describe_rest(
     work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: dict[str, Any]
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""
-    from .._calls.batch import left_by_interrupt
+    from .._calls.batch import describe_interrupt
 
     again = "command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":
         again = "command prints them again from the cache and asks the rest"
     answered = work.answered_before + sent.rows - sent.errors.total()
-    return left_by_interrupt(answered, work.rows, f"rows are answered in {output.name}", again)
+    return describe_interrupt(answered, work.rows, f"rows are answered in {output.name}", again)
 
 
 def _report_failures(work: _Work, tally: Tally) -> int:

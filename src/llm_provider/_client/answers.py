@@ -206,7 +206,7 @@ class Answers:
         if rounds is not None:
             from .._calls import tool_loop
 
-            return tool_loop.started(self.engine, call, hit, here=function == "astream")
+            return tool_loop.start_stream(self.engine, call, hit, here=function == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
             return event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel).cancel

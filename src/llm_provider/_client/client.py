@@ -88,7 +88,7 @@ class Client(BatchMethods):
         recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
         self._usage = Ledger(recorder.totals)
         self._cache = cache_of(
-            settings.second_level, settings.cache_dir, recorder.saved, shared=settings.cache_shared
+            settings.second_level, settings.cache_dir, recorder.sum_saved, shared=settings.cache_shared
         )
         self._engine = Engine(settings, self._cache, recorder)
         self._lifetime = Lifetime(self._engine, self._cache, ledger_file)

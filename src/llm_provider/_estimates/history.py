@@ -49,7 +49,7 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
     """
     tokens, seconds, factors = [], [], []
     for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
-        answer = engine.stored(call, entry)
+        answer = engine.decode_entry(call, entry)
         if answer is None or answer.usage is None or not answer.usage.output_tokens:
             continue
         tokens.append(float(answer.usage.output_tokens))
