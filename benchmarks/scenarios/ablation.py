@@ -159,7 +159,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "proved caps": {"window._CAP_PROOF": INF},
     "guessed caps": {WINDOW + "__init__": _without_guess},
     "spaced requests below a high guess": {"window._MOST_AT_ONCE": INF},
-    "requests whose refusal is on its way": {WINDOW + "_admitted": lambda _, ticket: ticket.in_flight},
+    "requests whose refusal is on its way": {WINDOW + "_count_admitted": lambda _, ticket: ticket.in_flight},
     "refusals that a cap may explain": {WINDOW + "may_explain": _always(False)},
     "caps within 1.5 %": {"window._CAP_CLOSENESS": 0},
     "attempts above a cap": {"window._CAP_PROBE": INF},

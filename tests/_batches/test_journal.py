@@ -62,9 +62,9 @@ def test_a_collected_batch_has_no_payloads_and_keeps_the_rest(make_record: MakeR
     for found in (record, Record(record.path)):
         assert (found.remote, found.is_open, found.counts) == ("batch_1", False, (1, 1))
         assert found.row("a") == RowLine("a", (0,), None, None, ("a",))
-        assert (found.kept_row("b") or {})["body"] == '{"answer":1}'
-        assert (found.kept_row("a") or {})["error"]["message"] == "no"
-        assert found.kept_row("c") is None
+        assert (found.read_row("b") or {})["body"] == '{"answer":1}'
+        assert (found.read_row("a") or {})["error"]["message"] == "no"
+        assert found.read_row("c") is None
 
 
 def test_a_file_that_is_cut_anywhere_can_be_read_and_continued(make_record: MakeRecord) -> None:

@@ -17,7 +17,7 @@ from llm_provider._calls.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import PriceTable
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import priced_as
+from llm_provider._requests.routing import price_names
 from llm_provider._tokens.counting import most_input_tokens, most_output_tokens
 from llm_provider._types.usage import Usage
 
@@ -41,7 +41,7 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
     long = data.draw(st.booleans())
     call = made(model, "word " * 60_000 if long else "Hi", max_tokens=data.draw(st.integers(1, 5000)))
     samples = data.draw(st.integers(1, 4))
-    priced = priced_as(call.target)
+    priced = price_names(call.target)
     read = most_input_tokens(call.facts(), call.body, *priced)
     each = most_output_tokens(call.facts(), *priced)
     assert read is not None

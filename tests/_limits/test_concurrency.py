@@ -16,7 +16,7 @@ from llm_provider._limits.concurrency import (
     Concurrency,
     concurrency,
     concurrency_of_environment,
-    unasked,
+    default_concurrency,
 )
 from llm_provider.simulator import Simulator
 
@@ -72,7 +72,7 @@ def test_the_default_is_bounded_by_the_files_that_a_process_may_open(files: int,
 
 
 def test_the_default_feels_its_way_and_threads_do_not() -> None:
-    assert unasked().at_once == 8 < unasked().most <= 1000
+    assert default_concurrency().at_once == 8 < default_concurrency().most <= 1000
     assert UNBOUNDED.at_once == UNBOUNDED.most == sys.maxsize
 
 

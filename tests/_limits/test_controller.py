@@ -31,7 +31,7 @@ class Checked:
         self.controller = AdaptiveController(random_source=random.Random(seed))
         if known_rate is not None:
             self.controller._estimator.close(known_rate)
-            self.controller._window.limited()
+            self.controller._window.end_slow_start()
         self.max_in_flight = max_in_flight
         self.now = 0.0
         self.out: list[Ticket] = []

@@ -165,7 +165,7 @@ def controller_at(rate: float) -> AdaptiveController:
     """A controller that has seen requests refused at four times a rate."""
     controller = AdaptiveController(random_source=random.Random(0))
     controller._estimator.close(4 * rate)
-    controller._window.limited()
+    controller._window.end_slow_start()
     return controller
 
 

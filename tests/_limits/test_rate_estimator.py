@@ -184,7 +184,7 @@ def test_refused_requests_that_use_the_limit_are_seen_by_none_getting_through() 
         before = Mark(0, 0.0, 0.0, fresh=False, rate=11.0, in_flight=10)
         for number in range(1, refused + 1):
             before.count(ticket(number, 0.1))
-        assert before.used_by_refused(10.0) == used
+        assert before.count_refused_use(10.0) == used
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def cohort(window: ConcurrencyWindow, first: int, in_flight: int, latency: float
 def capped(at: int = 21) -> ConcurrencyWindow:
     """A window whose cap three refusals have proved."""
     window = ConcurrencyWindow()
-    window.limited()
+    window.end_slow_start()
     cohort(window, 1, 10, 0.5)
     proved = [window.suspects(10.0 + number, ticket(100 + number, at), 100 + number) for number in range(3)]
     assert proved == [False, False, True]
@@ -38,7 +38,7 @@ def capped(at: int = 21) -> ConcurrencyWindow:
 def test_it_starts_open() -> None:
     window = ConcurrencyWindow()
     assert (window.size, window.slow_start, window.cap) == (FIRST_WINDOW, True, math.inf)
-    window.limited()
+    window.end_slow_start()
     assert (window.size, window.slow_start) == (math.inf, False)
 
 
@@ -54,7 +54,7 @@ def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
     assert window.unpaced == 20
     window.record_success(2.0, ticket(26, 21))
     assert window.unpaced == math.inf
-    window.limited()
+    window.end_slow_start()
     assert window.unpaced == 0
 
 
@@ -78,7 +78,7 @@ def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight() -> None:
 
 def test_successes_at_the_suspected_cap_speak_against_it() -> None:
     window = ConcurrencyWindow()
-    window.limited()
+    window.end_slow_start()
     cohort(window, 1, 10, 0.5)
     assert not window.suspects(10.0, ticket(100, 21), 100)
     for number in range(101, 110):

@@ -19,7 +19,7 @@ from llm_provider._limits.concurrency import Concurrency
 from llm_provider._money.litellm_prices import _is_plain, litellm_cost, most_cost, prices_of
 from llm_provider._providers.litellm.connection import load
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import priced_as, resolve
+from llm_provider._requests.routing import price_names, resolve
 from llm_provider.simulator import Simulator
 from raw_server import Behaviour, RawServer, answering, streaming
 from support import RunScript
@@ -131,7 +131,7 @@ def test_the_table_wins_over_litellm() -> None:
     with Client(cache="off") as client:
         model = "litellm/anthropic/claude-sonnet-5-5"
         assert bound(client, model, max_tokens=10) is not None
-        assert client._answers.prices().applicable(*priced_as(resolve(model)))
+        assert client._answers.prices().applicable(*price_names(resolve(model)))
         call = client._engine.prepare(CHAT, Request.build(model, "Hi", {"max_tokens": 10}), Concurrency(1, 1))
         assert worst_case(call, call.parts, type(client._answers.prices())()) != bound(
             client, model, max_tokens=10

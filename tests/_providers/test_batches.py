@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from llm_provider._providers.batches import (
-    cancelled,
-    closed,
-    expired,
+    cancellation_error,
+    close_clients,
+    expiry_error,
     limits_of,
     lines_of,
+    mark_unbilled,
     module_of,
-    unbilled,
 )
 from llm_provider._requests.routing import resolve
 
@@ -57,9 +57,9 @@ def test_an_adapter_without_batches_has_no_module() -> None:
 
 
 def test_rows_that_were_not_reached_cost_nothing() -> None:
-    assert (expired().retryable, expired().maybe_billed) == (True, False)
-    assert (cancelled().retryable, cancelled().maybe_billed) == (False, False)
-    assert not unbilled(expired()).maybe_billed
+    assert (expiry_error().retryable, expiry_error().maybe_billed) == (True, False)
+    assert (cancellation_error().retryable, cancellation_error().maybe_billed) == (False, False)
+    assert not mark_unbilled(expiry_error()).maybe_billed
 
 
 def test_closing_never_fails() -> None:
@@ -67,4 +67,4 @@ def test_closing_never_fails() -> None:
         async def close(self) -> None:
             raise OSError
 
-    asyncio.run(closed(Broken(), object()))
+    asyncio.run(close_clients(Broken(), object()))

@@ -11,7 +11,7 @@ import pytest
 from golden import Pair, golden
 from llm_provider import APIResponseValidationError, Budget, Client, Response, Usage, price
 from llm_provider._money.pricing import default_prices_path
-from llm_provider._providers.bill import reported_cost
+from llm_provider._providers.bill import cost_in
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
 
@@ -123,7 +123,7 @@ def test_samples_of_one_request_share_its_reported_cost(client: Client, simulato
     ],
 )
 def test_the_reported_cost_in_the_forms_of_hosts(usage: Any, cost: str | None) -> None:
-    assert reported_cost(usage) == (None if cost is None else Decimal(cost))
+    assert cost_in(usage) == (None if cost is None else Decimal(cost))
 
 
 def test_a_reported_cost_is_read_from_a_real_reply(client: Client, simulator: Simulator) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider._errors import RequestError
-from llm_provider._providers.call_ids import answered_id, has_id, made_id
+from llm_provider._providers.call_ids import find_id, has_id, make_id
 
 
 def calls(*identifiers: Any) -> dict[str, Any]:
@@ -20,10 +20,10 @@ def result(identifier: str = "") -> dict[str, Any]:
 
 def test_results_answer_the_calls_without_an_id_in_their_order() -> None:
     conversation = [calls(""), result(), calls("a", None, ""), result(), result("a"), result()]
-    assert [answered_id(conversation, place) for place in (1, 3, 5)] == [
-        made_id(0, 0),
-        made_id(2, 1),
-        made_id(2, 2),
+    assert [find_id(conversation, place) for place in (1, 3, 5)] == [
+        make_id(0, 0),
+        make_id(2, 1),
+        make_id(2, 2),
     ]
 
 
@@ -38,7 +38,7 @@ def test_results_answer_the_calls_without_an_id_in_their_order() -> None:
 )
 def test_a_result_that_answers_nothing(conversation: list[dict[str, Any]]) -> None:
     with pytest.raises(RequestError, match="empty tool_call_id"):
-        answered_id(conversation, len(conversation) - 1)
+        find_id(conversation, len(conversation) - 1)
 
 
 def test_what_has_an_id() -> None:

@@ -18,7 +18,7 @@ from llm_provider import Client
 from llm_provider._calls.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._providers import registry
-from llm_provider._providers.facts import Medium, RequestFacts, SpecialPrices, largest_limit, mentioned
+from llm_provider._providers.facts import Medium, RequestFacts, SpecialPrices, find_words, largest_limit
 from llm_provider._requests.request import Request
 
 
@@ -124,7 +124,7 @@ def test_the_largest_limit_counts_and_nonsense_does_not() -> None:
 @given(st.dictionaries(st.sampled_from(["audio", "x"]), JSON_VALUES, max_size=3))
 def test_a_word_is_found_wherever_json_holds_it(payload: dict[str, Any]) -> None:
     text = ast.dump(ast.parse(repr(payload)))
-    assert mentioned(payload, "1h", "audio") == {word for word in ("1h", "audio") if f"'{word}'" in text}
+    assert find_words(payload, "1h", "audio") == {word for word in ("1h", "audio") if f"'{word}'" in text}
 
 
 def test_a_medium_leaves_the_detail_to_the_provider() -> None:

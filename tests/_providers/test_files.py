@@ -10,7 +10,7 @@ from llm_provider import RequestError
 from llm_provider._calls.chat import CHAT
 from llm_provider._providers import registry
 from llm_provider._providers.adapter import EncodedRequest
-from llm_provider._providers.files import filled, placed
+from llm_provider._providers.files import fill_ids, refer_to_files
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -31,7 +31,7 @@ def part(kind: str, size: int, *, content: bytes | None = None) -> dict[str, Any
 def uploaded(model: str, *parts: dict[str, Any]) -> list[int]:
     """The sizes of the files that are uploaded."""
     request = Request.build(model, [{"role": "user", "content": [*parts]}], {})
-    return sorted(one.size for one in placed(request, resolve(model))[1])
+    return sorted(one.size for one in refer_to_files(request, resolve(model))[1])
 
 
 CASES: list[tuple[str, list[tuple[str, int]], list[int]]] = [
@@ -129,6 +129,6 @@ def test_anthropics_beta_header_is_added_to_those_of_the_user() -> None:
 def test_the_id_takes_the_place_of_whole_texts_only() -> None:
     asked = EncodedRequest("chat", {"text": f"I mean {REFERENCE}", "id": REFERENCE})
     body = b'{"id":"%s"}' % REFERENCE.encode()
-    payload, body = filled(asked, body, {REFERENCE: 'file-"1"'})
+    payload, body = fill_ids(asked, body, {REFERENCE: 'file-"1"'})
     assert payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
     assert body == b'{"id":"file-\\"1\\""}'

@@ -41,7 +41,7 @@ def test_hosts_tell_more_in_their_own_fields(
     target = resolve("groq/any")
     module = module_of(target)
     assert module is not None
-    work = module.listed(target, APIKey("k"))
+    work = module.list_models(target, APIKey("k"))
     if expected is None:
         with pytest.raises(APIResponseValidationError, match="is no list"):
             asyncio.run(work)

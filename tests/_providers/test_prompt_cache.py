@@ -64,7 +64,7 @@ def test_it_is_sent_and_not_hashed(model: str) -> None:
     found = encoded(model, "Hi", system=LONG)
     plain = encoded(model, "Hi", system=LONG, prompt_caching=False)
     assert found.payload == plain.payload
-    sent = found.labelled(found.payload)
+    sent = found.add_labels(found.payload)
     assert sent != found.payload
     # The payload, whose parts the marked one shares, has not changed.
     assert found.payload == plain.payload

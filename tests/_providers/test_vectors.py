@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from golden import Pair, golden
 from llm_provider._errors import APIResponseValidationError
-from llm_provider._providers.vectors import apportioned, vector_of
+from llm_provider._providers.vectors import apportion, vector_of
 
 
 @golden("vectors")
@@ -62,7 +62,7 @@ class TestVectors:
 class TestApportioning:
     @given(st.integers(0, 10**9), SHARES)
     def test_the_parts_add_up_and_are_fair(self, whole: int, shares: list[int]) -> None:
-        parts = apportioned(whole, shares)
+        parts = apportion(whole, shares)
         assert sum(parts) == whole
         total = sum(shares) or len(shares)
         for part, share in zip(parts, shares if sum(shares) else [1] * len(shares), strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._requests.defaults import checked_defaults, fill
+from llm_provider._requests.defaults import check_defaults, fill
 from llm_provider._requests.embed_request import DEFAULTS
 
 TOOL = {"type": "function", "function": {"name": "weather"}}
@@ -19,16 +19,16 @@ def filled(defaults: dict[str, Any], *, embeds: bool = False, **parameters: Any)
 
 
 def test_defaults_are_checked_once() -> None:
-    assert checked_defaults("Client", {"stop": "END", "seed": None}) == {"stop": ("END",)}
+    assert check_defaults("Client", {"stop": "END", "seed": None}) == {"stop": ("END",)}
     with pytest.raises(RequestError, match="temperature must be"):
-        checked_defaults("Client", {"temperature": 3})
+        check_defaults("Client", {"temperature": 3})
 
 
 def test_unknown_names_have_a_near_match() -> None:
     with pytest.raises(TypeError, match=r"Client\(\) got .* did you mean 'temperature'"):
-        checked_defaults("Client", {"temprature": None})
+        check_defaults("Client", {"temprature": None})
     with pytest.raises(TypeError, match="did you mean 'max_concurrent'"):
-        checked_defaults("Client", {"max_concurent": 5}, ["max_concurrent"])
+        check_defaults("Client", {"max_concurent": 5}, ["max_concurrent"])
 
 
 def test_the_call_wins_and_none_is_not_given() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm_provider import BatchError, Client, LLMError, RequestError
-from llm_provider._requests.model_kinds import check_answers, uncovered_kind
+from llm_provider._requests.model_kinds import check_answers, find_uncovered_kind
 from llm_provider.simulator import Simulator
 
 EMBEDDERS = [
@@ -71,7 +71,7 @@ def test_what_is_not_covered_says_so(simulator: Simulator, client: Client, model
     ],
 )
 def test_models_that_answer_by_messages_are_let_through(model: str) -> None:
-    assert uncovered_kind(model) is None
+    assert find_uncovered_kind(model) is None
     check_answers(model, "openai", model)
 
 

@@ -13,8 +13,8 @@ from llm_provider._requests.routing import (
     ROUTES,
     UNPUBLISHED,
     Route,
-    known_models,
-    priced_as,
+    list_known_models,
+    price_names,
     resolve,
 )
 
@@ -124,7 +124,7 @@ class TestResolve:
         assert model.endswith(target.model)
 
     def test_models_known_by_name_have_a_route_of_their_own(self) -> None:
-        models = list(known_models())
+        models = list(list_known_models())
         assert len(models) > 100
         assert models == sorted(set(models))
         for model in models:
@@ -146,7 +146,7 @@ class TestPricedAs:
     def test_what_goes_through_litellm_has_the_price_of_what_it_reaches(
         self, model: str, expected: tuple[str, str]
     ) -> None:
-        assert priced_as(resolve(model)) == expected
+        assert price_names(resolve(model)) == expected
 
 
 class TestBaseURL:

@@ -70,7 +70,7 @@ class Format:
         encoded = registry.load(target.route.adapter).encode(
             Request.build(name, messages, parameters), target
         )  # type: ignore[arg-type]  # wrong on purpose, or any value
-        payload: dict[str, Any] = json.loads(json.dumps(encoded.labelled(encoded.payload)))
+        payload: dict[str, Any] = json.loads(json.dumps(encoded.add_labels(encoded.payload)))
         return payload
 
     def decode(self, reply: Any) -> Answer:

@@ -14,6 +14,12 @@ ON_PURPOSE = re.compile(r"cache_control\.type: 'x'|no field of ChatCompletion")
 # A call that a provider ran goes back as it came, beside a result that the types do not have.
 OF_ANSWERS = re.compile(r"\.input\[\d+\]\.role: missing|'output_text' is none of")
 
+# The oldest SDKs do not know these.
+NEWER = re.compile(
+    r"xhigh is not a valid ThinkingLevel|service_tier: 'fast'|reasoning_effort: 'max'"
+    r"|prompt_cache_breakpoint: no field|'tool_search_call' is none of|no field of ApplyPatchCallOutput"
+)
+
 
 def format_of(function: str, operation: str) -> Format:
     if function.startswith("openai."):
@@ -41,4 +47,5 @@ REQUESTS: dict[str, Pair] = {
 def test_every_golden_request_fits_the_sdks_types(pair: Pair) -> None:
     request = pair.expected["gives"]
     wrong = format_of(pair.function, request["operation"]).check(request["payload"])
-    assert not [entry for entry in wrong if not ON_PURPOSE.search(entry) and not OF_ANSWERS.search(entry)]
+    excused = (ON_PURPOSE, OF_ANSWERS, NEWER)
+    assert not [entry for entry in wrong if not any(reason.search(entry) for reason in excused)]

@@ -9,7 +9,7 @@ from .._errors import RequestError
 from .._providers.batches import DAY, module_of
 from .._requests.checks import DeliveryMode
 from .._requests.request import check
-from .._requests.routing import priced_as, resolve
+from .._requests.routing import price_names, resolve
 
 if TYPE_CHECKING:
     from .._calls.engine import Engine
@@ -61,7 +61,7 @@ def uses_batch_api(
     ):
         return False
     standard, batch = (
-        prices().find(*priced_as(target), variant=variant) for variant in ("standard", "batch")
+        prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")
     )
     if standard is None or batch is None:
         return False

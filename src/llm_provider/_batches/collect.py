@@ -29,7 +29,7 @@ from .._errors import (
     LLMError,
     NotFoundError,
 )
-from .._providers.batches import RemoteBatch, RowReply, cancelled, expired, unbilled
+from .._providers.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
 from .missing_rows import RESULTS_PATIENCE, MissingRows
@@ -292,7 +292,7 @@ class Collector:
         error.provider, error.model = call.target.provider, call.request.model
         error.retryable = False
         if self._record.paid_elsewhere:
-            unbilled(error)
+            mark_unbilled(error)
             return
         bound = self._bound(call, line)
         batch = self._batch_row(line)
@@ -320,14 +320,14 @@ def _explain_missing(remote: RemoteBatch) -> LLMError:
     """The error of a row without a result in a batch that has ended. Its provider has not billed it."""
     state = remote.state.lower()
     if "cancel" in state:
-        return cancelled()
+        return cancellation_error()
     if "expired" in state:
-        return expired()
+        return expiry_error()
     if remote.results:
-        return unbilled(InternalServerError("the results of the batch lack this row"))
+        return mark_unbilled(InternalServerError("the results of the batch lack this row"))
     if remote.problem is not None:
         return BadRequestError(f"the provider refused the batch: {remote.problem}")
-    return unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
+    return mark_unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 
 def _encode_error(error: LLMError) -> dict[str, Any]:

@@ -441,7 +441,7 @@ async def read_end(
         call: A call like that of the row.
         whole: Makes the call of the row, which decodes an answer that the cache does not keep.
     """
-    kept = record.kept_row(row.custom_id)
+    kept = record.read_row(row.custom_id)
     if kept is not None and "error" in kept:
         return RowEnd(error=decode_error(kept["error"]))
     here, samples = engine.here().loop, []

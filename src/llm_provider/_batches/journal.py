@@ -294,14 +294,14 @@ class Record:
             return False
         return any(not set(keys).isdisjoint(row.keys) for row in rows_of(self))
 
-    def kept_row(self, custom_id: str) -> dict[str, Any] | None:
+    def read_row(self, custom_id: str) -> dict[str, Any] | None:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
         place = self.kept.get(custom_id)
         return None if place is None else self._line(*place)
 
     def has_failed(self, custom_id: str) -> bool:
         """Whether a row ended with an error."""
-        return "error" in (self.kept_row(custom_id) or {})
+        return "error" in (self.read_row(custom_id) or {})
 
     def _bytes(self, offset: int, length: int) -> bytes:
         with self.path.open("rb") as file:

@@ -13,7 +13,7 @@ import orjson
 from .._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Timeouts
 from .._providers.adapter import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never, reply_body
-from .._providers.bill import reported_cost
+from .._providers.bill import cost_in
 from .._providers.errors import failure_headers
 from .._providers.sse import BYTE_ORDER_MARK, WholeReply
 from .._runtime.daemon_thread import result_in_thread
@@ -198,7 +198,7 @@ class Attempt:
             reply = orjson.loads(self._body)
         except ValueError:
             return None
-        return reported_cost(reply.get("usage")) if isinstance(reply, dict) else None
+        return cost_in(reply.get("usage")) if isinstance(reply, dict) else None
 
     def sample(self, queue: float) -> Sample:
         """The answer of a successful attempt."""

@@ -46,9 +46,9 @@ class Chat(Operation[Request, Response]):
         uploads: tuple[Attachment, ...] = ()
         if Attachment.exist:
             # Calls without files do not need its modules.
-            from .._providers.files import placed
+            from .._providers.files import refer_to_files
 
-            request, uploads, headers = placed(request, target)
+            request, uploads, headers = refer_to_files(request, target)
             if uploads and headers:
                 request = replace(request, extra_headers=_add_headers(request.extra_headers, headers))
         if request.options and request.options.get("unsupported") == "drop":
@@ -221,7 +221,7 @@ class Chat(Operation[Request, Response]):
 
 def build_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
     """The payload as it is sent: with its labels, and with the number of samples if that is above one."""
-    payload = dict(encoded.labelled(encoded.payload))
+    payload = dict(encoded.add_labels(encoded.payload))
     if count > 1:
         inner = payload
         for name in encoded.samples_field[:-1]:

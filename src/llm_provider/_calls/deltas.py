@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from .._providers.adapter import numbered
+from .._providers.adapter import number_step
 from .._types.messages import Delta, Step, ToolCallDelta, delta_of
 from .._types.response import Choice
 
@@ -30,6 +30,6 @@ def renumber(emit: Emit, places: Sequence[int]) -> Emit:
 
     def emit_renumbered(steps: list[Step]) -> None:
         deltas = [delta for step in steps if (delta := delta_of(step)).index < len(places)]
-        emit([numbered(delta, places[delta.index]) for delta in deltas])
+        emit([number_step(delta, places[delta.index]) for delta in deltas])
 
     return emit_renumbered

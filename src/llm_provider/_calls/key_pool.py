@@ -286,7 +286,7 @@ class KeySelection:
     def delay(self, backoff: float) -> float:
         """Seconds until the next request of a call that backs off for so long, as far as they are known."""
         candidates = self._candidates() if self._pool.has_several_accounts else [self._pooled]
-        return max(backoff, min(pooled.scope.closed_for() for pooled in candidates))
+        return max(backoff, min(pooled.scope.seconds_until_open() for pooled in candidates))
 
     def withdrawn(self, ticket: Ticket) -> None:
         """Give back a slot whose request was not sent."""
@@ -344,7 +344,7 @@ class KeySelection:
         pooled = None if self._digests is None else self._pool.account_of(self._digests[0])
         if pooled is None or pooled not in candidates:
             return None
-        return pooled if pooled.scope.gated_for() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
+        return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
 
     async def _wait_for_grant(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
         """Wait for the first account that grants a slot."""

@@ -57,7 +57,7 @@ async def ask_for_models(target: Target, key: APIKey, max_retries: int) -> list[
     found = module
     try:
         return await send_with_retries(
-            lambda: found.listed(target, key), adapter, max_retries, random.Random()
+            lambda: found.list_models(target, key), adapter, max_retries, random.Random()
         )
     except LLMError as error:
         error.message = key.scrub(f"the list of models failed: {error.message}")

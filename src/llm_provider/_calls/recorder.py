@@ -22,7 +22,7 @@ from .._money.price_rows import PriceWarning
 from .._money.pricing import PriceTable
 from .._money.totals import HitGroup, Key, Posting, Totals
 from .._providers.adapter import AnyAnswer
-from .._requests.routing import priced_as
+from .._requests.routing import price_names
 from .._runtime.exact_decimal import total
 from .._types.usage import CostSource, Usage
 from .call import Call, Sample
@@ -287,7 +287,7 @@ class CostRecorder:
             place = self._places[asked] = _Place(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                priced_as(target),
+                price_names(target),
                 {},
             )
         return place

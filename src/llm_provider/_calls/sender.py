@@ -339,7 +339,7 @@ class _Sending:
 
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self._queue), self._call.sent
-        self._selection.scope.record_end(self._ticket, None, tokens=self._charged_tokens(sample.answer.usage))
+        self._selection.scope.record_end(self._ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
         cost = self._sender.recorder.record_answer(self._call, sample, self._bound)
         sample.price = cost_of(sent.charges[self._before :])
@@ -425,7 +425,7 @@ class _Sending:
         if self._call.watch is not None:
             observe_attempt(self._call, number, failure.waited, failure.seconds, failure, delay)
 
-    def _charged_tokens(self, usage: Usage | None) -> float | None:
+    def _count_charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
         return None if usage is None else count_charged_tokens(self._call.target.provider, usage)
 

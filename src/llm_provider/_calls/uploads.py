@@ -21,7 +21,7 @@ import orjson
 
 from .._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from .._providers.adapter import Outgoing
-from .._providers.files import FileConnection, UploadedFile, filled, module_of
+from .._providers.files import FileConnection, UploadedFile, fill_ids, module_of
 from .._runtime.files import replace_file
 from .._runtime.imports import when_imported
 from .._runtime.leases import Leases
@@ -233,7 +233,7 @@ def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> 
         ids: The id of each file by its reference.
         body: The body with references.
     """
-    payload, body = filled(outgoing.encoded, body, ids)
+    payload, body = fill_ids(outgoing.encoded, body, ids)
     return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
 
 

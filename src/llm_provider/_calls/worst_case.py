@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .._money.litellm_prices import most_cost, prices_of
-from .._requests.routing import priced_as
+from .._requests.routing import price_names
 from .._runtime.exact_decimal import exact
 from .._tokens.counting import most_input_tokens, most_output_tokens
 
@@ -50,7 +50,7 @@ def worst_case(
         None if the price or a bound for the tokens is not known.
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
-    provider, model = priced_as(call.target)
+    provider, model = price_names(call.target)
     read = most_input_tokens(facts, body, provider, model)
     answer = most_output_tokens(facts, provider, model)
     if call.target.provider == "litellm" and not prices.applicable(provider, model):

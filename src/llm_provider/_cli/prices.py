@@ -52,9 +52,9 @@ def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
     from datetime import date
 
     from .._money.price_rows import VARIANTS
-    from .._requests.routing import priced_as, resolve
+    from .._requests.routing import price_names, resolve
 
-    provider, name = priced_as(resolve(model))
+    provider, name = price_names(resolve(model))
     for variant in sorted(VARIANTS):
         price = table.find(provider, name, variant=variant, input_tokens=sys.maxsize, at=date.max)
         if price is not None:

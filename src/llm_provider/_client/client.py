@@ -13,10 +13,10 @@ from .._calls.embed import EMBED
 from .._calls.engine import Engine
 from .._calls.recorder import CostRecorder
 from .._errors import RequestError, cite
-from .._limits.concurrency import UNBOUNDED, unasked
+from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
 from .._requests.request import seal
-from .._requests.routing import priced_as, resolve
+from .._requests.routing import price_names, resolve
 from .._requests.signatures import document, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
@@ -79,10 +79,10 @@ class Client(BatchMethods):
         self._has_keys = self._given.pop("keys", None) is not None
         defaults: Mapping[str, Any] = {}
         if parameters.keys() - NAMES:
-            from .._requests.defaults import checked_defaults
+            from .._requests.defaults import check_defaults
 
             rest = {name: value for name, value in parameters.items() if name not in NAMES}
-            defaults = checked_defaults("Client", rest, NAMES)
+            defaults = check_defaults("Client", rest, NAMES)
         self._original: Client | None = None
         prices, ledger_file = prices_of(settings.prices), ledger_of(settings.ledger)
         recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
@@ -97,7 +97,7 @@ class Client(BatchMethods):
                 engine=self._engine,
                 prices=prices,
                 start=self._lifetime.start,
-                concurrency=settings.max_concurrent or unasked(),
+                concurrency=settings.max_concurrent or default_concurrency(),
                 concurrency_of_threads=settings.max_concurrent or UNBOUNDED,
                 tell=observer_of(settings.on_result, self._engine),
                 defaults=defaults,
@@ -249,12 +249,12 @@ class Client(BatchMethods):
         ...     creative.usage is client.usage
         True
         """
-        from .._requests.defaults import checked_defaults
+        from .._requests.defaults import check_defaults
 
         seal(options)
         variant = object.__new__(type(self))
         variant.__dict__.update(self.__dict__)
-        defaults = {**self._answers.defaults, **checked_defaults("with_options", options)}
+        defaults = {**self._answers.defaults, **check_defaults("with_options", options)}
         variant._answers = replace(self._answers, defaults=defaults)
         variant._original = self._original or self
         return variant
@@ -325,7 +325,7 @@ class Client(BatchMethods):
         """See `llm_provider.price`."""
         from .._money.quote import quote
 
-        return quote(self._answers.prices(), priced_as(resolve(model)), usage, service_tier, at)
+        return quote(self._answers.prices(), price_names(resolve(model)), usage, service_tier, at)
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """See `llm_provider.models`. The models of the client's own price table are in the list too.

@@ -18,13 +18,13 @@ from .._calls.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
-from .._requests.routing import priced_as
+from .._requests.routing import price_names
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
 from .._words import format_duration, format_usd
 from .history import History, history_of
-from .prompt_cache import cached_input
+from .prompt_cache import collect_cached_input
 
 if TYPE_CHECKING:
     from .._calls.call import Call
@@ -195,7 +195,7 @@ class Estimator:
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
-        self._priced = priced_as(self._first.target)
+        self._priced = price_names(self._first.target)
         self._variant = self._first.variant()
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
@@ -215,7 +215,7 @@ class Estimator:
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
-        self._cached_input = cached_input(self._first)
+        self._cached_input = collect_cached_input(self._first)
 
     def add(self, prompt: Prompt) -> None:
         """Count an input."""

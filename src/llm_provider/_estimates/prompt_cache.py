@@ -44,7 +44,9 @@ class CachedInput:
 
     def tokens(self, read: Range) -> Range:
         """Tokens that are read from the prompt cache, of all that the requests read."""
-        return _in_proportion(sum(tokens for _, tokens, is_first in self._shared() if not is_first), read)
+        return _in_proportion(
+            sum(tokens for _, tokens, is_first in self._list_shared() if not is_first), read
+        )
 
     def cheaper(
         self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range
@@ -58,20 +60,20 @@ class CachedInput:
         """
         changed = {}
         for name, cost in costs.items():
-            saved = _in_proportion(self._saved(lists[name]), read)
+            saved = _in_proportion(self._sum_savings(lists[name]), read)
             changed[name] = Range(max(0.0, cost.low - saved.low), cost.likely - saved.likely, cost.high)
         return changed
 
-    def _saved(self, tiers: Sequence[PriceRow]) -> float:
+    def _sum_savings(self, tiers: Sequence[PriceRow]) -> float:
         saved = 0.0
-        for request, tokens, is_first in self._shared():
+        for request, tokens, is_first in self._list_shared():
             row = next((row for row in tiers if row.min_input_tokens <= request.read), tiers[-1])
             cached = row.cache_write if is_first else row.cache_read
             if row.input is not None and cached is not None:
                 saved += tokens * float(row.input - cached)
         return saved / 1e6
 
-    def _shared(self) -> list[tuple[_Request, float, bool]]:
+    def _list_shared(self) -> list[tuple[_Request, float, bool]]:
         """Each request with a common prefix, the tokens of the prefix, and whether it is the first."""
         counts = Counter(prefix.digest for request in self._requests for prefix in request.prefixes)
         seen: set[bytes] = set()
@@ -90,7 +92,7 @@ def _in_proportion(number: float, read: Range) -> Range:
     return Range(number * read.low / read.likely, number, number * read.high / read.likely)
 
 
-def cached_input(call: Call[Any]) -> CachedInput | None:
+def collect_cached_input(call: Call[Any]) -> CachedInput | None:
     """Collects the requests of a batch like this call; None if it does not use the prompt cache."""
     options = getattr(call.request, "options", None)
     # The rounds of tools are not part of an estimate.

@@ -36,7 +36,7 @@ hundred threads send a hundred requests at once. Refusals of the provider still 
 
 
 @functools.cache
-def unasked() -> Concurrency:
+def default_concurrency() -> Concurrency:
     """The default for batches and asynchronous calls, whose number is not bounded by threads."""
     return Concurrency(int(min(_MOST, max(32, _SHARE_OF_FILES * _open_files()))), _AT_ONCE)
 

@@ -276,7 +276,7 @@ class AdaptiveController(Stored):
         self.refusals += 1
         self._window.record_end(ticket, self._number, None)
         alone = not self._overloaded.follow_rate(ticket.number)
-        accepted_since_cut = self._accepted_since_cut(ticket)
+        accepted_since_cut = self._count_accepted(ticket)
         self._count(ticket)
         if alone:
             return True
@@ -324,7 +324,7 @@ class AdaptiveController(Stored):
                 self.gate = max(self.gate, now + self._refusal_latency) if few else self.gate
             return True
         elif not self._heeds_headers and ticket.number > self._cut:
-            if self._accepted_since_cut(ticket) >= 1 or self._estimator.open:
+            if self._count_accepted(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
             elif self._is_hopeless(now):
@@ -363,7 +363,7 @@ class AdaptiveController(Stored):
             more = random_refusals.follow_rate(ticket.number, opening=False)
             if random_refusals.just_passed(ticket.number) and not more:
                 return True
-        elif self._accepted_since_cut(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
+        elif self._count_accepted(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
             estimator.estimate
         ):
             return False
@@ -383,7 +383,7 @@ class AdaptiveController(Stored):
         self._refused.skip(self._number)
         self._overloaded.skip(self._number)
 
-    def _accepted_since_cut(self, ticket: Ticket) -> int:
+    def _count_accepted(self, ticket: Ticket) -> int:
         return ticket.number - self._cut - 1 - self._cut_refused
 
     def _count(self, ticket: Ticket) -> None:
@@ -448,4 +448,4 @@ class AdaptiveController(Stored):
     def _close_estimator(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
         self._estimator.close(rate, served)
-        self._window.limited()
+        self._window.end_slow_start()

@@ -146,15 +146,15 @@ class Mark(Stored):
             self.refused += 1
             self.refused_tokens += ticket.tokens
 
-    def accepted(self, ticket: Ticket) -> int:
+    def count_accepted(self, ticket: Ticket) -> int:
         """Requests that were accepted between this mark and a refused request."""
         return ticket.number - self.number - 1 - self.refused
 
-    def accepted_tokens(self, ticket: Ticket) -> float:
+    def count_accepted_tokens(self, ticket: Ticket) -> float:
         """Estimated tokens of the requests that were accepted between this mark and a refused request."""
         return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
 
-    def used_by_refused(self, rate: float) -> int:
+    def count_refused_use(self, rate: float) -> int:
         """How many requests used the limit although they were refused.
 
         If a bucket is empty, a share `rate / self.rate` of the requests is still accepted. If the provider
@@ -284,7 +284,7 @@ class RateEstimator(Stored):
             spread: Mean of the squared tokens over the square of their mean.
         """
         elapsed = max(ticket.at - mark.at, 1e-3)
-        requests = float(mark.accepted(ticket))
+        requests = float(mark.count_accepted(ticket))
         if mark.fresh:
             # The measurement includes the savings of a full bucket, so it can only be too high.
             measured = requests / elapsed if requests > 8 else 0.85 * self.estimate
@@ -292,8 +292,8 @@ class RateEstimator(Stored):
             self._weight = 1.0
         else:
             self._choose_unit(ticket.tokens / mean_tokens, spread)
-            accepted = mark.accepted_tokens(ticket) / mean_tokens if self.by_tokens else requests
-            accepted += mark.used_by_refused(accepted / elapsed)
+            accepted = mark.count_accepted_tokens(ticket) / mean_tokens if self.by_tokens else requests
+            accepted += mark.count_refused_use(accepted / elapsed)
             # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
             waited = ticket.phase * self._cycle < elapsed / 2
             early = ticket.phase < EARLY

@@ -209,7 +209,7 @@ class Scope:
                 outage.record_request(now, granted)
         return granted
 
-    def gated_for(self) -> float:
+    def seconds_until_gate(self) -> float:
         """Seconds until the gate opens; 0 if it is open."""
         return max(0.0, self.controller.gate - self._loop.time())
 
@@ -234,10 +234,10 @@ class Scope:
         """Calls in the queue."""
         return sum(not waiting.granted.done() for waiting in tuple(self._queue))
 
-    def closed_for(self) -> float:
+    def seconds_until_open(self) -> float:
         """Seconds until the scope may send again, as far as that is known; 0 if it may send now."""
         if self.outage.down_since is None:
-            return self.gated_for()
+            return self.seconds_until_gate()
         return max(0.0, self.outage.next_try - self._loop.time())
 
     def _look_at_waits(self) -> None:
@@ -254,10 +254,10 @@ class Scope:
         if down_since is not None:
             since = format_clock_time(self._loop.time() - down_since)
             cause = "" if self.outage.cause is None else f": {reason(self.outage.cause)}"
-            left = self.closed_for()
+            left = self.seconds_until_open()
             text = f"{who}, down since {since}, next try in {format_duration(left)}{cause}"
             self._waits.tell(self.name, "down", text, seconds=left)
-        elif (pause := self.gated_for()) > LEAST_SECONDS:
+        elif (pause := self.seconds_until_gate()) > LEAST_SECONDS:
             text = f"{who} for the provider's rate limit, sending resumes in {format_duration(pause)}"
             self._waits.tell(self.name, "pause", text, seconds=pause)
         elif (
@@ -313,7 +313,7 @@ class Scope:
                 self._works(now, ticket)
         else:
             if is_outage(error) and not suspect:
-                self._failed(now, ticket, error, caller)
+                self._note_failure(now, ticket, error, caller)
             elif self.outage.watches:
                 if suspect or is_answer(error):
                     self._works(now, ticket)
@@ -335,7 +335,7 @@ class Scope:
             self._give_up_at = math.inf
             ROOT.info("%s answers again after %s", self.name, format_duration(now - down_since))
 
-    def _failed(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
+    def _note_failure(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         outage = self.outage
         was_down = outage.down_since is not None
         outage.record_failure(now, ticket, error, caller)
@@ -354,14 +354,14 @@ class Scope:
     def record_cancellation(self, ticket: Ticket) -> None:
         """End a request that was cancelled in flight."""
         self.controller.record_cancellation(ticket)
-        self._uncounted(ticket)
+        self._end_uncounted(ticket)
 
     def record_withdrawal(self, ticket: Ticket) -> None:
         """Give back the slot of a request that was not sent."""
         self.controller.record_withdrawal(ticket)
-        self._uncounted(ticket)
+        self._end_uncounted(ticket)
 
-    def _uncounted(self, ticket: Ticket) -> None:
+    def _end_uncounted(self, ticket: Ticket) -> None:
         if self.outage.watches:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
@@ -423,7 +423,7 @@ class Scope:
             rate=None if controller.open or rate == math.inf else rate,
             in_flight=controller.in_flight,
             waiting=self.waiting,
-            gated_for=self.gated_for(),
+            gated_for=self.seconds_until_gate(),
             refusals=controller.refusals,
             down_for=None if down_since is None else now - down_since,
             next_try=None if down_since is None else max(0.0, self.outage.next_try - now),

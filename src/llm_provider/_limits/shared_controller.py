@@ -403,7 +403,7 @@ class SharedController:
         elif row[3] not in (None, self._file.owner) and now < row[4]:
             return None
         elif row[1] != self._revision:
-            self._adopt(_restored(row[0]), row[1])
+            self._adopt(_restore(row[0]), row[1])
             if row[3] is not None:
                 self._count(connection)
         if now - self._looked > _LOOK_FOR_DEAD:
@@ -486,7 +486,7 @@ class SharedController:
         self._controller.forget(known + len(self._unknown))
 
 
-def _restored(text: str) -> AdaptiveController:
+def _restore(text: str) -> AdaptiveController:
     """A controller as it was stored; a new one if the state is damaged or of another version."""
     try:
         return AdaptiveController.from_state(json.loads(text))

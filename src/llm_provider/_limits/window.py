@@ -105,7 +105,7 @@ class ConcurrencyWindow(Stored):
         if ticket.in_flight > self._served:
             self._served = ticket.in_flight
             self._resize()
-        if ticket.number > self._suspected_number and self._admitted(ticket) >= self._suspect:
+        if ticket.number > self._suspected_number and self._count_admitted(ticket) >= self._suspect:
             self._accepted_there += 1
             self._drop_guess()
         if ticket.in_flight > self.cap and ticket.number > self._changed:
@@ -113,7 +113,7 @@ class ConcurrencyWindow(Stored):
             self._probe_at = now
             self._resize()
 
-    def _admitted(self, ticket: Ticket) -> int:
+    def _count_admitted(self, ticket: Ticket) -> int:
         """Requests in flight when one was sent, without those whose refusal was on its way."""
         pending = self._pending
         return ticket.in_flight - sum(
@@ -123,7 +123,7 @@ class ConcurrencyWindow(Stored):
     def _drop_guess(self) -> None:
         self.unpaced, self._guesses = self._unguessed, False
 
-    def limited(self) -> None:
+    def end_slow_start(self) -> None:
         """End the slow start: the rate is limited, not the number in flight."""
         self.slow_start, self._unguessed = False, 0.0
         if self.unpaced == math.inf:
@@ -179,7 +179,7 @@ class ConcurrencyWindow(Stored):
         Returns:
             Whether it has proved a cap. `record_request` is the number of the newest request.
         """
-        here = self._admitted(ticket)
+        here = self._count_admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist
         # Other refusals may still be on their way, so more in flight than guessed is no contradiction.

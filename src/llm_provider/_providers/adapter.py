@@ -72,11 +72,11 @@ class EncodedRequest:
     uploads: tuple[Attachment, ...] = ()
     """The files that are uploaded before it is sent. The payload has their references."""
 
-    def labelled(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def add_labels(self, payload: dict[str, Any]) -> dict[str, Any]:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
         if self.labels:
             payload = merge(dict(self.labels), payload)
-        return payload if self.prefix is None else self.prefix.applied(payload)
+        return payload if self.prefix is None else self.prefix.apply(payload)
 
 
 @dataclass(slots=True)
@@ -441,7 +441,7 @@ def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
     return table.get(value, "stop")
 
 
-def numbered(step: Step, index: int) -> Step:
+def number_step(step: Step, index: int) -> Step:
     """A step of a stream of several samples, with the number of its sample.
 
     >>> numbered("Hi", 1)

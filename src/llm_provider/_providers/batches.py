@@ -146,7 +146,7 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
     return None if module is None else module.limits(target, operation)
 
 
-def expired() -> LLMError:
+def expiry_error() -> LLMError:
     """The error of a row that the provider did not reach in time. Such a row costs nothing."""
     return APITimeoutError(
         "the batch expired before the provider reached this row",
@@ -155,14 +155,14 @@ def expired() -> LLMError:
     )
 
 
-def cancelled() -> LLMError:
+def cancellation_error() -> LLMError:
     """The error of a row of a batch that was cancelled. Such a row costs nothing."""
     return ProviderError(
         "the batch was cancelled before the provider reached this row", code="batch_cancelled"
     )
 
 
-def unbilled(error: LLMError) -> LLMError:
+def mark_unbilled(error: LLMError) -> LLMError:
     """The error of a row: providers bill no row that failed in a batch."""
     error.maybe_billed = False
     return error
@@ -201,7 +201,7 @@ def cut(text: str) -> Exception:
     return ConnectionResetError(f"the results of the batch are cut: {text}")
 
 
-async def closed(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
+async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
     """Close SDK clients. Nothing can be done about a failure."""
     for client in clients:
         method: Callable[[], Any] | None = next(

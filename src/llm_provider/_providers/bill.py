@@ -177,7 +177,7 @@ def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
     return queries, maps
 
 
-def reported_cost(usage: Any) -> Decimal | None:
+def cost_in(usage: Any) -> Decimal | None:
     """The USD that a usage object says the request cost; None if it says none.
 
     >>> str(reported_cost({"cost": 0.0161})), str(reported_cost({"cost_in_usd_ticks": 37_756_100}))

@@ -134,7 +134,7 @@ def _stream_class(library: ModuleType) -> Any:
             left = self._most
             async for chunk in self._raw:
                 try:
-                    for piece in _inflated(chunk, self._inflaters):
+                    for piece in _inflate(chunk, self._inflaters):
                         left -= len(piece)
                         if left < 0:
                             await self.aclose()
@@ -184,9 +184,9 @@ class _Inflater:
             data = self._decoder.unconsumed_tail
 
 
-def _inflated(data: bytes, inflaters: Sequence[_Inflater]) -> Iterator[bytes]:
+def _inflate(data: bytes, inflaters: Sequence[_Inflater]) -> Iterator[bytes]:
     if not inflaters:
         yield data
         return
     for piece in inflaters[0].pieces(data):
-        yield from _inflated(piece, inflaters[1:])
+        yield from _inflate(piece, inflaters[1:])

@@ -14,7 +14,7 @@ from .._errors import RequestError
 from .._types.messages import Message
 
 
-def made_id(message: int, call: int) -> str:
+def make_id(message: int, call: int) -> str:
     """The id of a call without one, by its place in the conversation.
 
     >>> made_id(3, 0)
@@ -23,7 +23,7 @@ def made_id(message: int, call: int) -> str:
     return f"call_{message}_{call}"
 
 
-def answered_id(messages: Sequence[Message], result: int) -> str:
+def find_id(messages: Sequence[Message], result: int) -> str:
     """The id of the call that a result without an id answers.
 
     Raises:
@@ -42,7 +42,7 @@ def answered_id(messages: Sequence[Message], result: int) -> str:
         elif message["role"] == "assistant":
             places = [place for place, call in enumerate(calls_of(message)) if not has_id(call)]
             if before < len(places):
-                return made_id(index, places[before])
+                return make_id(index, places[before])
             break
     raise RequestError(
         f"messages[{result}] has an empty tool_call_id, and every tool call before it has an id or a result"

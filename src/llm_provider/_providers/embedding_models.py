@@ -6,8 +6,8 @@ import re
 
 from .._errors import RequestError
 from .._requests.embed_request import EmbedRequest
-from .._requests.model_kinds import not_covered, uncovered_kind
-from .._requests.routing import Target, priced_as
+from .._requests.model_kinds import find_uncovered_kind, not_covered
+from .._requests.routing import Target, price_names
 
 # Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
 # is missing here, the provider refuses the request.
@@ -35,14 +35,14 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or "embed" in name:
         return
-    if not _OTHER_MODELS.fullmatch(name) and uncovered_kind(name) is None:
+    if not _OTHER_MODELS.fullmatch(name) and find_uncovered_kind(name) is None:
         return
-    what = uncovered_kind(name)
+    what = find_uncovered_kind(name)
     if what is not None:
         raise RequestError(
             f"{request.model} {not_covered(what)}", provider=target.provider, model=request.model
         )
-    provider, _ = priced_as(target)
+    provider, _ = price_names(target)
     raise RequestError(
         f"{request.model} does not embed; use one of {', '.join(examples(provider))}",
         provider=target.provider,

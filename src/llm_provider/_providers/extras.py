@@ -63,7 +63,7 @@ def number(container: Mapping[str, Any], name: str, offset: int = 0) -> int | No
     return value + offset if type(value) is int else None
 
 
-def decoded(data: Any) -> bytes:
+def decode_base64(data: Any) -> bytes:
     """The bytes of a text in base64; empty if it is none."""
     try:
         return base64.b64decode(data, validate=True) if isinstance(data, str) else b""
@@ -78,7 +78,7 @@ def image_at(address: Any) -> GeneratedImage | None:
     head, _, data = address.partition(";base64,")
     if not address.startswith("data:"):
         return GeneratedImage(url=address)
-    found = decoded(data)
+    found = decode_base64(data)
     return GeneratedImage(data=found, media_type=head.removeprefix("data:")) if found else None
 
 

@@ -129,7 +129,7 @@ def largest_limit(*limits: object) -> int | None:
     return max((limit for limit in limits if isinstance(limit, int)), default=None)
 
 
-def mentioned(payload: dict[str, Any], *words: str) -> set[str]:
+def find_words(payload: dict[str, Any], *words: str) -> set[str]:
     """Those of some words that are a text or a field's name anywhere in a payload.
 
     >>> mentioned({"modalities": ["text", "audio"]}, "audio", "1h")

@@ -85,7 +85,9 @@ def module_of(target: Target) -> FileModule | None:
     return None if found is None or found.limits(target) is None else found
 
 
-def placed(request: Request, target: Target) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
+def refer_to_files(
+    request: Request, target: Target
+) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
     """A request with references in the place of the files that are too large for it.
 
     Returns:
@@ -168,7 +170,7 @@ def _largest(
     return chosen
 
 
-def filled(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
+def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
     """A payload and a body in which the files have the ids that the provider gave them.
 
     Args:

@@ -64,11 +64,11 @@ def in_chat_form(
         if type(message.get("content")) is str and "provider_specific_fields" not in message:
             yield index, message
         else:
-            for one in _translated(message, f"messages[{index}]", provider, own):
+            for one in _translate(message, f"messages[{index}]", provider, own):
                 yield index, one
 
 
-def _translated(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
+def _translate(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
     """A message as one or several of Chat Completions."""
     if "content" not in message:
         message = _with_content(message)
@@ -81,7 +81,7 @@ def _translated(message: Message, where: str, provider: str, own: str) -> Sequen
         if message["role"] == "assistant" and any(map(is_anthropics, content)):
             return (_assistant(message, where),)
         if any(part.get("type") == "tool_result" for part in content):
-            return list(_divided(message, where, provider, own))
+            return list(_divide(message, where, provider, own))
     parts = _parts(content, where, provider, own)
     return (message,) if parts is content else ({**message, "content": parts},)
 
@@ -172,7 +172,7 @@ def _assistant(message: Message, where: str) -> Message:
     }
 
 
-def _divided(message: Message, where: str, provider: str, own: str) -> Iterator[Message]:
+def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[Message]:
     """The results of tools in a user's message as messages of their own, and then the rest."""
     rest = []
     for position, part in enumerate(message["content"]):
@@ -219,14 +219,14 @@ def _part(part: Part, where: str, provider: str) -> Part:
         return _of_responses(part, where, provider)
     if kind in ("image", "document") and isinstance(part["source"], Mapping):
         return _of_source(part, part["source"], where, provider)
-    raise _refused(f"{where} has type {kind!r}", "send its text", provider)
+    raise _refuse(f"{where} has type {kind!r}", "send its text", provider)
 
 
 def _of_responses(part: Part, where: str, provider: str) -> Part:
     """A file or an image of the Responses API."""
     if part["type"] == "input_image":
         if not isinstance(part.get("image_url"), str):
-            raise _refused(f"{where} has a 'file_id' of OpenAI's", "send the image itself", provider)
+            raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the image itself", provider)
         detail = {"detail": part["detail"]} if part.get("detail") else {}
         return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
     if isinstance(part.get("file_data"), str):
@@ -234,7 +234,7 @@ def _of_responses(part: Part, where: str, provider: str) -> Part:
         return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
     if isinstance(part.get("file_url"), str):
         return {"type": "document_url", "document_url": part["file_url"]}
-    raise _refused(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
+    raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
 
 
 def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str) -> Part:
@@ -257,10 +257,10 @@ def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str)
     if isinstance(text, (list, tuple)) and all(isinstance(one, Mapping) and "text" in one for one in text):
         text = "\n".join(str(one["text"]) for one in text)
     if not isinstance(text, str):
-        raise _refused(f"{where}.source has type {kind!r}", "send the content itself", provider)
+        raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
     named = [str(part[name]) for name in ("title", "context") if part.get(name)]
     return {"type": "text", "text": "\n\n".join([*named, text]), **control}
 
 
-def _refused(problem: str, remedy: str, provider: str) -> RequestError:
+def _refuse(problem: str, remedy: str, provider: str) -> RequestError:
     return RequestError(f"{problem}, which {provider} has no form for: {remedy}", provider=provider)

@@ -62,7 +62,7 @@ def with_named_tools(request: Request, provider: str) -> Request:
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request
     found = (
-        _named(tool, f"tools[{index}]={tool!r}", request, provider)
+        _name(tool, f"tools[{index}]={tool!r}", request, provider)
         if isinstance(tool, str)
         else _in_openais_form(tool, provider)
         for index, tool in enumerate(tools)
@@ -83,7 +83,7 @@ def _in_openais_form(tool: Mapping[str, Any], provider: str) -> Mapping[str, Any
 _INNER = ("name", "description", "strict")
 
 
-def _named(name: str, where: str, request: Request, provider: str) -> Mapping[str, Any]:
+def _name(name: str, where: str, request: Request, provider: str) -> Mapping[str, Any]:
     forms = _NAMED[name]
     if provider not in forms or (provider == "openai" and request.endpoint == "chat"):
         having = f"{', '.join(forms)} have it" if len(forms) > 1 else f"only {next(iter(forms))} has it"

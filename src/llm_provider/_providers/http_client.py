@@ -149,7 +149,7 @@ def client_class(library: ModuleType) -> Any:
     from yarl import URL
 
     @functools.lru_cache(maxsize=64)
-    def parsed(url: str) -> URL:
+    def parse_url(url: str) -> URL:
         return URL(url, encoded=True)
 
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
@@ -171,7 +171,7 @@ def client_class(library: ModuleType) -> Any:
                 self._aiohttp = session(library.create_ssl_context())
             answer = await self._aiohttp.request(
                 request.method,
-                parsed(request.url),
+                parse_url(request.url),
                 data=body_of(request.content),
                 headers=request.headers,
                 allow_redirects=False,

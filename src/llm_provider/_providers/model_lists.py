@@ -26,7 +26,7 @@ class ListedModel(NamedTuple):
 class ModelListModule(Protocol):
     """A module `model_list` beside an adapter."""
 
-    async def listed(self, target: Target, key: APIKey) -> list[ListedModel]:
+    async def list_models(self, target: Target, key: APIKey) -> list[ListedModel]:
         """The models that a key reaches. It raises exceptions of the SDK and its transport."""
 
 

@@ -58,7 +58,7 @@ class PromptCacheFormat(Protocol):
     def is_implicit(self, model: str) -> bool:
         """Whether the provider finds common prefixes by itself, to the token and without a price for it."""
 
-    def marked(self, payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+    def mark_prefix(self, payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
         """A copy of a payload that lets the provider cache a prefix."""
 
 
@@ -73,9 +73,9 @@ class PrefixMark(NamedTuple):
     digest: bytes | None = None
     """The digest of the prefix that calls of a batch share; None if no other call has it."""
 
-    def applied(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload with its breakpoints."""
-        return self.format.marked(payload, self)
+        return self.format.mark_prefix(payload, self)
 
 
 class Prefix(NamedTuple):
@@ -164,7 +164,7 @@ def last_place(units: Sequence[Unit]) -> Place | None:
     return next((unit.place for unit in reversed(units) if unit.place is not None), None)
 
 
-def changed_at(payload: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
+def change_at(payload: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
     """A copy of a payload in which one value is changed. The rest is shared with the payload.
 
     >>> changed_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)

@@ -138,7 +138,9 @@ class PostConnection:
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Post and yield the JSON of the events, in batches of those that arrived together."""
         encoded = outgoing.encoded
-        payload = encoded.labelled(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
+        payload = (
+            encoded.add_labels(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
+        )
         payload = {**payload, "stream": True, **self._stream_fields(outgoing)}
         # As in `Operation.body`, a schema keeps the order of its fields.
         body = canonical(payload) if encoded.structure is None else orjson.dumps(payload)
@@ -242,13 +244,13 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
         options["transport"] = library.AsyncHTTPTransport(
             verify=library.create_ssl_context(), http2=transport == "http2", limits=options["limits"]
         )
-    return limited_class(sdk.DefaultAsyncHttpxClient, library)(
+    return limit_class(sdk.DefaultAsyncHttpxClient, library)(
         most_bytes, http2=transport == "http2", **options
     )
 
 
 @functools.cache
-def limited_class(client_class: Any, library: ModuleType) -> Any:
+def limit_class(client_class: Any, library: ModuleType) -> Any:
     """A client class that reads only a number of bytes of each answer, and no bytes beyond its end."""
 
     class LimitedClient(client_class):  # type: ignore[misc]  # known at run time only

@@ -117,7 +117,7 @@ async def events(
                 plain = None
         if found:
             end = _end_of(found)
-            yield _decoded(found[:end])
+            yield _decode(found[:end])
             if end is not None:
                 if mark_end:
                     yield (END,)
@@ -125,11 +125,11 @@ async def events(
     last = splitter.end()
     if last:
         end = _end_of(last)
-        yield _decoded(last[:end])
+        yield _decode(last[:end])
         if mark_end and end is not None:
             yield (END,)
     elif plain is not None and plain.strip():
-        (whole,) = _decoded([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
+        (whole,) = _decode([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
         yield (WholeReply(whole),) if isinstance(whole, dict) else whole
 
 
@@ -148,7 +148,7 @@ def _end_of(found: list[bytes]) -> int | None:
     return next((place for place, data in enumerate(found) if data.strip() == DONE), None)
 
 
-def _decoded(found: list[bytes]) -> Iterator[Any]:
+def _decode(found: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     for data in found:
         if data:

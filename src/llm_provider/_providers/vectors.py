@@ -31,7 +31,7 @@ def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     >>> vector_of([0.5, 1]), vector_of("AAAAPwAAgD8=")
     ([0.5, 1.0], [0.5, 1.0])
     """
-    vector = _unpacked(value, encoding) if isinstance(value, str) else value
+    vector = _unpack(value, encoding) if isinstance(value, str) else value
     if not isinstance(vector, list) or not vector:
         raise APIResponseValidationError("the answer holds a vector that is not a list of numbers")
     types = set(map(type, vector))
@@ -50,7 +50,7 @@ def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     return vector
 
 
-def _unpacked(text: str, encoding: str | None) -> list[float]:
+def _unpack(text: str, encoding: str | None) -> list[float]:
     numbers: array.array[Any] = array.array("b" if encoding == INT8 else "f")
     try:
         packed = base64.b64decode(text, validate=True)
@@ -76,24 +76,24 @@ def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
         raise APIResponseValidationError("the answer holds vectors of different lengths")
 
 
-def apportioned(value: Any, shares: Sequence[int]) -> list[Any]:
+def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
     """Divide a usage object: one object of the same form for each share. The counts add up to the whole.
 
     >>> apportioned({"prompt_tokens": 10}, [1, 2])
     [{'prompt_tokens': 3}, {'prompt_tokens': 7}]
     """
     if type(value) is int and value >= 0:
-        return list(_divided(value, shares))
+        return list(_divide(value, shares))
     if isinstance(value, dict):
-        parts = {name: apportioned(entry, shares) for name, entry in value.items()}
+        parts = {name: apportion(entry, shares) for name, entry in value.items()}
         return [{name: parts[name][place] for name in value} for place in range(len(shares))]
     if isinstance(value, list):
-        columns = [apportioned(entry, shares) for entry in value]
+        columns = [apportion(entry, shares) for entry in value]
         return [[column[place] for column in columns] for place in range(len(shares))]
     return [value] * len(shares)
 
 
-def _divided(whole: int, shares: Sequence[int]) -> list[int]:
+def _divide(whole: int, shares: Sequence[int]) -> list[int]:
     """Divide `whole` by the largest-remainder method: round down, give the rest to the largest fractions."""
     total = sum(shares)
     if not total:

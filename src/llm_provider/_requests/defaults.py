@@ -20,7 +20,7 @@ _RIVALS = {
 """A parameter of a call, and the default that contradicts it."""
 
 
-def checked_defaults(function: str, given: Mapping[str, Any], settings: Iterable[str] = ()) -> dict[str, Any]:
+def check_defaults(function: str, given: Mapping[str, Any], settings: Iterable[str] = ()) -> dict[str, Any]:
     """The defaults that are set, each checked and normalised. None means "not set".
 
     Args:

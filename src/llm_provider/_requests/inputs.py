@@ -251,7 +251,7 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
         if is_table(rows):
             _check_fields(names, _columns(rows), "rows")
 
-        def filled(row: object, place: int) -> Prompt:
+        def fill_row(row: object, place: int) -> Prompt:
             if not isinstance(row, Mapping):
                 raise RequestError(
                     f"{where(place)} must be a dict, not {type(row).__name__}: write {{'question': ...}}"
@@ -268,14 +268,14 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
             except (ValueError, TypeError, AttributeError, LookupError) as error:
                 raise RequestError(f"{where(place)} cannot fill the template: {error!r}") from None
 
-        return filled
+        return fill_row
     if not callable(template):
         raise TypeError(
             "with rows=, inputs is a template: text such as 'Translate: {text}', or a function of a row, not "
             f"{type(template).__name__}"
         )
 
-    def made(row: object, place: int) -> Prompt:
+    def make_row(row: object, place: int) -> Prompt:
         try:
             prompt = template(row)
         except Exception as error:
@@ -285,7 +285,7 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
             _refuse_prompt(f"the prompt that the template function made of {where(place)}", prompt)
         return prompt
 
-    return made
+    return make_row
 
 
 def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> None:

@@ -39,7 +39,7 @@ def kind_of(model: str) -> ModelKind:
     return "embedding" if _LIKELY_EMBEDS.search(model) else "chat"
 
 
-def uncovered_kind(model: str) -> str | None:
+def find_uncovered_kind(model: str) -> str | None:
     """What a model does that this library does not cover; None for every other model.
 
     >>> uncovered_kind("whisper-1"), uncovered_kind("gemini-3-pro-image")
@@ -66,7 +66,7 @@ def check_answers(model: str, provider: str, name: str) -> None:
     if _EMBEDS.fullmatch(name.rpartition("/")[2].lower()):
         problem = "embeds texts and does not answer: call embed()"
     else:
-        what = uncovered_kind(name)
+        what = find_uncovered_kind(name)
         # OpenRouter serves models for images by the same endpoint as all others.
         if what is None or (provider == "openrouter" and what == "makes images"):
             return

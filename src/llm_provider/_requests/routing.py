@@ -334,9 +334,9 @@ def _route(model: str) -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
-            from .model_kinds import not_covered, uncovered_kind
+            from .model_kinds import find_uncovered_kind, not_covered
 
-            what = uncovered_kind(model)
+            what = find_uncovered_kind(model)
             told = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
             raise UnknownModelError(told, model=model)
         return route, model
@@ -354,7 +354,7 @@ def _route(model: str) -> tuple[Route, str]:
     return ROUTES["litellm"], model
 
 
-def priced_as(target: Target) -> tuple[str, str]:
+def price_names(target: Target) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
     A call through litellm has the price of the provider that litellm reaches.
@@ -372,7 +372,7 @@ def priced_as(target: Target) -> tuple[str, str]:
     return target.provider, target.model
 
 
-def known_models() -> Iterable[str]:
+def list_known_models() -> Iterable[str]:
     """The models of `prices.csv`, as `provider/model`. They serve only as suggestions."""
     from .._money.pricing import PriceTable
 
@@ -383,7 +383,7 @@ def _suggestion(model: str) -> str:
     import difflib
 
     named: dict[str, list[str]] = {}
-    for full in known_models():
+    for full in list_known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
     guess = ""

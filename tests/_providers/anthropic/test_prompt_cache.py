@@ -19,7 +19,7 @@ CONTROL = {"type": "ephemeral"}
 
 def sent(messages: Any, **parameters: Any) -> dict[str, Any]:
     found = encoded(MODEL, messages, **parameters)
-    payload = found.labelled(found.payload)
+    payload = found.add_labels(found.payload)
     pydantic.TypeAdapter(
         anthropic.types.message_create_params.MessageCreateParamsNonStreaming
     ).validate_python(payload)
@@ -55,7 +55,7 @@ def test_breakpoints_of_the_users_own_are_left_alone() -> None:
 def test_a_prefix_that_nobody_shares_is_not_written() -> None:
     found = encoded(MODEL, "Hi", system=LONG)
     found.prefix = PrefixMark(prompt_cache, 0, of_batch=True)
-    assert found.labelled(found.payload) == found.payload
+    assert found.add_labels(found.payload) == found.payload
 
 
 @pytest.mark.parametrize(

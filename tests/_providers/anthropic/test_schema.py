@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
 from llm_provider import UnsupportedParameterError
-from llm_provider._providers.anthropic.schema import accepted_schema
+from llm_provider._providers.anthropic.schema import adapt_schema
 from llm_provider._requests.request import Request
 
 REQUEST = Request.build("claude-opus-5", "Hi", {})
@@ -50,13 +50,11 @@ def without_texts(schema: Any) -> Any:
 @pytest.mark.parametrize("given", [Leaf, Tree, list[Leaf], Leaf | Tree, int, Literal["a", "b"], int | None])
 def test_schemas_are_those_of_the_sdk(given: Any) -> None:
     schema = TypeAdapter(given).json_schema()
-    assert without_texts(accepted_schema(schema, REQUEST)) == without_texts(
-        anthropic.transform_schema(schema)
-    )
+    assert without_texts(adapt_schema(schema, REQUEST)) == without_texts(anthropic.transform_schema(schema))
 
 
 def test_limits_are_told() -> None:
-    made = accepted_schema(TypeAdapter(Tree).json_schema(), REQUEST)
+    made = adapt_schema(TypeAdapter(Tree).json_schema(), REQUEST)
     assert made["$defs"]["Leaf"]["properties"]["size"]["description"] == "in cm (minimum: 1)"
     assert made["properties"]["leaves"]["description"] == "(minItems: 2)"
 
@@ -71,5 +69,5 @@ def test_limits_are_told() -> None:
 )
 def test_what_the_api_refuses_is_named_by_its_path(given: Any, path: str) -> None:
     with pytest.raises(UnsupportedParameterError, match=path) as caught:
-        accepted_schema(TypeAdapter(given).json_schema(), REQUEST)
+        adapt_schema(TypeAdapter(given).json_schema(), REQUEST)
     assert caught.value.model == "claude-opus-5"

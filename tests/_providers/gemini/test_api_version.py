@@ -6,7 +6,7 @@ import pytest
 
 from golden import Pair, golden
 from llm_provider import Client, RequestError
-from llm_provider._providers.gemini.api_version import chosen_version
+from llm_provider._providers.gemini.api_version import choose_version
 from llm_provider.simulator import Simulator
 
 
@@ -16,13 +16,13 @@ def test_golden_pairs(pair: Pair) -> None:
 
 
 def test_the_base_url_precedes_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chosen_version("https://example.com") is None
+    assert choose_version("https://example.com") is None
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "beta")
-    assert chosen_version("https://example.com") == "v1beta"
-    assert chosen_version("https://example.com/v2") == "v2"
+    assert choose_version("https://example.com") == "v1beta"
+    assert choose_version("https://example.com/v2") == "v2"
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "../x")
     with pytest.raises(RequestError, match="GOOGLE_GENAI_API_VERSION"):
-        chosen_version(None)
+        choose_version(None)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])

@@ -17,7 +17,7 @@ EXPLICIT = {"mode": "explicit"}
 def sent(model: str, messages: Any, mark: PrefixMark | None = None, **parameters: Any) -> dict[str, Any]:
     found = encoded(model, messages, **parameters)
     found.prefix = mark or found.prefix
-    return found.labelled(found.payload)
+    return found.add_labels(found.payload)
 
 
 def test_older_models_get_a_key_only() -> None:

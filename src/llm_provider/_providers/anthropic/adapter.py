@@ -348,7 +348,7 @@ def _write_format(draft: Draft[_Family], response_format: object) -> None:
     if isinstance(response_format, dict) and response_format.get("type") == "text":
         return
     from ..._schemas.structure import structure_of
-    from .schema import accepted_schema
+    from .schema import adapt_schema
 
     structure = structure_of(response_format)
     if structure is None or structure.schema is None:
@@ -362,7 +362,7 @@ def _write_format(draft: Draft[_Family], response_format: object) -> None:
         before = [{"type": "text", "text": system}] if isinstance(system, str) else system
         draft.payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
         return
-    schema = accepted_schema(structure.schema, draft.request) if structure.adaptable else structure.schema
+    schema = adapt_schema(structure.schema, draft.request) if structure.adaptable else structure.schema
     draft.payload["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
 
 

@@ -21,12 +21,12 @@ from ..batches import (
     BatchSpec,
     RemoteBatch,
     RowReply,
-    cancelled,
-    closed,
+    cancellation_error,
+    close_clients,
     cut,
-    expired,
+    expiry_error,
     lines_of,
-    unbilled,
+    mark_unbilled,
 )
 from ..error_bodies import error_fields
 from ..errors import from_answer
@@ -134,7 +134,7 @@ class AnthropicBatches:
 
     async def close(self) -> None:
         """See `BatchConnection.close`."""
-        await closed(self._client)
+        await close_clients(self._client)
 
 
 def _remote(batch: Any) -> RemoteBatch:
@@ -164,9 +164,9 @@ def _reply(line: bytes) -> RowReply:
     if kind == "succeeded":
         return RowReply(name, orjson.dumps(result.get("message")), None)
     if kind == "expired":
-        return RowReply(name, None, expired())
+        return RowReply(name, None, expiry_error())
     if kind == "canceled":
-        return RowReply(name, None, cancelled())
+        return RowReply(name, None, cancellation_error())
     return RowReply(name, None, _error(result.get("error")))
 
 
@@ -174,4 +174,4 @@ def _error(told: Any) -> LLMError:
     """The error of a row. Its type stands for the status that a live request would have had."""
     codes, message = error_fields(told)
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
-    return unbilled(from_answer(status, codes=codes, message=message))
+    return mark_unbilled(from_answer(status, codes=codes, message=message))

@@ -132,9 +132,9 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
         block = expect_dict(entry, "content block")
         match block.get("type") or kind_of(block):
             case "text" | "thinking" as kind:
-                _required(block, kind)
+                _require_text(block, kind)
             case "tool_use":
-                name, identifier = _required(block, "name"), _required(block, "id")
+                name, identifier = _require_text(block, "name"), _require_text(block, "id")
                 calls.append(ToolCall(id=identifier, name=name, arguments=_arguments(block)))
         # A block of a type that is not known may have text too, as a stream shows.
         if "text" in block:
@@ -171,7 +171,7 @@ def openai_call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _required(container: Mapping[str, Any], name: str) -> str:
+def _require_text(container: Mapping[str, Any], name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")
@@ -249,7 +249,7 @@ class Assembler:
         blocks = self._message.get("content")
         if not isinstance(blocks, list):
             return ""
-        return _joined([self._begin(index, block) for index, block in enumerate(blocks)])
+        return _join([self._begin(index, block) for index, block in enumerate(blocks)])
 
     def _begin(self, index: int, started: Any) -> Step:
         started = expect_dict(started, "content block")
@@ -263,7 +263,7 @@ class Assembler:
         self._blocks.append(block)
         kind = block.setdefault("type", kind_of(block))
         if kind == "tool_use":
-            identifier, name = _required(block, "id"), _required(block, "name")
+            identifier, name = _require_text(block, "id"), _require_text(block, "name")
             self._without_pieces.add(place)
             begun = ToolCallDelta(index=self._call(place), id=identifier, name=name)
             return Delta(text=_str(block.get("text")) or "", tool_calls=(begun,))
@@ -302,7 +302,7 @@ class Assembler:
         return ""
 
     def _add(self, place: int, field: str, delta: Mapping[str, Any]) -> str:
-        piece = _required(delta, field)
+        piece = _require_text(delta, field)
         self._pieces.setdefault((place, field), []).append(piece)
         return piece
 
@@ -324,7 +324,7 @@ class Assembler:
         return Delta(tool_calls=(ToolCallDelta(index=self._call(place), arguments=arguments),))
 
     def _inputs(self) -> Step:
-        return _joined([self._input(place) for place in sorted(self._without_pieces)])
+        return _join([self._input(place) for place in sorted(self._without_pieces)])
 
     def _update(self, event: dict[str, Any]) -> Step:
         if self._message is None:
@@ -337,7 +337,7 @@ class Assembler:
         self._message["usage"] = {**part(self._message, "usage"), **totals}
         if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
             self._explained = True
-            return _joined([self._inputs(), _explanation(self._message)])
+            return _join([self._inputs(), _explanation(self._message)])
         return self._inputs() if self._without_pieces else ""
 
     def _has_text(self) -> bool:
@@ -367,7 +367,7 @@ class Assembler:
             if field != "partial_json":
                 block[field] = (_str(block.get(field)) or "") + written
             elif written:
-                block["input"] = _parsed(written, cut=cut)
+                block["input"] = _parse(written, cut=cut)
         return {**self._message, "content": blocks}
 
 
@@ -376,7 +376,7 @@ def _model_of(block: Block) -> dict[str, str]:
     return {"model": model} if model else {}
 
 
-def _joined(steps: list[Step]) -> Step:
+def _join(steps: list[Step]) -> Step:
     """Several steps as one."""
     filled = [delta_of(step) for step in steps if step]
     if not filled:
@@ -388,7 +388,7 @@ def _joined(steps: list[Step]) -> Step:
     )
 
 
-def _parsed(text: str, *, cut: bool) -> Any:
+def _parse(text: str, *, cut: bool) -> Any:
     """A tool's input. If the answer ended inside it, the incomplete text, so that the tool cannot be run."""
     try:
         return orjson.loads(text)

@@ -14,7 +14,7 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from .. import earlier_answers
-from ..call_ids import answered_id, calls_of, function_of, made_id
+from ..call_ids import calls_of, find_id, function_of, make_id
 from ..foreign_messages import in_chat_form, is_anthropics
 from .decode import PROVIDER, Block, openai_call, read_blocks
 
@@ -39,7 +39,7 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     blocks = []
     for index, message in in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
         said = _without_blanks(_system(message, f"messages[{index}]"))
-        blocks += _cached(said, message) if said else []
+        blocks += _add_cache_control(said, message) if said else []
     if (
         leading == 1
         and blocks
@@ -66,14 +66,14 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
         message, where = given, f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "tool" and not message["tool_call_id"]:
-            message = {**message, "tool_call_id": answered_id(messages, index)}
+            message = {**message, "tool_call_id": find_id(messages, index)}
         elif role == "assistant" and ("tool_calls" in message or "function_call" in message):
             message = _with_ids(message, index)
         if "cache_control" in message:
             rest = {name: value for name, value in message.items() if name != "cache_control"}
-            blocks = _cached(_said(_CONVERTERS[role](rest, where)), message)
+            blocks = _add_cache_control(_drop_blanks(_CONVERTERS[role](rest, where)), message)
         else:
-            blocks = _said(_CONVERTERS[role](message, where))
+            blocks = _drop_blanks(_CONVERTERS[role](message, where))
         if not blocks:
             if role != "assistant":
                 raise _wrong(where, earlier_answers.EMPTY_TEXT)
@@ -87,7 +87,7 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     return converted
 
 
-def _said(content: str | list[Block]) -> Any:
+def _drop_blanks(content: str | list[Block]) -> Any:
     """A turn without blank texts, which Anthropic refuses; empty if it holds nothing else."""
     if isinstance(content, str):
         return content if content.strip() else ""
@@ -109,13 +109,13 @@ def _with_ids(message: Message, index: int) -> Message:
     if all(isinstance(call, Mapping) and call.get("id") for call in calls):
         return message
     named = [
-        {**call, "id": call.get("id") or made_id(index, place)} if isinstance(call, Mapping) else call
+        {**call, "id": call.get("id") or make_id(index, place)} if isinstance(call, Mapping) else call
         for place, call in enumerate(calls)
     ]
     return {**message, "tool_calls": named}
 
 
-def _cached(content: str | list[Block], message: Message) -> list[Block]:
+def _add_cache_control(content: str | list[Block], message: Message) -> list[Block]:
     """A message's blocks. The last one has the message's own cache_control."""
     blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     control = message.get("cache_control")
@@ -319,7 +319,7 @@ def _document_part(entry: Mapping[str, Any], where: str) -> Block:
     return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
 
 
-def _sourced_part(entry: Mapping[str, Any], where: str) -> Block:
+def _encode_source(entry: Mapping[str, Any], where: str) -> Block:
     if not isinstance(entry.get("source"), Mapping):
         raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
     return dict(entry)
@@ -346,8 +346,8 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
     "input_audio": _no_audio,
     "video_url": _no_video,
     # Anthropic's own forms, for features that OpenAI's lack, such as citations.
-    "image": _sourced_part,
-    "document": _sourced_part,
+    "image": _encode_source,
+    "document": _encode_source,
 }
 
 

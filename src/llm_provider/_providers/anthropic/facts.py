@@ -12,8 +12,8 @@ from ..facts import (
     Medium,
     RequestFacts,
     SpecialPrices,
+    find_words,
     largest_limit,
-    mentioned,
     variant_of,
 )
 
@@ -45,7 +45,7 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
 
 def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
     # Any block, any tool and the request itself may set the lifetime of a cache entry.
-    return SpecialPrices(caches_for_an_hour=bool(mentioned(payload, "1h")))
+    return SpecialPrices(caches_for_an_hour=bool(find_words(payload, "1h")))
 
 
 def variant(encoded: EncodedRequest) -> str:

@@ -13,7 +13,7 @@ from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
-from ..batches import closed
+from ..batches import close_clients
 from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
 from ..proxies import check_proxy
 
@@ -74,4 +74,4 @@ class AnthropicFiles:
 
     async def close(self) -> None:
         """See `FileConnection.close`."""
-        await closed(self._client)
+        await close_clients(self._client)

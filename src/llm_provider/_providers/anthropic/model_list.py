@@ -6,14 +6,14 @@ from typing import Any
 
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
-from ..batches import closed
+from ..batches import close_clients
 from ..model_lists import ListedModel
 from .files import sdk_client
 
 _PAGE = 1000
 
 
-async def listed(target: Target, key: APIKey) -> list[ListedModel]:
+async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
     """See `ModelListModule.listed`. Retired models stay in Anthropic's list and are left out."""
     client = sdk_client(target, key)
     try:
@@ -23,7 +23,7 @@ async def listed(target: Target, key: APIKey) -> list[ListedModel]:
             if getattr(one, "lifecycle", None) != "retired"
         ]
     finally:
-        await closed(client)
+        await close_clients(client)
 
 
 def _model(told: Any) -> ListedModel:

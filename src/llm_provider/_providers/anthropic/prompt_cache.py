@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._requests.routing import Target
-from ..prompt_cache import PrefixMark, Unit, changed_at, content_units, json_unit, last_place
+from ..prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
 from .decode import PROVIDER
 
 _LIFETIME = 300.0
@@ -68,10 +68,10 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return [] if _has_own(payload) else found
 
 
-def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     """See `PromptCacheFormat.marked`."""
     place = last_place(units(payload)[: mark.length])
-    return payload if place is None else changed_at(payload, place, _with_breakpoint)
+    return payload if place is None else change_at(payload, place, _with_breakpoint)
 
 
 def _with_breakpoint(value: Any) -> Any:

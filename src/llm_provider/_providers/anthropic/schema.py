@@ -22,7 +22,7 @@ _FORMATS = frozenset(
 )
 
 
-def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
+def adapt_schema(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """A schema in the form that the API accepts. Objects become closed.
 
     Raises:
@@ -37,11 +37,11 @@ def accepted_schema(schema: Mapping[str, Any], request: Request) -> dict[str, An
             "its schemas cannot be recursive; nest the types to the depth that you need",
             provider=PROVIDER,
         )
-    accepted: dict[str, Any] = _accepted(schema, request, "$")
+    accepted: dict[str, Any] = _adapt(schema, request, "$")
     return accepted
 
 
-def _accepted(schema: object, request: Request, path: str) -> Any:
+def _adapt(schema: object, request: Request, path: str) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     if "$ref" in schema:
@@ -58,10 +58,10 @@ def _accepted(schema: object, request: Request, path: str) -> Any:
             accepted[word] = _each(value, request, f"{path}.{word}")
         elif word in _LISTS or word == "oneOf":
             accepted["anyOf" if word == "oneOf" else word] = [
-                _accepted(entry, request, f"{path}.{word}[{place}]") for place, entry in enumerate(value)
+                _adapt(entry, request, f"{path}.{word}[{place}]") for place, entry in enumerate(value)
             ]
         elif word == "items":
-            accepted[word] = _accepted(value, request, f"{path}.{word}")
+            accepted[word] = _adapt(value, request, f"{path}.{word}")
         elif word == "additionalProperties":
             if value is not False and not (value is True and "properties" in schema):
                 raise refuse(
@@ -78,4 +78,4 @@ def _accepted(schema: object, request: Request, path: str) -> Any:
 
 
 def _each(schemas: Mapping[str, Any], request: Request, path: str) -> dict[str, Any]:
-    return {name: _accepted(schema, request, f"{path}.{name}") for name, schema in schemas.items()}
+    return {name: _adapt(schema, request, f"{path}.{name}") for name, schema in schemas.items()}

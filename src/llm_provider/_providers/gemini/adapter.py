@@ -20,7 +20,7 @@ from .. import earlier_answers
 from ..adapter import EncodedRequest, merge
 from ..errors import from_exception, headers_of
 from ..foreign_tools import adapt_tools, owner_of
-from .api_version import chosen_version
+from .api_version import choose_version
 from .assembler import Assembler
 from .decode import PROVIDER, decode, error_of, split, usage
 from .encode_contents import encode_contents
@@ -142,7 +142,7 @@ def operation(target: Target, action: str) -> str:
     >>> operation(resolve("gemini-3.8-flash"), "generateContent")
     'v1/models/gemini-3.8-flash:generateContent'
     """
-    version = chosen_version(target.base_url) or _family(target.model).version
+    version = choose_version(target.base_url) or _family(target.model).version
     return f"{version}/{resource(target.model)}:{action}"
 
 
@@ -211,14 +211,14 @@ def _write_format(draft: Draft[_Family], response_format: object) -> None:
         return
     # Calls without a format do not need its modules.
     from ..._schemas.structure import structure_of
-    from .schema import accepted_schema
+    from .schema import adapt_schema
 
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
     structure, settings = structure_of(response_format), _settings(draft)
     settings["responseMimeType"] = "application/json"
     if structure is not None and structure.schema is not None:
         schema = structure.schema
-        settings["responseJsonSchema"] = accepted_schema(schema) if structure.adaptable else schema
+        settings["responseJsonSchema"] = adapt_schema(schema) if structure.adaptable else schema
 
 
 def _write_effort(draft: Draft[_Family], effort: str) -> None:

@@ -25,7 +25,7 @@ def split_version(base_url: str | None) -> tuple[str | None, str | None]:
     return (server, last) if _VERSION.fullmatch(last) and not server.endswith("/") else (base_url, None)
 
 
-def chosen_version(base_url: str | None) -> str | None:
+def choose_version(base_url: str | None) -> str | None:
     """The version at the end of the base URL, else that of the SDK's variable `GOOGLE_GENAI_API_VERSION`.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
-from ..adapter import expect_dict, numbered, part, same
+from ..adapter import expect_dict, number_step, part, same
 from ..errors import reports_error
 from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
 
@@ -58,7 +58,7 @@ class Assembler:
                 self._shown = index
             step = self._add(index, piece)
             if index == self._shown and step:
-                shown = _joined(shown, step) if shown else step
+                shown = _join_steps(shown, step) if shown else step
         return shown
 
     def _read_text(self, event: Any) -> str | None:
@@ -87,7 +87,7 @@ class Assembler:
 
     def feed_samples(self, event: Any) -> list[Step]:
         """Take one event of several samples; returns what it adds to each, with the number of the sample."""
-        return [numbered(self._add(index, piece), index) for index, piece in self._pieces_of(event)]
+        return [number_step(self._add(index, piece), index) for index, piece in self._pieces_of(event)]
 
     def _pieces_of(self, event: Any) -> list[tuple[int, dict[str, Any]]]:
         """The candidates of an event with their numbers. The event's other fields are kept."""
@@ -139,7 +139,7 @@ class Assembler:
         steps = [self._add_part(index, parts, entry) for entry in added]
         if piece.get("finishReason"):
             steps.append(self._end_call(index))
-        return _joined(*steps)
+        return _join_steps(*steps)
 
     def _add_parts(self, index: int, parts: list[dict[str, Any]], added: list[Any]) -> Step:
         text, reasoning, calls = read_parts(added)
@@ -180,7 +180,7 @@ class Assembler:
             # Another part begins, so the call before it has ended.
             ended = self._end_call(index)
             if not _is_streamed(entry):
-                return _joined(ended, self._add_parts(index, parts, [entry]))
+                return _join_steps(ended, self._add_parts(index, parts, [entry]))
             self._join(index, parts)
             opened = {**entry, "functionCall": {**call, "args": dict(part(call, "args"))}}
             parts.append(opened)
@@ -188,7 +188,7 @@ class Assembler:
             self._calls[index] = place + 1
             streamed = self._streamed[index] = _StreamedCall(opened, place)
             begun = ToolCallDelta(index=place, id=self._id(opened, call, place), name=call["name"])
-            return _joined(ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call))
+            return _join_steps(ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call))
         if streamed is None:
             raise APIResponseValidationError("a function call has no name")
         streamed.part.update((name, value) for name, value in entry.items() if name != "functionCall")
@@ -284,7 +284,7 @@ class _StreamedCall:
             steps = _path(expect_dict(piece, "piece of arguments").get("jsonPath"))
             held: Any = self.part["functionCall"]["args"]
             for step, following in itertools.pairwise(steps):
-                held = _entered(held, step, [] if isinstance(following, int) else {})
+                held = _enter(held, step, [] if isinstance(following, int) else {})
             _put(held, steps[-1], piece)
 
 
@@ -302,7 +302,7 @@ def _path(text: Any) -> list[str | int]:
     ]
 
 
-def _entered(held: Any, step: str | int, empty: Any) -> Any:
+def _enter(held: Any, step: str | int, empty: Any) -> Any:
     if isinstance(held, list) and isinstance(step, int) and step <= len(held):
         if step == len(held):
             held.append(empty)
@@ -317,7 +317,7 @@ def _put(held: Any, step: str | int, piece: Mapping[str, Any]) -> None:
     if name is None:
         return
     value = None if name == "nullValue" else piece[name]
-    before = _entered(held, step, value)
+    before = _enter(held, step, value)
     if before is not value:
         both = isinstance(before, str) and isinstance(value, str)
         held[step] = before + value if both else value
@@ -328,7 +328,7 @@ def _is_streamed(entry: Any) -> bool:
     return isinstance(call, dict) and ("partialArgs" in call or "willContinue" in call)
 
 
-def _joined(*steps: Step) -> Step:
+def _join_steps(*steps: Step) -> Step:
     """Several steps as one."""
     filled = [step for step in steps if step]
     if len(filled) < 2:

@@ -25,7 +25,7 @@ from ..batches import (
     RemoteBatch,
     RowReply,
     cut,
-    unbilled,
+    mark_unbilled,
 )
 from ..errors import from_answer
 from ..files import SECONDS_OF_A_FILE
@@ -201,4 +201,4 @@ def _error(failure: Any) -> LLMError:
     code, status = told.get("code"), told.get("status")
     number = _STATUSES.get(code, code) if isinstance(code, int) else None
     codes = (status if isinstance(status, str) else None,)
-    return unbilled(from_answer(number, codes=codes, message=str(told.get("message") or "")))
+    return mark_unbilled(from_answer(number, codes=codes, message=str(told.get("message") or "")))

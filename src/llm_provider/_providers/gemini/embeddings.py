@@ -16,7 +16,7 @@ from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
 from ..adapter import EmbeddingAnswer, EncodedRequest, expect_dict, merge, refuse
 from ..embedding_models import check_model
-from ..vectors import apportioned, check_count, vector_of
+from ..vectors import apportion, check_count, vector_of
 from .adapter import operation, resource
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
@@ -90,7 +90,7 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
     entries = _entries(reply)
     if len(entries) != len(shares):
         raise APIResponseValidationError(f"the answer holds {len(entries)} vectors for {len(shares)} texts")
-    usages = apportioned(reply.get("usageMetadata"), shares)
+    usages = apportion(reply.get("usageMetadata"), shares)
     return [
         {**reply, "embeddings": [entry], **({"usageMetadata": used} if "usageMetadata" in reply else {})}
         for entry, used in zip(entries, usages, strict=True)

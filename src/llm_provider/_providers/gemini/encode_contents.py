@@ -17,7 +17,7 @@ from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._types.messages import Message
 from .. import earlier_answers
-from ..call_ids import answered_id, calls_of, function_of, has_id, made_id
+from ..call_ids import calls_of, find_id, function_of, has_id, make_id
 from ..foreign_messages import in_chat_form
 from .decode import PROVIDER, read_parts
 
@@ -190,7 +190,7 @@ def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
         raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
     url = inner.get("url")
     if isinstance(url, UploadReference):
-        return _uploaded(url)
+        return _encode_upload(url)
     if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{place}.image_url.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
@@ -217,7 +217,7 @@ def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
     plain = {name: value for name, value in piece.items() if name != "document_name"}
     url = _url_of(state, plain, ("url",), place).get("url")
     if isinstance(url, UploadReference):
-        return _uploaded(url)
+        return _encode_upload(url)
     if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{place}.{kind}.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
@@ -231,7 +231,7 @@ def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> d
     inner = _inner(state, piece, ("data", "format"), place)
     data, form = inner.get("data"), inner.get("format")
     if isinstance(data, UploadReference):
-        return _uploaded(data)
+        return _encode_upload(data)
     if not isinstance(data, str) or not isinstance(form, str):
         raise state.problem(f"{place}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
     return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
@@ -242,7 +242,7 @@ def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> di
     inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
     data, uri = inner.get("file_data"), inner.get("file_id")
     if isinstance(data, UploadReference):
-        return _uploaded(data)
+        return _encode_upload(data)
     if isinstance(data, str):
         return _inline(state, data, f"{place}.file.file_data")
     if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
@@ -262,7 +262,7 @@ _USER_PARTS = {
 }
 
 
-def _uploaded(reference: UploadReference) -> dict[str, Any]:
+def _encode_upload(reference: UploadReference) -> dict[str, Any]:
     return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
 
 
@@ -277,7 +277,7 @@ def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
 def _assistant_parts(state: _Conversation, message: Message, place: int) -> list[dict[str, Any]]:
     where = f"messages[{place}]"
     calls = [
-        _openai_call(state, entry, f"{where}.tool_calls[{index}]", made_id(place, index))
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(place, index))
         for index, entry in enumerate(calls_of(message))
     ]
     original = _original_parts(message, [call for _, call in calls])
@@ -334,7 +334,7 @@ def _original_parts(
 
 def _add_tool_result(state: _Conversation, message: Message, place: int) -> None:
     where = f"messages[{place}]"
-    identifier = message["tool_call_id"] or answered_id(state.request.messages, place)
+    identifier = message["tool_call_id"] or find_id(state.request.messages, place)
     call = state.calls.get(identifier, {"name": message.get("name")})
     if not isinstance(call["name"], str):
         raise state.problem(

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..adapter import part
-from ..extras import audio_of, decoded, dicts, number, text
+from ..extras import audio_of, decode_base64, dicts, number, text
 
 _RATE = re.compile(r"rate=(\d+)")
 
@@ -31,10 +31,10 @@ def citations(reply: Mapping[str, Any]) -> list[Citation]:
     """The sources that support segments of the text, those of the answer as a whole, and recited sources."""
     candidate = _candidate(reply)
     said = "".join(text(entry, "text") or "" for entry in _parts(reply))
-    return [*_grounded(part(candidate, "groundingMetadata"), said), *_recited(candidate, said)]
+    return [*_read_grounding(part(candidate, "groundingMetadata"), said), *_read_recitations(candidate, said)]
 
 
-def _grounded(metadata: Mapping[str, Any], said: str) -> Iterator[Citation]:
+def _read_grounding(metadata: Mapping[str, Any], said: str) -> Iterator[Citation]:
     chunks = metadata.get("groundingChunks")
     sources = chunks if isinstance(chunks, list) else []
     supports = dicts(metadata.get("groundingSupports"))
@@ -76,7 +76,7 @@ def _source(chunk: Mapping[str, Any], start: int | None, end: int | None) -> Cit
     )
 
 
-def _recited(candidate: Mapping[str, Any], said: str) -> Iterator[Citation]:
+def _read_recitations(candidate: Mapping[str, Any], said: str) -> Iterator[Citation]:
     metadata = part(candidate, "citationMetadata")
     for entry in dicts(metadata.get("citations") or metadata.get("citationSources")):
         start, end = _span(entry, said)
@@ -89,7 +89,7 @@ def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     for entry in _parts(reply):
         blob = part(entry, "inlineData") or part(entry, "fileData")
         kind = (text(blob, "mimeType") or "").lower()
-        data, url = decoded(blob.get("data")), text(blob, "fileUri")
+        data, url = decode_base64(blob.get("data")), text(blob, "fileUri")
         if kind.startswith("image/") and (data or url):
             found.append(GeneratedImage(data=data, media_type=kind, url=url))
     return found
@@ -98,7 +98,7 @@ def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
 def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for entry in _parts(reply):
         blob = part(entry, "inlineData")
-        data = decoded(blob.get("data"))
+        data = decode_base64(blob.get("data"))
         if data:
             yield (text(blob, "mimeType") or "").lower(), data
 

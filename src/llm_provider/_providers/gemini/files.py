@@ -14,10 +14,10 @@ from ..._errors import APITimeoutError, BadRequestError
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
-from ..batches import closed
+from ..batches import close_clients
 from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
 from ..proxies import all_work, check_proxy
-from ..sdk_connection import limited_class
+from ..sdk_connection import limit_class
 from .api_version import split_version
 from .connection import without_warning
 from .sdk_http_clients import certificates
@@ -51,7 +51,7 @@ def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
 
     check_proxy(target.base_url, "http1")
     trusted = certificates()
-    http_client = limited_class(httpx2.AsyncClient, httpx2)(
+    http_client = limit_class(httpx2.AsyncClient, httpx2)(
         2**40, verify=trusted, trust_env=all_work("http1"), follow_redirects=False, timeout=None
     )
     server, version = split_version(target.base_url)
@@ -73,8 +73,8 @@ def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
 async def close_client(client: Any, http_client: Any) -> None:
     """Close what `sdk_client` has opened."""
     await client.aio.aclose()
-    await closed(http_client, names=("aclose",))
-    await closed(client)
+    await close_clients(http_client, names=("aclose",))
+    await close_clients(client)
 
 
 class GeminiFiles:

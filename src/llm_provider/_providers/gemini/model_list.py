@@ -11,7 +11,7 @@ _PAGE = 1000
 _CALLED, _EMBEDS = "generateContent", "embedContent"
 
 
-async def listed(target: Target, key: APIKey) -> list[ListedModel]:
+async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
     """See `ModelListModule.listed`. Models for other tasks, such as generating videos, are left out."""
     client, http_client = sdk_client(target, key)
     try:

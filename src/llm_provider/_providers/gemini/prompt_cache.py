@@ -52,7 +52,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return found
 
 
-def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     """See `PromptCacheFormat.marked`: the payload itself."""
     return payload
 

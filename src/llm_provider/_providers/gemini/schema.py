@@ -13,33 +13,32 @@ from typing import Any
 from ..schema_rules import find_recursions
 
 
-def accepted_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema by Gemini's rules; the same schema where it keeps to them.
 
     >>> accepted_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
     [{'$ref': '#/$defs/a'}]
     """
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
-    accepted: dict[str, Any] = _accepted(schema, "$", optional)
+    accepted: dict[str, Any] = _adapt(schema, "$", optional)
     return accepted
 
 
-def _accepted(schema: object, path: str, optional: set[str]) -> Any:
+def _adapt(schema: object, path: str, optional: set[str]) -> Any:
     if isinstance(schema, list):
-        return [_accepted(entry, f"{path}[{place}]", optional) for place, entry in enumerate(schema)]
+        return [_adapt(entry, f"{path}[{place}]", optional) for place, entry in enumerate(schema)]
     if not isinstance(schema, Mapping):
         return schema
     made = dict(schema)
     for word in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(word), Mapping):
             inner = {
-                name: _accepted(part, f"{path}.{word}.{name}", optional)
-                for name, part in schema[word].items()
+                name: _adapt(part, f"{path}.{word}.{name}", optional) for name, part in schema[word].items()
             }
             made[word] = inner
     for word in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"):
         if word in schema:
-            made[word] = _accepted(schema[word], f"{path}.{word}", optional)
+            made[word] = _adapt(schema[word], f"{path}.{word}", optional)
     if optional and "required" in schema:
         made["required"] = [
             name for name in schema["required"] if not _contains(f"{path}.properties.{name}", optional)

@@ -7,7 +7,7 @@ models take `dimensions`, litellm knows for most providers and refuses for the o
 from __future__ import annotations
 
 from ..._requests.embed_request import EmbedRequest
-from ..._requests.routing import ROUTES, EmbeddingLimits, Target, priced_as
+from ..._requests.routing import ROUTES, EmbeddingLimits, Target, price_names
 from ..adapter import EncodedRequest
 from ..openai import embeddings as openai_format
 from .adapter import check_extra_body
@@ -30,5 +30,5 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold: what the provider takes that litellm reaches."""
-    provider, _ = priced_as(target)
+    provider, _ = price_names(target)
     return ROUTES.get(provider, target.route).embedding_limits

@@ -20,12 +20,12 @@ from ..batches import (
     BatchSpec,
     RemoteBatch,
     RowReply,
-    cancelled,
-    closed,
+    cancellation_error,
+    close_clients,
     cut,
-    expired,
+    expiry_error,
     lines_of,
-    unbilled,
+    mark_unbilled,
 )
 from ..error_bodies import error_fields
 from ..errors import from_answer
@@ -114,7 +114,7 @@ class OpenAIBatches:
 
     async def close(self) -> None:
         """See `BatchConnection.close`."""
-        await closed(self._client)
+        await close_clients(self._client)
 
 
 def _remote(batch: Any) -> RemoteBatch:
@@ -153,10 +153,12 @@ def _reply(line: bytes) -> RowReply:
 def _error(response: Any, failure: Any) -> LLMError:
     code = failure.get("code") if isinstance(failure, dict) else None
     if code == "batch_expired":
-        return expired()
+        return expiry_error()
     if code == "batch_cancelled":
-        return cancelled()
+        return cancellation_error()
     told = response if isinstance(response, dict) else {}
     codes, message = error_fields(told.get("body") or failure)
     status = told.get("status_code")
-    return unbilled(from_answer(status if isinstance(status, int) else None, codes=codes, message=message))
+    return mark_unbilled(
+        from_answer(status if isinstance(status, int) else None, codes=codes, message=message)
+    )

@@ -25,7 +25,7 @@ from ..adapter import (
     part,
     split_reply,
 )
-from ..bill import chat_tools, reported_cost, with_tools
+from ..bill import chat_tools, cost_in, with_tools
 from ..error_bodies import error_fields
 from ..errors import from_answer, raise_error_in
 from ..logprobs import read_logprobs
@@ -131,7 +131,7 @@ def _write_number_of_logprobs(draft: Draft[None], value: bool) -> None:
 
 def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
     request = draft.request
-    tools = [{"type": kind, kind: {"name": name}} for kind, name in allowed_tools(request)]
+    tools = [{"type": kind, kind: {"name": name}} for kind, name in list_allowed_tools(request)]
     allowed = {"mode": request.tool_choice or "auto", "tools": tools}
     draft.payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
 
@@ -189,7 +189,7 @@ def _accepts_of(provider: str) -> Accepts:
     return found | {name: field for name, field in route.spelling.items() if name in found}
 
 
-def allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
+def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
     """The type and the name of each tool that may be called now."""
     custom = {
         (tool.get("custom") or tool).get("name")
@@ -241,7 +241,7 @@ def decode(reply: object) -> Answer:
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
-        cost=reported_cost(reply.get("usage")),
+        cost=cost_in(reply.get("usage")),
     )
 
 

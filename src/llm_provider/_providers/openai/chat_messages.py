@@ -33,14 +33,14 @@ def encode_messages(messages: Sequence[Message], target: Target) -> list[Message
         RequestError: the host has no form for a message or a part, which the error names.
     """
     # Most requests have only such messages, which every host takes as they are.
-    return list(messages if all(map(_is_text, messages)) else _encoded(messages, target))
+    return list(messages if all(map(_is_text, messages)) else _encode(messages, target))
 
 
 def _is_text(message: Message) -> bool:
     return message.keys() == _TEXT_ONLY and type(message["content"]) is str and message["content"] != ""
 
 
-def _encoded(messages: Sequence[Message], target: Target) -> Iterator[Message]:
+def _encode(messages: Sequence[Message], target: Target) -> Iterator[Message]:
     # A server behind the user's own base URL may need the reasoning of earlier answers.
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | target.route.output_only
     provider, plain = target.provider, foreign | {"audio", "prefix", "is_error", "tool_calls"}

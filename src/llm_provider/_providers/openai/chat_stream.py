@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
-from ..adapter import expect_dict, numbered
+from ..adapter import expect_dict, number_step
 from ..errors import error_in
 from ..sse import END
 from .chat import REASONING_FIELDS, dicts, text_and_reasoning, text_of
@@ -52,7 +52,7 @@ class Assembler:
             return text
         if event is END:
             self._done = True
-            return self._samples[0].refused() if 0 in self._samples else self._shown_late()
+            return self._samples[0].show_refusal() if 0 in self._samples else self._show_late()
         steps = []
         for piece in self._choices_of(event):
             index = _index(piece)
@@ -60,16 +60,16 @@ class Assembler:
             if index == 0:
                 steps.append(step)
             elif piece.get("finish_reason"):
-                steps.append(self._shown_late())
-        return steps[0] if len(steps) == 1 else joined(steps) if steps else ""
+                steps.append(self._show_late())
+        return steps[0] if len(steps) == 1 else join_steps(steps) if steps else ""
 
     def feed_samples(self, event: Any) -> list[Step]:
         """Take one chunk of several samples; returns what it adds to each, with the number of the sample."""
         if event is END:
             self._done = True
-            return [numbered(sample.refused(), index) for index, sample in self._samples.items()]
+            return [number_step(sample.show_refusal(), index) for index, sample in self._samples.items()]
         pieces = [(_index(piece), piece) for piece in self._choices_of(event)]
-        return [numbered(self._sample(index).add(piece), index) for index, piece in pieces]
+        return [number_step(self._sample(index).add(piece), index) for index, piece in pieces]
 
     def _choices_of(self, event: Any) -> list[dict[str, Any]]:
         """The choices of a chunk, whose other fields are kept."""
@@ -95,7 +95,7 @@ class Assembler:
                 self._content = sample.content
         return sample
 
-    def _shown_late(self) -> Step:
+    def _show_late(self) -> Step:
         """All of the first sample, if it has another index than 0, so that none of it was shown."""
         if not self._samples or 0 in self._samples:
             return ""
@@ -172,7 +172,7 @@ class _Sample:
         spoken = self._add_audio(delta["audio"]) if isinstance(delta.get("audio"), dict) else ""
         if not self.content:
             self._spoke = self._spoke or bool(spoken)
-            text = spoken or (self.refused() if self.finish_reason else "")
+            text = spoken or (self.show_refusal() if self.finish_reason else "")
         fragments = dicts(delta.get("tool_calls"), "tool_calls")
         calls = [shown for fragment in fragments if (shown := self._add_call(fragment)) is not None]
         if isinstance(delta.get("function_call"), dict):
@@ -190,7 +190,7 @@ class _Sample:
         text = text or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(calls)) if reasoning or calls else text
 
-    def refused(self) -> str:
+    def show_refusal(self) -> str:
         """The refusal that was not shown. It is the text of an answer without another, as the end shows."""
         if self.content or self._spoke:
             return ""
@@ -336,7 +336,7 @@ class _Call:
         return ToolCallDelta(index=self._position or 0, id=self._id, name=self._name, arguments=arguments)
 
 
-def joined(steps: Sequence[Step]) -> Step:
+def join_steps(steps: Sequence[Step]) -> Step:
     """Several steps as one."""
     deltas = [delta_of(step) for step in steps]
     return Delta(
@@ -364,10 +364,10 @@ def _content(pieces: Sequence[Any]) -> Any:
     parts: list[Any] = []
     for piece in pieces:
         parts += piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
-    return _joined_parts(parts)
+    return _join_parts(parts)
 
 
-def _joined_parts(parts: Sequence[Any]) -> list[Any]:
+def _join_parts(parts: Sequence[Any]) -> list[Any]:
     """Parts as a whole answer has them: pieces of one text, or of one thought, are one part."""
     runs: list[list[Any]] = []
     for entry in parts:
@@ -386,7 +386,7 @@ def _joined_parts(parts: Sequence[Any]) -> list[Any]:
         elif kind == "thinking" and isinstance(merged.get("thinking"), list):
             merged = {
                 **merged,
-                "thinking": _joined_parts([one for entry in run for one in entry["thinking"]]),
+                "thinking": _join_parts([one for entry in run for one in entry["thinking"]]),
             }
         found.append(merged)
     return found

@@ -14,10 +14,10 @@ from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
 from ..adapter import EmbeddingAnswer, EncodedRequest, count, expect_dict, merge, refuse
-from ..bill import reported_cost, without_cost
+from ..bill import cost_in, without_cost
 from ..embedding_models import check_model
 from ..errors import raise_error_in
-from ..vectors import BITS, INT8, apportioned, check_count, vector_of
+from ..vectors import BITS, INT8, apportion, check_count, vector_of
 from .usage import read_usage
 
 OPERATION = "embeddings"
@@ -84,7 +84,7 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
     encoding = _encoding(encoded.payload if encoded else {}, name or "")
     vectors = [vector_of(entry.get("embedding"), encoding) for entry in _entries(reply, texts)]
     check_count(vectors, texts)
-    return EmbeddingAnswer(vectors, usage(reply), name, cost=reported_cost(reply.get("usage")))
+    return EmbeddingAnswer(vectors, usage(reply), name, cost=cost_in(reply.get("usage")))
 
 
 def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
@@ -99,7 +99,7 @@ def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
     """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
-    usages = apportioned(without_cost(reply.get("usage")), shares)
+    usages = apportion(without_cost(reply.get("usage")), shares)
     return [
         {**reply, "data": [{**entry, "index": 0}], **({"usage": used} if "usage" in reply else {})}
         for entry, used in zip(_entries(reply, len(shares)), usages, strict=True)

@@ -14,7 +14,7 @@ from typing import Any
 from ..._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..adapter import part
 from ..anthropic.extras import citation_of
-from ..extras import audio_of, decoded, dicts, image_at, number, text
+from ..extras import audio_of, decode_base64, dicts, image_at, number, text
 from .responses_calls import is_call
 
 _ENDING = "_call"
@@ -26,7 +26,7 @@ def citations(reply: Mapping[str, Any]) -> list[Citation]:
         found, offset = [], 0
         for entry in _parts(reply):
             found += [_annotation(one, offset) for one in dicts(entry.get("annotations"))]
-            offset += len(_said(entry))
+            offset += len(_text_of(entry))
         return found
     message = _message(reply)
     found = [
@@ -35,7 +35,7 @@ def citations(reply: Mapping[str, Any]) -> list[Citation]:
         if str(one.get("type", "url_citation")).endswith("citation")
     ]
     found = found or [*_references(message), *_claudes(message)]
-    return found or list(_searched(reply))
+    return found or list(_pages_of(reply))
 
 
 def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _said(entry: Mapping[str, Any]) -> str:
+def _text_of(entry: Mapping[str, Any]) -> str:
     return (
         text(entry, {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), ""))
         or ""
@@ -98,7 +98,7 @@ def _claudes(message: Mapping[str, Any]) -> Iterator[Citation]:
             yield citation_of(entry, *known)
 
 
-def _searched(reply: Mapping[str, Any]) -> Iterator[Citation]:
+def _pages_of(reply: Mapping[str, Any]) -> Iterator[Citation]:
     """The pages that a host found for the whole answer."""
     pages = dicts(reply.get("search_results"))
     for page in pages:
@@ -115,7 +115,7 @@ def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     """The images of a completion's message, or those that the tool of a response made."""
     found = []
     for item in dicts(reply.get("output")):
-        data = decoded(item.get("result")) if item.get("type") == "image_generation_call" else b""
+        data = decode_base64(item.get("result")) if item.get("type") == "image_generation_call" else b""
         if data:
             kind = f"image/{text(item, 'output_format') or 'png'}"
             found.append(GeneratedImage(data=data, media_type=kind))
@@ -134,7 +134,7 @@ def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
     parts = [entry for entry in _parts(reply) if entry.get("type") == "output_audio"]
     if isinstance(spoken, dict):
         parts = [spoken]
-    data = b"".join(decoded(entry.get("data")) for entry in parts)
+    data = b"".join(decode_base64(entry.get("data")) for entry in parts)
     return audio_of(data, "".join(text(entry, "transcript") or "" for entry in parts)) if parts else None
 
 

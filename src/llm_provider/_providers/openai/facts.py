@@ -17,8 +17,8 @@ from ..facts import (
     Medium,
     RequestFacts,
     SpecialPrices,
+    find_words,
     largest_limit,
-    mentioned,
     variant_of,
 )
 
@@ -65,7 +65,7 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
 
 
 def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
-    found = mentioned(payload, "1h", "audio")
+    found = find_words(payload, "1h", "audio")
     return SpecialPrices(
         # Hosts take the lifetime of Anthropic's cache entries in several places.
         caches_for_an_hour="1h" in found,

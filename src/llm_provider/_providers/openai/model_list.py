@@ -12,7 +12,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
-from ..batches import closed
+from ..batches import close_clients
 from ..model_lists import ListedModel
 from .files import sdk_client
 
@@ -26,13 +26,13 @@ _OTHER_KINDS = re.compile(
 """Models of OpenAI's that `call` and `embed` cannot use."""
 
 
-async def listed(target: Target, key: APIKey) -> list[ListedModel]:
+async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
     """See `ModelListModule.listed`."""
     client = sdk_client(target, key)
     try:
         reply: Any = await client.get("/models", cast_to=object)
     finally:
-        await closed(client)
+        await close_clients(client)
     found = reply.get("data") if isinstance(reply, dict) else reply
     if not isinstance(found, list):
         raise APIResponseValidationError("the provider's list of models is no list")

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ..._requests.routing import Target
-from ..prompt_cache import PrefixMark, Unit, changed_at, content_units, json_unit, last_place
+from ..prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
 from .adapter import is_known
 
 _MINIMUM = 1024
@@ -78,7 +78,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return [] if _has_own(payload, messages) else found
 
 
-def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     """See `PromptCacheFormat.marked`."""
     found = units(payload)
     if not found:
@@ -102,7 +102,7 @@ def marked(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
             return [{"type": text, "text": value, "prompt_cache_breakpoint": _BREAKPOINT}]
         return {**value, "prompt_cache_breakpoint": _BREAKPOINT}
 
-    return changed_at(changed, place, with_breakpoint)
+    return change_at(changed, place, with_breakpoint)
 
 
 def _stable_digest(prefix: list[Unit]) -> bytes | None:

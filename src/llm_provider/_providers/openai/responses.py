@@ -21,7 +21,7 @@ from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..adapter import Answer, EncodedRequest, expect_dict, merge, part
-from ..bill import reported_cost, response_searches, response_tools, with_tools
+from ..bill import cost_in, response_searches, response_tools, with_tools
 from ..error_bodies import error_fields
 from ..errors import from_answer, raise_error_in
 from ..logprobs import read_logprobs
@@ -29,7 +29,7 @@ from . import chat
 from .facts import tier_variant
 from .responses_calls import is_blank, open_calls, tool_call
 from .responses_input import encode_input
-from .responses_items import message_of, parts_of, required, text_of
+from .responses_items import message_of, parts_of, require, text_of
 from .usage import read_usage
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _write_tool_choice(draft: Draft[None], choice: str | Mapping[str, Any]) -> N
 
 def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
     request = draft.request
-    tools = [{"type": kind, "name": name} for kind, name in chat.allowed_tools(request)]
+    tools = [{"type": kind, "name": name} for kind, name in chat.list_allowed_tools(request)]
     mode = request.tool_choice or "auto"
     draft.payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
 
@@ -178,7 +178,7 @@ def decode(reply: object) -> Answer:
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(reply.get("service_tier")),
-        cost=reported_cost(reply.get("usage")),
+        cost=cost_in(reply.get("usage")),
     )
 
 
@@ -220,7 +220,7 @@ def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for item in items:
         if item.get("type") == "reasoning":
             for entry in (*parts_of(item, "summary"), *parts_of(item, "content")):
-                yield required(entry, "text")
+                yield require(entry, "text")
 
 
 def _logprobs(items: Sequence[Mapping[str, Any]]) -> tuple[TokenLogprob, ...] | None:

@@ -10,7 +10,7 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from .. import earlier_answers
-from ..call_ids import answered_id, calls_of, has_id, made_id
+from ..call_ids import calls_of, find_id, has_id, make_id
 from ..foreign_messages import in_chat_form, with_every_call
 from .chat_messages import check_media
 from .responses_calls import open_calls, output_item
@@ -41,7 +41,7 @@ def encode_input(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
             yield from items
         elif message["role"] == "tool":
             _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
-            identifier = message["tool_call_id"] or answered_id(messages, index)
+            identifier = message["tool_call_id"] or find_id(messages, index)
             output = _content(message["content"], where)
             yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
         else:
@@ -100,7 +100,7 @@ def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
     if isinstance(refusal, str) and refusal and not isinstance(content, list):
         yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
     for position, call in enumerate(calls):
-        identifier = call["id"] if has_id(call) else made_id(index, position)
+        identifier = call["id"] if has_id(call) else make_id(index, position)
         custom = call.get("custom") if isinstance(call, Mapping) else None
         if isinstance(custom, Mapping):
             yield {"type": "custom_tool_call", "call_id": identifier, **custom}

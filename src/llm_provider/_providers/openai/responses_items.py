@@ -17,7 +17,7 @@ def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The assistant message, in the form of Chat Completions, for the output items of a response."""
     parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
     text = "".join(map(text_of_part, parts))
-    refusal = "".join(required(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
+    refusal = "".join(require(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
     calls = [entry for item in open_calls(items) if (entry := entry_of(tool_call(item)))]
     images = [
         {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
@@ -40,7 +40,7 @@ def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def text_of_part(entry: Mapping[str, Any]) -> str:
     """The text of a part of a message: what the model wrote or said."""
     if entry.get("type") == "output_text":
-        return required(entry, "text")
+        return require(entry, "text")
     return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
 
 
@@ -55,7 +55,7 @@ def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [expect_dict(entry, f"entry of {name}") for entry in value]
 
 
-def required(container: Mapping[str, Any], name: str) -> str:
+def require(container: Mapping[str, Any], name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a part of the answer has no {name}")

@@ -74,7 +74,7 @@ class Assembler:
             }
             end_before_completion(self._response)
             steps.append(self._rest())
-        return steps[0] if len(steps) == 1 else _joined(steps)
+        return steps[0] if len(steps) == 1 else _join(steps)
 
     def _take(self, event: Mapping[str, Any]) -> Step:
         kind = event.get("type")
@@ -253,7 +253,7 @@ class _Order:
         return held
 
 
-def _joined(steps: Sequence[Step]) -> Step:
+def _join(steps: Sequence[Step]) -> Step:
     deltas = [delta_of(step) for step in steps]
     return Delta(
         text="".join(delta.text for delta in deltas),

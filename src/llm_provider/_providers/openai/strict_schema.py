@@ -64,9 +64,9 @@ def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str
     """
     try:
         adapter = _Strict(schema, bounds)
-        root = adapter.made(schema, top=True)
+        root = adapter.make_strict(schema, top=True)
         definitions = {
-            word: {name: adapter.made(part) for name, part in schema[word].items()}
+            word: {name: adapter.make_strict(part) for name, part in schema[word].items()}
             for word in ("$defs", "definitions")
             if schema.get(word)
         }
@@ -87,7 +87,7 @@ class _Strict:
         self._inlined: list[str] = []
         """The references around the part that is being made, whose targets were put in their place."""
 
-    def made(self, schema: object, *, top: bool = False) -> dict[str, Any]:
+    def make_strict(self, schema: object, *, top: bool = False) -> dict[str, Any]:
         """The strict form of a part."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
@@ -97,20 +97,20 @@ class _Strict:
         if len(schema.get("allOf", ())) == 1:
             (part,) = schema["allOf"]
             others = {word: value for word, value in schema.items() if word != "allOf"}
-            return self.made({**part, **others}, top=top)
+            return self.make_strict({**part, **others}, top=top)
         made: dict[str, Any] = {}
         limits: dict[str, Any] = {}
         for word, value in schema.items():
             if self._is_kept(word, value):
                 made[word] = value
             elif word in ("anyOf", "oneOf"):
-                made["anyOf"] = [self.made(part) for part in value]
+                made["anyOf"] = [self.make_strict(part) for part in value]
             elif word == "prefixItems":
                 # Strict mode has one type for all entries. The answer is checked for their order.
-                made["items"] = {"anyOf": [self.made(part) for part in value]}
+                made["items"] = {"anyOf": [self.make_strict(part) for part in value]}
                 limits["entries in this order"] = json.dumps(value)
             elif word == "items" and value is not False:
-                made["items"] = self.made(value)
+                made["items"] = self.make_strict(value)
             elif word in ("patternProperties", "allOf"):
                 raise _NotStrictError
             elif word not in _SILENT:
@@ -118,7 +118,7 @@ class _Strict:
         if limits.get("default", 0) is None:
             del limits["default"]
         if "object" in _kinds(schema):
-            made |= self._closed(schema)
+            made |= self._close(schema)
         elif not made.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
             raise _NotStrictError
         if "array" in _kinds(schema) and "items" not in made:
@@ -135,7 +135,7 @@ class _Strict:
             raise _NotStrictError
         self._inlined.append(reference)
         others = {word: value for word, value in schema.items() if word != "$ref"}
-        made = self.made({**target, **others}, top=top)
+        made = self.make_strict({**target, **others}, top=top)
         self._inlined.pop()
         return made
 
@@ -143,7 +143,7 @@ class _Strict:
         bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
         return word in _KEPT or (bound and self._bounds)
 
-    def _closed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _close(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """An object with all of its fields required. A field that may be absent may be null instead."""
         properties = schema.get("properties", {})
         free = schema.get("additionalProperties", not properties)
@@ -152,7 +152,7 @@ class _Strict:
         required = schema.get("required", ())
         fields = {}
         for name, part in properties.items():
-            field = self.made(part)
+            field = self.make_strict(part)
             fields[name] = field if name in required else _nullable(field)
         return {
             "type": schema.get("type", "object"),
