@@ -1,4 +1,4 @@
-"""Comments, docstrings and messages have no sentences that must be read twice."""
+"""Names of functions are verbs, and no sentence of comments, docstrings and messages must be read twice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tools.size import LIBRARY, is_participle, list_functions
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -33,3 +35,13 @@ def test_tangled_phrases_are_found() -> None:
     assert TANGLED.search("words, of which the beginning is enough")
     assert TANGLED.search("the way by which parts of it go")
     assert not TANGLED.search("the way by which it goes. A part of it")
+
+
+NAMED_BY_OTHERS = {"served_model_usage": "a method that inspect_ai calls"}
+"""Function that a participle names → the reason."""
+
+
+def test_no_function_is_named_by_a_participle() -> None:
+    modules = [path for path in LIBRARY.rglob("*.py") if "simulator" not in path.parts]
+    names = {name for path in modules for name in list_functions(path.read_text(encoding="utf-8"))}
+    assert {name for name in names if is_participle(name)} == set(NAMED_BY_OTHERS)
