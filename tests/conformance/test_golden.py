@@ -17,7 +17,8 @@ OF_ANSWERS = re.compile(r"\.input\[\d+\]\.role: missing|'output_text' is none of
 # The oldest SDKs do not know these.
 NEWER = re.compile(
     r"xhigh is not a valid ThinkingLevel|service_tier: 'fast'|reasoning_effort: 'max'"
-    r"|prompt_cache_breakpoint: no field|'tool_search_(call|output)' is none of|no field of ApplyPatchCallOutput"
+    r"|prompt_cache_breakpoint: no field|'tool_search_(call|output)' is none of"
+    r"|no field of ApplyPatchCallOutput"
 )
 
 
