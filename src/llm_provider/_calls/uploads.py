@@ -186,7 +186,7 @@ class Uploads:
         connection = self._connections.get(place)
         if connection is None:
             module = module_of(target)
-            assert module is not None, "`placed` has asked for its limits"
+            assert module is not None, "`refer_to_files` has asked for its limits"
             connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
             connection = self._connections[place] = when_imported(connect)
         return connection

@@ -70,7 +70,7 @@ class BatchMethods(Hinting):
     def estimate(
         self, model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
     ) -> Estimate | Estimates:
-        """See `llm_provider.estimate`."""
+        """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
         from .batch_estimates import estimate_batch
 
@@ -93,7 +93,7 @@ class BatchMethods(Hinting):
         inputs: Inputs | AsyncIterable[Prompt],
         **parameters: Unpack[EstimateParameters],
     ) -> Estimate | Estimates:
-        """See `llm_provider.aestimate`."""
+        """`llm_provider.aestimate` with the settings and defaults of this client."""
         seal(parameters)
         from .batch_estimates import aestimate_batch
 
@@ -113,7 +113,7 @@ class BatchMethods(Hinting):
     def iter_many(
         self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
-        """See `llm_provider.iter_many`."""
+        """`llm_provider.iter_many` with the settings and defaults of this client."""
         seal(parameters)
         refuse_several("iter_many", model)
         options = parse_batch("iter_many", model, inputs, parameters, self._answers.defaults)
@@ -153,7 +153,7 @@ class BatchMethods(Hinting):
         inputs: Inputs | AsyncIterable[Prompt],
         **parameters: Unpack[BatchParameters],
     ) -> AsyncIterator[tuple[int, Result]]:
-        """See `llm_provider.aiter_many`."""
+        """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
         refuse_several("aiter_many", model)
         options = parse_batch("aiter_many", model, inputs, parameters, self._answers.defaults, awaited=True)
@@ -317,7 +317,7 @@ class BatchMethods(Hinting):
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
-        """See `llm_provider.call_many`."""
+        """`llm_provider.call_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
         with name_shortage():
@@ -401,7 +401,7 @@ class BatchMethods(Hinting):
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
-        """See `llm_provider.acall_many`."""
+        """`llm_provider.acall_many` with the settings and defaults of this client."""
         seal(parameters)
         defaults = self._answers.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error, awaited=True)
@@ -424,7 +424,7 @@ class BatchMethods(Hinting):
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
     ) -> Batch:
-        """See `llm_provider.submit_many`."""
+        """`llm_provider.submit_many` with the settings and defaults of this client."""
         seal(parameters)
         from .._batches.handle import submit_inputs
 
@@ -445,7 +445,7 @@ class BatchMethods(Hinting):
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
     ) -> Batch:
-        """See `llm_provider.asubmit_many`."""
+        """`llm_provider.asubmit_many` with the settings and defaults of this client."""
         seal(parameters)
         from .._batches.handle import asubmit_inputs
 

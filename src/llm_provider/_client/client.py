@@ -127,7 +127,7 @@ class Client(BatchMethods):
 
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
-        """See `llm_provider.call`."""
+        """`llm_provider.call` with the settings and defaults of this client."""
         seal(parameters)
         answers = self._answers
         return answers.answer("call", CHAT, model, messages, parameters, answers.concurrency_of_threads)
@@ -142,7 +142,7 @@ class Client(BatchMethods):
 
     @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
-        """See `llm_provider.acall`."""
+        """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
         return await self._answers.answer_soon("acall", CHAT, model, messages, parameters)
 
@@ -156,7 +156,7 @@ class Client(BatchMethods):
 
     @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
-        """See `llm_provider.stream`."""
+        """`llm_provider.stream` with the settings and defaults of this client."""
         seal(parameters)
         from .._calls.stream import Stream
 
@@ -174,7 +174,7 @@ class Client(BatchMethods):
 
     @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
-        """See `llm_provider.astream`."""
+        """`llm_provider.astream` with the settings and defaults of this client."""
         seal(parameters)
         from .._calls.stream import AsyncStream
 
@@ -184,7 +184,7 @@ class Client(BatchMethods):
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
-        """See `llm_provider.embed`."""
+        """`llm_provider.embed` with the settings and defaults of this client."""
         seal(parameters)
         answers, run = self._answers, self._choose_run(model, parameters)
         return answers.answer("embed", EMBED, model, inputs, parameters, answers.concurrency, run)
@@ -193,7 +193,7 @@ class Client(BatchMethods):
     async def aembed(
         self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
     ) -> Embeddings:
-        """See `llm_provider.aembed`."""
+        """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
         run = self._choose_run(model, parameters)
         return await self._answers.answer_soon("aembed", EMBED, model, inputs, parameters, run)
@@ -214,7 +214,7 @@ class Client(BatchMethods):
     def count_tokens(
         self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
     ) -> TokenCount:
-        """See `llm_provider.count_tokens`."""
+        """`llm_provider.count_tokens` with the settings and defaults of this client."""
         seal(parameters)
         from .token_counts import count_and_wait
 
@@ -224,7 +224,7 @@ class Client(BatchMethods):
     async def acount_tokens(
         self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
     ) -> TokenCount:
-        """See `llm_provider.acount_tokens`."""
+        """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
         from .token_counts import count_soon
 
@@ -322,13 +322,13 @@ class Client(BatchMethods):
     def price(
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
     ) -> Decimal | None:
-        """See `llm_provider.price`."""
+        """`llm_provider.price` with the settings and defaults of this client."""
         from .._money.quote import quote
 
         return quote(self._answers.prices(), price_names(resolve(model)), usage, service_tier, at)
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
-        """See `llm_provider.models`. The models of the client's own price table are in the list too.
+        """`llm_provider.models`, with the models of the client's own price table too.
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
@@ -353,7 +353,7 @@ class Client(BatchMethods):
         return complete_models(self._answers.prices(), provider, found)
 
     def batches(self) -> list[Batch]:
-        """See `llm_provider.batches`."""
+        """`llm_provider.batches` with the settings and defaults of this client."""
         from .._batches.handle import list_batches
 
         self._lifetime.start()

@@ -405,7 +405,7 @@ ACCEPTS: Accepts = {
     "user": _write_user,
     "metadata": _write_metadata,
 }
-"""See `Accepts`."""
+"""Parameter → the field of the payload, or the function that writes it."""
 
 
 def split(reply: object) -> list[Any]:

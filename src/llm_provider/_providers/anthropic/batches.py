@@ -55,12 +55,12 @@ _STATUSES = {
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """See `BatchModule.limits`."""
+    """How much a batch of Anthropic's may hold."""
     return _LIMITS if operation == OPERATION else None
 
 
 def connect(target: Target, key: APIKey) -> AnthropicBatches:
-    """See `BatchModule.connect`."""
+    """A connection to Anthropic's batches for one account; imports the SDK."""
     return AnthropicBatches(target, key)
 
 
@@ -78,7 +78,7 @@ class AnthropicBatches:
         self._batch_class = MessageBatch
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
-        """See `BatchConnection.line`."""
+        """One row as a line of Anthropic's file, without a line break."""
         return b'{"custom_id":%s,"params":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
@@ -86,7 +86,7 @@ class AnthropicBatches:
         return None
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """See `BatchConnection.create`.
+        """Submit a batch. It must be sent at most once.
 
         The rows are sent as they are. The typed method would copy each of them several times.
         """
@@ -103,16 +103,16 @@ class AnthropicBatches:
         )
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """See `BatchConnection.retrieve`."""
+        """The present state of a batch."""
         return _remote(await self._batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """See `BatchConnection.recent`."""
+        """The batches of the account, newest first."""
         async for found in self._batches.list(limit=_PAGE):
             yield _remote(found)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """See `BatchConnection.results`."""
+        """The ends of all rows that have one."""
         from anthropic import AnthropicError
 
         if not remote.results:
@@ -129,11 +129,11 @@ class AnthropicBatches:
                 raise
 
     async def cancel(self, identifier: str) -> None:
-        """See `BatchConnection.cancel`."""
+        """Ask Anthropic to end a batch early."""
         await self._batches.cancel(identifier)
 
     async def close(self) -> None:
-        """See `BatchConnection.close`."""
+        """Close every connection."""
         await close_clients(self._client)
 
 

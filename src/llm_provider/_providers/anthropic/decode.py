@@ -156,7 +156,7 @@ def kind_of(fields: Iterable[str]) -> str | None:
 def _arguments(block: Block) -> str:
     written = block.get("input")
     if isinstance(written, str):
-        # The answer ended inside this call, see `_parsed`.
+        # The answer ended inside this call, see `_parse`.
         return written
     try:
         return orjson.dumps(expect_dict(written, "tool call's input")).decode()

@@ -24,7 +24,7 @@ ADDS_INPUT = frozenset({"container", "mcp_servers"})
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """See `Adapter.facts`."""
+    """What estimates, budgets and rate limits need to know of a request to Anthropic."""
     payload = encoded.payload
     conversation = Conversation(_LABELS, medium)
     for name in ("system", "messages"):
@@ -49,7 +49,7 @@ def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """See `Adapter.variant`."""
+    """The service level that a request asks Anthropic for, by its name in `prices.csv`."""
     return tier_variant(encoded.payload) or "standard"
 
 

@@ -30,12 +30,12 @@ _LIMITS = FileLimits(
 
 
 def limits(target: Target) -> FileLimits | None:
-    """See `FileModule.limits`."""
+    """How much a request and an upload to Anthropic may hold."""
     return _LIMITS
 
 
 def connect(target: Target, key: APIKey) -> AnthropicFiles:
-    """See `FileModule.connect`."""
+    """A connection to Anthropic's files for one account; imports the SDK."""
     return AnthropicFiles(target, key)
 
 
@@ -64,7 +64,7 @@ class AnthropicFiles:
         self._client = sdk_client(target, key)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """See `FileConnection.upload`."""
+        """Upload a file to Anthropic, and wait until requests may refer to it."""
         with attachment.open() as file:
             uploaded = await self._client.beta.files.upload(
                 file=(name, file, attachment.media_type), betas=[_BETA], timeout=SECONDS_OF_A_FILE
@@ -73,5 +73,5 @@ class AnthropicFiles:
         return UploadedFile(uploaded.id, None if expires is None else expires.timestamp())
 
     async def close(self) -> None:
-        """See `FileConnection.close`."""
+        """Close every connection."""
         await close_clients(self._client)

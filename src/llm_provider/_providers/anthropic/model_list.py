@@ -14,7 +14,7 @@ _PAGE = 1000
 
 
 async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
-    """See `ModelListModule.listed`. Retired models stay in Anthropic's list and are left out."""
+    """The models that a key reaches, without the retired ones in Anthropic's list."""
     client = sdk_client(target, key)
     try:
         return [

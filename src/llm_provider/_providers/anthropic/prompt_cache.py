@@ -34,7 +34,7 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """See `PromptCacheFormat.minimum`.
+    """The fewest tokens of a prefix that Anthropic caches.
 
     >>> minimum("claude-opus-5-5"), minimum("claude-haiku-4-5"), minimum("claude-sonnet-4-5")
     (512, 4096, 1024)
@@ -43,17 +43,17 @@ def minimum(model: str) -> int:
 
 
 def lifetime(model: str) -> float:
-    """See `PromptCacheFormat.lifetime`."""
+    """Seconds for which Anthropic keeps an unused entry at least."""
     return _LIFETIME
 
 
 def is_implicit(model: str) -> bool:
-    """See `PromptCacheFormat.is_implicit`."""
+    """Whether Anthropic finds common prefixes by itself, to the token and without a price for it."""
     return False
 
 
 def units(payload: Mapping[str, Any]) -> list[Unit]:
-    """See `PromptCacheFormat.units`. The model reads the tools first, then the system prompt."""
+    """The units of a prompt as Claude reads them: the tools first, then the system prompt."""
     if "cache_control" in payload:
         return []
     found: list[Unit] = []
@@ -69,7 +69,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
-    """See `PromptCacheFormat.marked`."""
+    """A copy of a payload that lets Anthropic cache a prefix."""
     place = last_place(units(payload)[: mark.length])
     return payload if place is None else change_at(payload, place, _with_breakpoint)
 

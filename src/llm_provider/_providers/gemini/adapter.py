@@ -339,7 +339,7 @@ ACCEPTS: Accepts = {
     "safety_settings": "safetySettings",
     "service_tier": _write_service_tier,
 }
-"""See `Accepts`."""
+"""Parameter → the field of the payload, or the function that writes it."""
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:

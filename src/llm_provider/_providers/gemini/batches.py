@@ -43,12 +43,12 @@ _PAGE = 100
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """See `BatchModule.limits`. A row has one text."""
+    """How much a batch of Gemini's may hold. A row has one text."""
     return BatchLimits(_ROWS, _BYTES, 1)
 
 
 def connect(target: Target, key: APIKey) -> GeminiBatches:
-    """See `BatchModule.connect`."""
+    """A connection to Gemini's batches for one account; imports the SDK."""
     return GeminiBatches(target, key)
 
 
@@ -68,13 +68,13 @@ class GeminiBatches:
         self._long = types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE))
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
-        """See `BatchConnection.line`. A text is a request of its own."""
+        """One row as a line of Gemini's file, without a line break. A text is a request of its own."""
         if _embeds(spec.operation):
             body = orjson.dumps(orjson.loads(body)["requests"][0])
         return b'{"key":%s,"request":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
-        """See `BatchConnection.upload`."""
+        """Upload the file of a batch and return its name."""
         config = self._types.UploadFileConfig(
             display_name=path.name, mime_type="application/jsonl", http_options=self._long
         )
@@ -82,7 +82,7 @@ class GeminiBatches:
         return str(uploaded.name)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """See `BatchConnection.create`."""
+        """Submit a batch. It must be sent at most once."""
         assert file is not None
         model = spec.operation.rpartition("/models/")[2].partition(":")[0]
         name = f"{_LABEL} {spec.label} {spec.content} {spec.origin}"
@@ -108,7 +108,7 @@ class GeminiBatches:
         return _remote(found)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """See `BatchConnection.retrieve`."""
+        """The present state of a batch."""
         found = await self._client.aio.batches.get(name=identifier)
         return _remote(found, self._operations.pop(identifier, None))
 
@@ -122,13 +122,13 @@ class GeminiBatches:
                     self._operations[f"batches/{place}"] = operation
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """See `BatchConnection.recent`."""
+        """The batches of the account, newest first."""
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
         async for found in await self._client.aio.batches.list(config=config):
             yield _remote(found)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """See `BatchConnection.results`."""
+        """The ends of all rows that have one."""
         for name in remote.results:
             config = self._types.DownloadFileConfig(http_options=self._long)
             await self._client.aio.files.download(file=name, destination=scratch, config=config)
@@ -138,11 +138,11 @@ class GeminiBatches:
                         yield _reply(line)
 
     async def cancel(self, identifier: str) -> None:
-        """See `BatchConnection.cancel`."""
+        """Ask Gemini to end a batch early."""
         await self._client.aio.batches.cancel(name=identifier)
 
     async def close(self) -> None:
-        """See `BatchConnection.close`."""
+        """Close every connection."""
         await close_client(self._client, self._http_client)
 
 

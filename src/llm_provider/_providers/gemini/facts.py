@@ -14,7 +14,7 @@ _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """See `Adapter.facts`."""
+    """What estimates, budgets and rate limits need to know of a request to Gemini."""
     payload = encoded.payload
     settings = _field(payload, "generationConfig")
     resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
@@ -40,7 +40,7 @@ def _special_prices(settings: Any) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """See `Adapter.variant`."""
+    """The service level that a request asks Gemini for, by its name in `prices.csv`."""
     tier = encoded.payload.get("serviceTier") or encoded.payload.get("service_tier")
     return variant_of(str(tier).lower() if tier else None) or "standard"
 

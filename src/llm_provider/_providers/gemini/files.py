@@ -34,12 +34,12 @@ _PAUSES = (0.2, 5.0)
 
 
 def limits(target: Target) -> FileLimits | None:
-    """See `FileModule.limits`."""
+    """How much a request and an upload to Gemini may hold."""
     return _LIMITS
 
 
 def connect(target: Target, key: APIKey) -> GeminiFiles:
-    """See `FileModule.connect`."""
+    """A connection to Gemini's files for one account; imports the SDK."""
     return GeminiFiles(target, key)
 
 
@@ -87,7 +87,7 @@ class GeminiFiles:
         self._types = types
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """See `FileConnection.upload`."""
+        """Upload a file to Gemini, and wait until requests may refer to it."""
         config = self._types.UploadFileConfig(
             display_name=name,
             mime_type=attachment.media_type,
@@ -116,5 +116,5 @@ class GeminiFiles:
         )
 
     async def close(self) -> None:
-        """See `FileConnection.close`."""
+        """Close every connection."""
         await close_client(self._client, self._http_client)

@@ -12,7 +12,7 @@ _CALLED, _EMBEDS = "generateContent", "embedContent"
 
 
 async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
-    """See `ModelListModule.listed`. Models for other tasks, such as generating videos, are left out."""
+    """The models that a key reaches, without those for other tasks, such as videos."""
     client, http_client = sdk_client(target, key)
     try:
         found = []

@@ -24,22 +24,22 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """See `PromptCacheFormat.minimum`."""
+    """The fewest tokens of a prefix that Gemini caches."""
     return _MINIMUM_OF_2_5 if model.startswith("gemini-2") else _MINIMUM
 
 
 def lifetime(model: str) -> float:
-    """See `PromptCacheFormat.lifetime`."""
+    """Seconds for which Gemini keeps an unused entry at least."""
     return _LIFETIME
 
 
 def is_implicit(model: str) -> bool:
-    """See `PromptCacheFormat.is_implicit`."""
+    """Whether Gemini finds common prefixes by itself, to the token and without a price for it."""
     return True
 
 
 def units(payload: Mapping[str, Any]) -> list[Unit]:
-    """See `PromptCacheFormat.units`."""
+    """The units of a prompt in the order in which Gemini's models read them."""
     found: list[Unit] = []
     system = payload.get("systemInstruction")
     if isinstance(system, Mapping):
@@ -53,7 +53,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
-    """See `PromptCacheFormat.marked`: the payload itself."""
+    """A copy of a payload that lets Gemini cache a prefix: the payload itself."""
     return payload
 
 

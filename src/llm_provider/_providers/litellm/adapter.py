@@ -81,7 +81,7 @@ ACCEPTS: Accepts = {
     **{name: chat.ACCEPTS[name] for name in chat.ACCEPTS.keys() - _NOT_ACCEPTED},
     "safety_settings": "safety_settings",
 }
-"""See `Accepts`."""
+"""Parameter → the field of the payload, or the function that writes it."""
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:

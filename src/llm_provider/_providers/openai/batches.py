@@ -39,7 +39,7 @@ _PAGE = 100
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """See `BatchModule.limits`."""
+    """How much a batch of OpenAI's may hold."""
     service = target.route.batches
     if service is None or operation not in (service.operations or _OPERATIONS):
         return None
@@ -47,7 +47,7 @@ def limits(target: Target, operation: str) -> BatchLimits | None:
 
 
 def connect(target: Target, key: APIKey) -> OpenAIBatches:
-    """See `BatchModule.connect`."""
+    """A connection to OpenAI's batches for one account; imports the SDK."""
     return OpenAIBatches(target, key)
 
 
@@ -64,12 +64,12 @@ class OpenAIBatches:
         self._client = sdk_client(target, key)
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
-        """See `BatchConnection.line`. The bytes of the body are those of a live request."""
+        """One row as a line of OpenAI's file, with the bytes of a live request."""
         head = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": f"/v1/{spec.operation}"})
         return b'%s,"body":%s}' % (head[:-1], body)
 
     async def upload(self, path: Path) -> str | None:
-        """See `BatchConnection.upload`."""
+        """Upload the file of a batch and return its name."""
         with path.open("rb") as file:
             uploaded = await self._client.files.create(
                 file=(path.name, file),
@@ -79,7 +79,7 @@ class OpenAIBatches:
         return str(uploaded.id)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """See `BatchConnection.create`."""
+        """Submit a batch. It must be sent at most once."""
         assert file is not None
         found = await self._client.batches.create(
             input_file_id=file,
@@ -91,16 +91,16 @@ class OpenAIBatches:
         return _remote(found)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """See `BatchConnection.retrieve`."""
+        """The present state of a batch."""
         return _remote(await self._client.batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """See `BatchConnection.recent`."""
+        """The batches of the account, newest first."""
         async for found in self._client.batches.list(limit=_PAGE):
             yield _remote(found)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """See `BatchConnection.results`. Rows that failed stand in a file of their own."""
+        """The ends of all rows that have one. Rows that failed stand in a file of their own."""
         for file in remote.results:
             async with self._client.files.with_streaming_response.content(
                 file, timeout=SECONDS_OF_A_FILE
@@ -109,11 +109,11 @@ class OpenAIBatches:
                     yield _reply(line)
 
     async def cancel(self, identifier: str) -> None:
-        """See `BatchConnection.cancel`."""
+        """Ask OpenAI to end a batch early."""
         await self._client.batches.cancel(identifier)
 
     async def close(self) -> None:
-        """See `BatchConnection.close`."""
+        """Close every connection."""
         await close_clients(self._client)
 
 

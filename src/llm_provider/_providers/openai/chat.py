@@ -172,7 +172,7 @@ ACCEPTS: Accepts = {
     "store": "store",
     "verbosity": "verbosity",
 }
-"""See `Accepts`. Few compatible hosts have all of these."""
+"""Parameter → the field, or the function that writes it. Few compatible hosts have all."""
 
 OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 """The fields of OpenAI's own models."""

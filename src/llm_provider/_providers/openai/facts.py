@@ -39,7 +39,7 @@ _ADDS_INPUT = anthropic.ADDS_INPUT | {
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """See `Adapter.facts`."""
+    """What estimates, budgets and rate limits need to know of a request to OpenAI."""
     payload = encoded.payload
     conversation = Conversation(_LABELS, _medium)
     for name in ("instructions", "messages", "input"):
@@ -76,7 +76,7 @@ def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """See `Adapter.variant`."""
+    """The service level that a request asks OpenAI for, by its name in `prices.csv`."""
     payload = encoded.payload
     if payload.get("speed") == "fast":
         return "fast"

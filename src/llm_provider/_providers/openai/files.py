@@ -22,12 +22,12 @@ providers but Gemini take."""
 
 
 def limits(target: Target) -> FileLimits | None:
-    """See `FileModule.limits`."""
+    """How much a request and an upload to OpenAI may hold."""
     return _LIMITS if target.provider == "openai" else None
 
 
 def connect(target: Target, key: APIKey) -> OpenAIFiles:
-    """See `FileModule.connect`."""
+    """A connection to OpenAI's files for one account; imports the SDK."""
     return OpenAIFiles(target, key)
 
 
@@ -55,7 +55,7 @@ class OpenAIFiles:
         self._client = sdk_client(target, key)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """See `FileConnection.upload`."""
+        """Upload a file to OpenAI, and wait until requests may refer to it."""
         with attachment.open() as file:
             uploaded = await self._client.files.create(
                 file=(name, file, attachment.media_type), purpose="user_data", timeout=SECONDS_OF_A_FILE
@@ -63,5 +63,5 @@ class OpenAIFiles:
         return UploadedFile(uploaded.id, uploaded.expires_at)
 
     async def close(self) -> None:
-        """See `FileConnection.close`."""
+        """Close every connection."""
         await close_clients(self._client)

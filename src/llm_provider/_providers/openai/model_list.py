@@ -27,7 +27,7 @@ _OTHER_KINDS = re.compile(
 
 
 async def list_models(target: Target, key: APIKey) -> list[ListedModel]:
-    """See `ModelListModule.listed`."""
+    """The models that a key reaches at OpenAI."""
     client = sdk_client(target, key)
     try:
         reply: Any = await client.get("/models", cast_to=object)

@@ -36,12 +36,12 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """See `PromptCacheFormat.minimum`."""
+    """The fewest tokens of a prefix that OpenAI caches."""
     return _MINIMUM
 
 
 def is_implicit(model: str) -> bool:
-    """See `PromptCacheFormat.is_implicit`.
+    """Whether OpenAI finds common prefixes by itself, to the token and without a price for it.
 
     >>> is_implicit("gpt-5.5"), is_implicit("gpt-5.6-luna"), is_implicit("gpt-6.1-sol")
     (True, False, False)
@@ -50,12 +50,12 @@ def is_implicit(model: str) -> bool:
 
 
 def lifetime(model: str) -> float:
-    """See `PromptCacheFormat.lifetime`."""
+    """Seconds for which OpenAI keeps an unused entry at least."""
     return _LIFETIME if is_implicit(model) else _LIFETIME_OF_BREAKPOINTS
 
 
 def units(payload: Mapping[str, Any]) -> list[Unit]:
-    """See `PromptCacheFormat.units`, for both endpoints."""
+    """The units of a prompt in the order in which OpenAI's models read them, for both endpoints."""
     found = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
     if isinstance(payload.get("instructions"), str):
         found += content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
@@ -79,7 +79,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
-    """See `PromptCacheFormat.marked`."""
+    """A copy of a payload that lets OpenAI cache a prefix."""
     found = units(payload)
     if not found:
         return payload

@@ -141,7 +141,7 @@ ACCEPTS: Accepts = {
     "user": "user",
     "metadata": "metadata",
 }
-"""See `Accepts`."""
+"""Parameter → the field of the payload, or the function that writes it."""
 
 
 def decode(reply: object) -> Answer:
