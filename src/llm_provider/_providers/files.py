@@ -1,8 +1,8 @@
 """The protocol of file connections. The adapter of each provider with a files API has one in `files`.
 
 A file that is too large for a request is uploaded through the provider's SDK. `refer_to_files` decides
-which files these are, from their contents and the provider's documented limits alone. So the cache key of a call does not depend
-on what was uploaded before. `_calls/uploads` remembers the uploads.
+which files these are, from their contents and the provider's documented limits alone. So the cache
+key of a call does not depend on what was uploaded before. `_calls/uploads` remembers the uploads.
 """
 
 from __future__ import annotations
