@@ -208,7 +208,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "a cut to 40 % at most": {RATE + "_LEAST_CUT": 0},
     "averaging": {RATE + "RateEstimator._weight": _constant(1.0)},
     "limits of tokens": {RATE + "_BEYOND_DOUBT": INF},
-    "refused requests that count": {RATE + "Mark.used_by_refused": _always(0)},
+    "refused requests that count": {RATE + "Mark.count_refused_use": _always(0)},
     "the newest rate after a late refusal": {RATE + "_DUE": INF},
     # outages and retries
     "outages": {"outage.Outage.record_failure": _always(None)},

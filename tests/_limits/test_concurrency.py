@@ -57,8 +57,8 @@ PROGRAM = """
 import resource, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), most))
-from llm_provider._limits.concurrency import unasked
-print(*unasked())
+from llm_provider._limits.concurrency import default_concurrency
+print(*default_concurrency())
 """
 
 

@@ -89,7 +89,11 @@ def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
         names = set(archive.namelist())
         for table in TABLES:
             assert archive.read(f"llm_provider/{table}") == (ROOT / table).read_bytes()
-    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
+    sources = {
+        str(path.relative_to(ROOT / "src"))
+        for ending in ("*.py", "*.csv")
+        for path in (ROOT / "src").rglob(ending)
+    }
     assert sources | {"llm_provider/py.typed", *(f"llm_provider/{table}" for table in TABLES)} == {
         name for name in names if name.startswith("llm_provider/")
     }

@@ -404,7 +404,7 @@ async def look_up(
 def describe_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
     """What an interrupted batch leaves, for scripts and for the command line.
 
-    >>> left_by_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
+    >>> describe_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
     '11 of 12 rows are answered in out.jsonl; the same command asks the rest'
     """
     return f"{answered:,}{'' if total is None else f' of {total:,}'} {where}; the same {again}"

@@ -49,7 +49,7 @@ class EarlyStop:
 
     >>> stop = EarlyStop()
     >>> for _ in range(3):
-    ...     stop.failed(AuthenticationError("Incorrect API key", status=401))
+    ...     stop.note_failure(AuthenticationError("Incorrect API key", status=401))
     >>> print(stop.refuse())
     not sent, because 3 calls of this batch failed in a row: Incorrect API key
     """

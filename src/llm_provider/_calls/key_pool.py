@@ -108,7 +108,7 @@ def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
 
     >>> from llm_provider._limits.controller import AdaptiveController
     >>> idle, busy = AdaptiveController(), AdaptiveController()
-    >>> ticket = busy.sent(0.0)
+    >>> ticket = busy.record_request(0.0)
     >>> by_headroom([busy, idle]), by_headroom([idle, AdaptiveController()], first=1)
     ([1, 0], [1, 0])
     """

@@ -444,7 +444,7 @@ def finish(value: Any, table: Mapping[str, FinishReason]) -> FinishReason:
 def number_step(step: Step, index: int) -> Step:
     """A step of a stream of several samples, with the number of its sample.
 
-    >>> numbered("Hi", 1)
+    >>> number_step("Hi", 1)
     Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
     """
     delta = delta_of(step)

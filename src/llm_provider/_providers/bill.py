@@ -180,9 +180,9 @@ def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
 def cost_in(usage: Any) -> Decimal | None:
     """The USD that a usage object says the request cost; None if it says none.
 
-    >>> str(reported_cost({"cost": 0.0161})), str(reported_cost({"cost_in_usd_ticks": 37_756_100}))
+    >>> str(cost_in({"cost": 0.0161})), str(cost_in({"cost_in_usd_ticks": 37_756_100}))
     ('0.0161', '0.0037756100')
-    >>> str(reported_cost({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}))
+    >>> str(cost_in({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}))
     '0.21'
     """
     if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):

@@ -17,7 +17,7 @@ from .._types.messages import Message
 def make_id(message: int, call: int) -> str:
     """The id of a call without one, by its place in the conversation.
 
-    >>> made_id(3, 0)
+    >>> make_id(3, 0)
     'call_3_0'
     """
     return f"call_{message}_{call}"
@@ -31,7 +31,7 @@ def find_id(messages: Sequence[Message], result: int) -> str:
 
     >>> calls = {"role": "assistant", "tool_calls": [{"id": ""}, {"id": ""}]}
     >>> results = [{"role": "tool", "tool_call_id": ""}, {"role": "tool", "tool_call_id": ""}]
-    >>> answered_id([calls, *results], 2)
+    >>> find_id([calls, *results], 2)
     'call_0_1'
     """
     before = 0

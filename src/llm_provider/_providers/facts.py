@@ -132,7 +132,7 @@ def largest_limit(*limits: object) -> int | None:
 def find_words(payload: dict[str, Any], *words: str) -> set[str]:
     """Those of some words that are a text or a field's name anywhere in a payload.
 
-    >>> mentioned({"modalities": ["text", "audio"]}, "audio", "1h")
+    >>> find_words({"modalities": ["text", "audio"]}, "audio", "1h")
     {'audio'}
     """
     found: set[str] = set()

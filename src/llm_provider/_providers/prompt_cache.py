@@ -167,7 +167,7 @@ def last_place(units: Sequence[Unit]) -> Place | None:
 def change_at(payload: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
     """A copy of a payload in which one value is changed. The rest is shared with the payload.
 
-    >>> changed_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)
+    >>> change_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)
     {'a': [1, 7], 'b': 3}
     """
     copied: Any = dict(payload)

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
@@ -40,16 +39,8 @@ class _Endpoint:
 
     def __init__(self, client: Any, path: str) -> None:
         self.client = client
-        # Absolute: joining a relative URL to the base costs the SDK 5 % of a call. Parsing costs another 5 %,
-        # but openai 3 and anthropic may take a text alone.
-        text = f"{str(client.base_url).rstrip('/')}{path}"
-        self.url = type(client.base_url)(text) if takes_parsed_url(client) else text
-
-
-def takes_parsed_url(client: Any) -> bool:
-    """Whether the SDK is openai 2, whose requests take a URL of httpx too."""
-    module = sys.modules[type(client).__module__.partition(".")[0]]
-    return bool(module.__name__ == "openai" and module.__version__.startswith("2."))
+        # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
+        self.url = f"{str(client.base_url).rstrip('/')}{path}"
 
 
 class PostConnection:

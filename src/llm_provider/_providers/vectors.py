@@ -79,7 +79,7 @@ def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
 def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
     """Divide a usage object: one object of the same form for each share. The counts add up to the whole.
 
-    >>> apportioned({"prompt_tokens": 10}, [1, 2])
+    >>> apportion({"prompt_tokens": 10}, [1, 2])
     [{'prompt_tokens': 3}, {'prompt_tokens': 7}]
     """
     if type(value) is int and value >= 0:

@@ -42,7 +42,7 @@ def kind_of(model: str) -> ModelKind:
 def find_uncovered_kind(model: str) -> str | None:
     """What a model does that this library does not cover; None for every other model.
 
-    >>> uncovered_kind("whisper-1"), uncovered_kind("gemini-3-pro-image")
+    >>> find_uncovered_kind("whisper-1"), find_uncovered_kind("gemini-3-pro-image")
     ('transcribes speech', None)
     """
     name = model.rpartition("/")[2].lower()

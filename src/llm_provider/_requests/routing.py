@@ -359,7 +359,7 @@ def price_names(target: Target) -> tuple[str, str]:
 
     A call through litellm has the price of the provider that litellm reaches.
 
-    >>> priced_as(resolve("litellm/anthropic/claude-sonnet-5-5"))
+    >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
     ('anthropic', 'claude-sonnet-5-5')
     """
     if target.provider == "litellm":

@@ -16,7 +16,7 @@ from ..schema_rules import find_recursions
 def adapt_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema by Gemini's rules; the same schema where it keeps to them.
 
-    >>> accepted_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
+    >>> adapt_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
     [{'$ref': '#/$defs/a'}]
     """
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
