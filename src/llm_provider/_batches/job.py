@@ -28,7 +28,7 @@ RESENT = 1
 
 
 _LOOKUP_SECONDS = 1.0
-"""Seconds before which the first row of a job was looked up."""
+"""A margin before the first lookup of a job, for the steps of the clock."""
 
 
 class Job:
@@ -50,7 +50,8 @@ class Job:
         asked = shared.request.max_retries
         self.resends = RESENT if asked is None else min(RESENT, asked)
         self.spool = Spool()
-        self._since = time.time() - _LOOKUP_SECONDS
+        # The import of an SDK may lie between the lookup of the first row and this.
+        self._since = time.time() - (time.perf_counter() - shared.started) - _LOOKUP_SECONDS
         self.wanted: dict[str, Wanted] = {}
         """The rows that have not ended, by name."""
         self.calls: dict[tuple[Any, ...], Call[Any]] = {}
