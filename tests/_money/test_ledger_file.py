@@ -56,6 +56,17 @@ def test_a_client_appends_what_its_calls_cost(simulator: Simulator, tmp_path: Pa
     assert [json.loads(line)["outcome"] for line in text.splitlines()].count("hit") == 4
 
 
+@pytest.mark.parametrize("left", [1, 8, 40])
+def test_a_line_behind_the_beginning_of_another_is_read(tmp_path: Path, left: int) -> None:
+    """A process that is killed while it writes leaves the beginning of a line."""
+    file = LedgerFile(tmp_path / "calls.jsonl")
+    file.append(EVENTS[0], metadata={"time": 1})
+    file.close()
+    whole = file.path.read_bytes()
+    file.path.write_bytes(whole[:left] + whole)
+    assert list(read_postings(file.path)) == [EVENTS[0]]
+
+
 def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     file = LedgerFile(path)

@@ -182,12 +182,18 @@ def parse_posting(line: object) -> Posting | None:
     return None if fields is None else _posting(fields)
 
 
+_BEGINNING = b'{"time":'
+"""The beginning of each line."""
+
+
 def _parse(text: bytes) -> dict[str, Any] | None:
     """The fields of a line; None if it is no line of a ledger."""
     try:
         return _check(orjson.loads(text))
     except ValueError:
-        return None
+        # A process that was killed while it wrote leaves the beginning of a line, and another goes on behind it.
+        start = text.find(_BEGINNING, 1)
+        return _parse(text[start:]) if start > 0 else None
 
 
 def _check(line: object) -> dict[str, Any] | None:
