@@ -191,7 +191,7 @@ def _parse(text: bytes) -> dict[str, Any] | None:
     try:
         return _check(orjson.loads(text))
     except ValueError:
-        # A process that was killed while it wrote leaves the beginning of a line, and another goes on behind it.
+        # A killed process leaves the beginning of a line, and another goes on behind it.
         start = text.find(_BEGINNING, 1)
         return _parse(text[start:]) if start > 0 else None
 
