@@ -121,12 +121,11 @@ class LLMProviderModel(_Shared, llm.KeyModel):  # type: ignore[misc]  # llm is n
         messages, parameters = self.read_prompt(prompt, key)
         if not stream:
             answer = self._variant.client.call(self.model, messages, **parameters)
-            yield from _whole(answer)
+            yield from _events(answer)
         else:
             with self._variant.client.stream(self.model, messages, **parameters) as deltas:
-                calls: dict[int, str] = {}
                 for delta in deltas:
-                    yield from _events(delta, calls)
+                    yield from _events(delta)
             answer = deltas.response
         yield from _end(answer, response)
 
@@ -141,13 +140,12 @@ class LLMProviderAsyncModel(_Shared, llm.AsyncKeyModel):  # type: ignore[misc]  
         messages, parameters = self.read_prompt(prompt, key)
         if not stream:
             answer = await self._variant.client.acall(self.model, messages, **parameters)
-            for event in _whole(answer):
+            for event in _events(answer):
                 yield event
         else:
             async with self._variant.client.astream(self.model, messages, **parameters) as deltas:
-                calls: dict[int, str] = {}
                 async for delta in deltas:
-                    for event in _events(delta, calls):
+                    for event in _events(delta):
                         yield event
             answer = deltas.response
         for event in _end(answer, response):
@@ -266,34 +264,20 @@ def _file(attachment: llm.Attachment) -> object:
     return media_part(kind if kind in ("image", "video") else "document", attachment.url)
 
 
-def _events(delta: Delta, calls: dict[int, str]) -> Iterator[StreamEvent]:
-    """The events of one step of a stream. `calls` has the ids of its tool calls by their numbers."""
-    if delta.reasoning:
-        yield StreamEvent(type="reasoning", chunk=delta.reasoning)
-    if delta.text:
-        yield StreamEvent(type="text", chunk=delta.text)
-    for call in delta.tool_calls:
-        if call.id:
-            calls[call.index] = call.id
-        if call.name:
-            yield StreamEvent(type="tool_call_name", chunk=call.name, tool_call_id=calls.get(call.index))
-        if call.arguments:
-            yield StreamEvent(type="tool_call_args", chunk=call.arguments, tool_call_id=calls.get(call.index))
-
-
-def _whole(answer: Response) -> Iterator[StreamEvent]:
-    if answer.reasoning:
-        yield StreamEvent(type="reasoning", chunk=answer.reasoning)
-    if answer.text:
-        yield StreamEvent(type="text", chunk=answer.text)
-    for call in answer.tool_calls:
-        yield StreamEvent(type="tool_call_name", chunk=call.name, tool_call_id=call.id)
-        yield StreamEvent(type="tool_call_args", chunk=call.arguments or "{}", tool_call_id=call.id)
+def _events(step: Delta | Response) -> Iterator[StreamEvent]:
+    """The reasoning and the text of a step of a stream, or of a whole answer."""
+    if step.reasoning:
+        yield StreamEvent(type="reasoning", chunk=step.reasoning)
+    if step.text:
+        yield StreamEvent(type="text", chunk=step.text)
 
 
 def _end(answer: Response, response: Any) -> Iterator[StreamEvent]:
     """Enter the tool calls, the usage and the cost of an answer, and yield the state that continues it."""
     for call in answer.tool_calls:
+        # Only here: in OpenAI's Responses, the id of a call comes after its pieces.
+        yield StreamEvent(type="tool_call_name", chunk=call.name, tool_call_id=call.id)
+        yield StreamEvent(type="tool_call_args", chunk=call.arguments or "{}", tool_call_id=call.id)
         arguments = conversation.parse_arguments(call)
         response.add_tool_call(llm.ToolCall(name=call.name, arguments=arguments, tool_call_id=call.id))
     usage = answer.usage
