@@ -134,7 +134,7 @@ build: setup ## build the sdist and the wheel into dist/
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features
 
-size: setup ## count lines, and functions of the library that a participle names
+size: setup ## count lines, and functions that a participle names
 	@$(RUN) -m tools.size
 
 docs: .venv-docs/.ready ## build the website into build/site; every warning is an error

@@ -33,10 +33,11 @@ def main() -> None:
     }
     for name, paths in parts.items():
         print(f"{name:27}{sum(map(count_lines, paths)):7,} lines")
-    names = [name for path in library for name in list_functions(path.read_text(encoding="utf-8"))]
-    participles = sum(map(is_participle, names))
-    share = f"{participles} ({participles / len(names):.1%})"
-    print(f"{'functions of the library':27}{len(names):7,}, a participle names {share}")
+    for part, paths in (("library", library), ("simulator", simulator.rglob("*.py"))):
+        names = [name for path in paths for name in list_functions(path.read_text(encoding="utf-8"))]
+        participles = sum(map(is_participle, names))
+        share = f"{participles} ({participles / len(names):.1%})"
+        print(f"{f'functions of the {part}':27}{len(names):7,}, a participle names {share}")
     uses = sum(count_any(path.read_text(encoding="utf-8")) for path in library)
     print(f"{'uses of Any there':27}{uses:7,}")
 

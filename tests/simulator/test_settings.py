@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 def test_mistakes(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=name):
-        Settings().changed({name: value})
+        Settings().copy_with({name: value})
 
 
 def test_buckets_hold_six_seconds_unless_told_otherwise() -> None:

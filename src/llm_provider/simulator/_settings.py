@@ -134,7 +134,7 @@ class Settings:
             limits[key] = float(number)
         return limits
 
-    def changed(self, changes: Mapping[str, Any]) -> Settings:
+    def copy_with(self, changes: Mapping[str, Any]) -> Settings:
         """A copy with some values replaced.
 
         Raises:

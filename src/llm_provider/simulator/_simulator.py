@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ._addresses import environment, provider_url
 from ._records.ledger import Ledger
-from ._records.prices import priced_providers
+from ._records.prices import list_priced_providers
 from ._records.recorded_requests import RecordedRequest
 from ._settings import Settings
 
@@ -61,7 +61,7 @@ class Simulator:
         self.port = port
         self.pid: int | None = None
         self.certificate: Path | None = None
-        self._settings = Settings().changed(settings)
+        self._settings = Settings().copy_with(settings)
         self._tls = tls
         self._punctual = punctual
         self._process: subprocess.Popen[str] | None = None
@@ -138,7 +138,7 @@ class Simulator:
             hosts: more OpenAI-compatible hosts. OpenAI, Anthropic, Gemini, ``local`` and every provider in
                 ``prices.csv`` are always included.
         """
-        return environment(self.root, self.certificate, (*priced_providers(), "local", *hosts))
+        return environment(self.root, self.certificate, (*list_priced_providers(), "local", *hosts))
 
     def configure(self, provider: str | None = None, **settings: Any) -> None:
         """Change settings while the server runs.
@@ -150,7 +150,7 @@ class Simulator:
         Raises:
             TypeError, ValueError: as for :class:`Settings`; nothing is changed then.
         """
-        Settings().changed(settings)
+        Settings().copy_with(settings)
         self._ask("POST", "configure", {"provider": provider, "settings": settings})
 
     def inject(

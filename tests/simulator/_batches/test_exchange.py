@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider.simulator._batches.exchange import Call, failed
+from llm_provider.simulator._batches.exchange import Call, refuse
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_an_error_has_the_form_of_its_provider(provider: str, path: tuple[str, s
     call = Call(
         provider=provider, method="GET", path="/v1/batches/x", query={}, headers={}, key="", body=b"", root=""
     )
-    reply = failed(call, 404, "there is none")
+    reply = refuse(call, 404, "there is none")
     assert reply.status == 404
     body: Any = reply.body
     assert body[path[0]][path[1]] == "there is none"

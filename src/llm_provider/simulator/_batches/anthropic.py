@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, failed
+from .exchange import Call, Reply, refuse
 from .jobs import Row
 from .multipart import fields_of
 
@@ -40,7 +40,7 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
         return _create(store, call) if call.method == "POST" else _list(store, call)
     batch = store.batches.get(identifier)
     if batch is None or batch.provider != call.provider or batch.key != call.key:
-        return failed(call, 404, f"Message Batch {identifier} not found.")
+        return refuse(call, 404, f"Message Batch {identifier} not found.")
     if action == "results":
         return _results(call, batch)
     if action == "cancel":
@@ -48,10 +48,10 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
         store.advance()
     if call.method == "DELETE":
         if batch.ended is None:
-            return failed(call, 400, "a batch in progress cannot be deleted")
+            return refuse(call, 400, "a batch in progress cannot be deleted")
         del store.batches[identifier]
         return Reply(200, {"id": identifier, "type": "message_batch_deleted"})
-    return Reply(200, _shown(store, call, batch))
+    return Reply(200, _describe_batch(store, call, batch))
 
 
 def _file(store: BatchStore, call: Call, identifier: str | None) -> Reply | None:
@@ -59,25 +59,25 @@ def _file(store: BatchStore, call: Call, identifier: str | None) -> Reply | None
         return _upload(store, call) if call.method == "POST" else None
     file = store.readable(identifier)
     if file is None or (file.provider, file.key) != (call.provider, call.key):
-        return failed(call, 404, f"File not found: {identifier}")
+        return refuse(call, 404, f"File not found: {identifier}")
     if call.method == "DELETE":
         del store.files[identifier]
         return Reply(200, {"id": identifier, "type": "file_deleted"})
-    return Reply(200, _shown_file(file))
+    return Reply(200, _describe_file(file))
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:
     sent = fields_of(call.headers.get(b"content-type", b""), call.body).get("file")
     if sent is None:
-        return failed(call, 400, "file: Field required")
+        return refuse(call, 400, "file: Field required")
     if len(sent.content) > MOST_FILE_BYTES:
-        return failed(call, 413, "file: File exceeds the maximum size")
+        return refuse(call, 413, "file: File exceeds the maximum size")
     file = store.add_file(f"file_{store.next_identifier()}", sent.file_name, "upload", sent.content)
     file.provider, file.key, file.media_type = call.provider, call.key, sent.content_type
-    return Reply(200, _shown_file(file))
+    return Reply(200, _describe_file(file))
 
 
-def _shown_file(file: StoredFile) -> dict[str, Any]:
+def _describe_file(file: StoredFile) -> dict[str, Any]:
     return {
         "id": file.identifier,
         "type": "file",
@@ -91,18 +91,18 @@ def _shown_file(file: StoredFile) -> dict[str, Any]:
 
 def _create(store: BatchStore, call: Call) -> Reply:
     if len(call.body) > MOST_BYTES:
-        return failed(call, 413, "the batch is too large")
+        return refuse(call, 413, "the batch is too large")
     asked = orjson.loads(call.body)["requests"]
     names = {one["custom_id"] for one in asked}
     if not 1 <= len(asked) <= MOST_ROWS:
-        return failed(call, 400, f"requests: 1 to {MOST_ROWS} are expected, not {len(asked)}")
+        return refuse(call, 400, f"requests: 1 to {MOST_ROWS} are expected, not {len(asked)}")
     if len(names) != len(asked) or not all(map(_NAME.fullmatch, names)):
-        return failed(call, 400, "requests: a custom_id is not valid, or occurs twice")
+        return refuse(call, 400, "requests: a custom_id is not valid, or occurs twice")
     if store.is_full(call.provider):
-        return failed(call, 429, "too many batches are in progress")
+        return refuse(call, 429, "too many batches are in progress")
     rows = [Row(one["custom_id"], "/v1/messages", one["params"]) for one in asked]
     batch = store.add(f"msgbatch_{store.next_identifier()}", call.provider, call.key, rows)
-    return Reply(200, _shown(store, call, batch))
+    return Reply(200, _describe_batch(store, call, batch))
 
 
 def _list(store: BatchStore, call: Call) -> Reply:
@@ -116,7 +116,7 @@ def _list(store: BatchStore, call: Call) -> Reply:
     return Reply(
         200,
         {
-            "data": [_shown(store, call, batch) for batch in page],
+            "data": [_describe_batch(store, call, batch) for batch in page],
             "has_more": len(found) > most,
             "first_id": page[0].identifier if page else None,
             "last_id": page[-1].identifier if page else None,
@@ -124,7 +124,7 @@ def _list(store: BatchStore, call: Call) -> Reply:
     )
 
 
-def _shown(store: BatchStore, call: Call, batch: Batch) -> dict[str, Any]:
+def _describe_batch(store: BatchStore, call: Call, batch: Batch) -> dict[str, Any]:
     state = "ended" if batch.ended else "canceling" if batch.cancelled else "in_progress"
     counts = store.counts(batch)
     if counts is not None:
@@ -147,9 +147,9 @@ def _shown(store: BatchStore, call: Call, batch: Batch) -> dict[str, Any]:
 
 def _results(call: Call, batch: Batch) -> Reply:
     if batch.outcomes is None:
-        return failed(call, 400, f"{batch.identifier} has not ended yet")
+        return refuse(call, 400, f"{batch.identifier} has not ended yet")
     if batch.gone is not None and time.time() >= batch.gone:
-        return failed(call, 404, "the results of this batch are no longer available")
+        return refuse(call, 404, "the results of this batch are no longer available")
     lines = [orjson.dumps({"custom_id": one.custom_id, "result": _result(one)}) for one in batch.outcomes]
     return Reply(200, b"".join(line + b"\n" for line in lines), b"application/x-jsonl")
 

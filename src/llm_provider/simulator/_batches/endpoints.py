@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from . import anthropic, gemini, models, openai
-from .exchange import Call, Reply, failed
+from .exchange import Call, Reply, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,5 +94,5 @@ def serve(
     try:
         reply = form.serve(store, call)
     except _MALFORMED as mistake:
-        return failed(call, 400, f"the request is malformed: {mistake}")
-    return reply or failed(call, 404, f"nothing is served at {path}")
+        return refuse(call, 400, f"the request is malformed: {mistake}")
+    return reply or refuse(call, 404, f"nothing is served at {path}")

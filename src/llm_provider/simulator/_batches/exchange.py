@@ -11,7 +11,7 @@ from ..formats.wire_format import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Call", "Reply", "failed"]
+__all__ = ["Call", "Reply", "refuse"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Reply:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
-def failed(call: Call, status: int, message: str, **facts: Any) -> Reply:
+def refuse(call: Call, status: int, message: str, **facts: Any) -> Reply:
     """An error in the provider's own form."""
     form = {"anthropic": anthropic, "gemini": gemini}.get(call.provider, openai_chat)
     code, body = form.error(Problem(status=status, message=message, **facts), "req_batch")

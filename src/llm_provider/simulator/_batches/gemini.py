@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, failed
+from .exchange import Call, Reply, refuse
 from .jobs import Row
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def _upload(store: BatchStore, call: Call) -> Reply:
         return Reply(200, {}, headers=headers)
     file = store.files.get(call.query.get("upload_id", ""))
     if file is None:
-        return failed(call, 404, "no such upload")
+        return refuse(call, 404, "no such upload")
     file.content += call.body
     if b"finalize" not in command:
         return Reply(200, {}, headers=[(b"x-goog-upload-status", b"active")])
-    return Reply(200, {"file": _shown_file(call, file)}, headers=[(b"x-goog-upload-status", b"final")])
+    return Reply(200, {"file": _describe_file(call, file)}, headers=[(b"x-goog-upload-status", b"final")])
 
 
-def _shown_file(call: Call, file: StoredFile) -> dict[str, Any]:
+def _describe_file(call: Call, file: StoredFile) -> dict[str, Any]:
     return {
         "name": f"files/{file.identifier}",
         "displayName": file.name,
@@ -83,13 +83,13 @@ def _shown_file(call: Call, file: StoredFile) -> dict[str, Any]:
 def _file(store: BatchStore, call: Call, identifier: str, download: str | None) -> Reply:
     file = store.readable(identifier)
     if file is None:
-        return failed(call, 404, f"File {identifier} not found.")
+        return refuse(call, 404, f"File {identifier} not found.")
     if download is not None or call.path.startswith("/download/"):
         return Reply(200, file.content, b"application/octet-stream")
     if call.method == "DELETE":
         del store.files[identifier]
         return Reply(200, {})
-    return Reply(200, _shown_file(call, file))
+    return Reply(200, _describe_file(call, file))
 
 
 def _create(store: BatchStore, call: Call, version: str, model: str, method: str) -> Reply:
@@ -98,16 +98,16 @@ def _create(store: BatchStore, call: Call, version: str, model: str, method: str
     single = "embedContent" if method == "asyncBatchEmbedContent" else "generateContent"
     path, name = f"/{version}/models/{model}:{single}", config.get("fileName") or config.get("file_name")
     if store.is_full(call.provider):
-        return failed(call, 429, "Too many batches are in progress.")
+        return refuse(call, 429, "Too many batches are in progress.")
     if name is not None:
         file = store.readable(name.removeprefix("files/"))
         if file is None:
-            return failed(call, 404, f"File {name} not found.")
+            return refuse(call, 404, f"File {name} not found.")
         lines = [orjson.loads(line) for line in file.content.splitlines()]
         rows = [Row(str(line["key"]), path, line["request"]) for line in lines]
     else:
         if len(call.body) > MOST_INLINE_BYTES:
-            return failed(call, 413, "Request payload size exceeds the limit.")
+            return refuse(call, 413, "Request payload size exceeds the limit.")
         inline = config["requests"]["requests"]
         rows = [
             Row(str((one.get("metadata") or {}).get("key", place)), path, one["request"])
@@ -121,7 +121,7 @@ def _create(store: BatchStore, call: Call, version: str, model: str, method: str
         "order": [row.custom_id for row in rows] if name is None else [],
     }
     batch = store.add(store.next_identifier(), call.provider, call.key, rows, **facts)
-    return Reply(200, _shown(store, batch))
+    return Reply(200, _describe_batch(store, batch))
 
 
 def _batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | None) -> Reply:
@@ -129,12 +129,12 @@ def _batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | 
         found = store.of(call.provider, call.key)
         start = int(call.query.get("pageToken") or 0)
         most = int(call.query.get("pageSize") or PAGE)
-        page = [_shown(store, batch) for batch in found[start : start + most]]
+        page = [_describe_batch(store, batch) for batch in found[start : start + most]]
         more = {"nextPageToken": str(start + most)} if len(found) > start + most else {}
         return Reply(200, {"operations": page, **more})
     batch = store.batches.get(identifier)
     if batch is None or batch.provider != call.provider or batch.key != call.key:
-        return failed(call, 404, f"Batch {identifier} not found.")
+        return refuse(call, 404, f"Batch {identifier} not found.")
     if cancel is not None:
         store.cancel(batch)
         store.advance()
@@ -142,10 +142,10 @@ def _batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | 
     if call.method == "DELETE":
         del store.batches[identifier]
         return Reply(200, {})
-    return Reply(200, _shown(store, batch))
+    return Reply(200, _describe_batch(store, batch))
 
 
-def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
+def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
     count = batch.count
     metadata: dict[str, Any] = {
         "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",

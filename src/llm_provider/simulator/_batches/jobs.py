@@ -88,8 +88,8 @@ class Batch:
             counts[outcome.kind] += 1
         return counts
 
-    def done_share(self, now: float) -> float:
-        """The share of its rows that are done at a time."""
+    def measure_progress(self, now: float) -> float:
+        """Return the share of its rows that are done at a time."""
         whole = self.ends - self.created
         return 1.0 if whole <= 0 else min(1.0, max(0.0, (now - self.created) / whole))
 
@@ -207,10 +207,10 @@ class BatchStore:
         if batch.failure is not None:
             batch.outcomes = []
             return
-        done = round(batch.done_share(stop) * len(batch.rows))
+        done = round(batch.measure_progress(stop) * len(batch.rows))
         left = "canceled" if batch.cancelled is not None and batch.cancelled <= stop else "expired"
-        errored = self._chosen(batch, settings.batch_errored, 0)
-        expired = self._chosen(batch, settings.batch_expired, len(batch.rows) // 2)
+        errored = self._choose_rows(batch, settings.batch_errored, 0)
+        expired = self._choose_rows(batch, settings.batch_expired, len(batch.rows) // 2)
         outcomes = []
         for number, row in enumerate(batch.rows):
             if number >= done:
@@ -224,7 +224,7 @@ class BatchStore:
         batch.outcomes = outcomes
         batch.rows = []
 
-    def _chosen(self, batch: Batch, share: float, first: int) -> set[int]:
+    def _choose_rows(self, batch: Batch, share: float, first: int) -> set[int]:
         """An exact share of the rows, evenly spread. A row is chosen only the first time that it is sent."""
         count, chosen = len(batch.rows), set()
         for place in range(count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .exchange import Call, Reply, failed
+from .exchange import Call, Reply, refuse
 
 if TYPE_CHECKING:
     from .jobs import BatchStore
@@ -29,7 +29,7 @@ def serve(store: BatchStore, call: Call) -> Reply:
     """Answer a request for the list of models."""
     names = MODELS.get(call.provider, _OF_HOSTS)
     if call.method != "GET":
-        return failed(call, 404, f"nothing is served at {call.path}")
+        return refuse(call, 404, f"nothing is served at {call.path}")
     if call.provider == "anthropic":
         return _anthropic(call, names)
     if call.provider == "gemini":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, failed
+from .exchange import Call, Reply, refuse
 from .jobs import Batch, Row
 from .multipart import fields_of
 
@@ -42,7 +42,7 @@ def _files(store: BatchStore, call: Call, identifier: str | None, action: str | 
         return _upload(store, call) if call.method == "POST" else None
     file = store.readable(identifier)
     if file is None:
-        return failed(call, 404, f"No such File object: {identifier}")
+        return refuse(call, 404, f"No such File object: {identifier}")
     if action == "content":
         return Reply(200, file.content, b"application/octet-stream")
     if call.method == "DELETE":
@@ -57,9 +57,9 @@ def _upload(store: BatchStore, call: Call) -> Reply:
     purpose = fields["purpose"].content.decode() if "purpose" in fields else ""
     expected = _PURPOSES.get(call.provider, "batch")
     if sent is None or purpose not in (expected, "user_data"):
-        return failed(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
+        return refuse(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
     if len(sent.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
-        return failed(call, 400, "the file is too large")
+        return refuse(call, 400, "the file is too large")
     file = store.add_file(f"file-{store.next_identifier()}", sent.file_name, purpose, sent.content)
     file.provider, file.key, file.media_type = call.provider, call.key, sent.content_type
     return Reply(200, _file(file))
@@ -82,20 +82,20 @@ def _batches(store: BatchStore, call: Call, identifier: str | None, action: str 
         return _create(store, call) if call.method == "POST" else _list(store, call)
     batch = store.batches.get(identifier)
     if batch is None or batch.provider != call.provider or batch.key != call.key:
-        return failed(call, 404, f"No batch found with id '{identifier}'.")
+        return refuse(call, 404, f"No batch found with id '{identifier}'.")
     if action == "cancel" and call.method == "POST":
         store.cancel(batch)
         store.advance()
-    return Reply(200, _shown(store, batch))
+    return Reply(200, _describe_batch(store, batch))
 
 
 def _create(store: BatchStore, call: Call) -> Reply:
     asked = orjson.loads(call.body)
     file = store.readable(asked["input_file_id"])
     if file is None:
-        return failed(call, 400, f"no file {asked['input_file_id']}")
+        return refuse(call, 400, f"no file {asked['input_file_id']}")
     if store.is_full(call.provider):
-        return failed(call, 429, "too many batches are in progress")
+        return refuse(call, 429, "too many batches are in progress")
     rows, problem = [], None
     names = set()
     try:
@@ -115,7 +115,7 @@ def _create(store: BatchStore, call: Call) -> Reply:
     batch = store.add(f"batch_{store.next_identifier()}", call.provider, call.key, rows, **facts)
     if problem is not None:
         batch.failure, batch.rows = problem, []
-    return Reply(200, _shown(store, batch))
+    return Reply(200, _describe_batch(store, batch))
 
 
 def _list(store: BatchStore, call: Call) -> Reply:
@@ -125,16 +125,18 @@ def _list(store: BatchStore, call: Call) -> Reply:
         names = [batch.identifier for batch in found]
         found = found[names.index(after) + 1 :] if after in names else []
     most = int(call.query.get("limit", PAGE))
-    data = [_shown(store, batch) for batch in found[:most]]
+    data = [_describe_batch(store, batch) for batch in found[:most]]
     return Reply(200, {"object": "list", "data": data, "has_more": len(found) > most})
 
 
-def _shown(store: BatchStore, batch: Batch) -> dict[str, Any]:
+def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
     if batch.outcomes is not None and not batch.files and batch.failure is None:
         _write_results(store, batch)
     counts = store.counts(batch)
     if counts is not None:
-        done = counts["succeeded"] if batch.ended else int(batch.done_share(time.time()) * counts["total"])
+        done = (
+            counts["succeeded"] if batch.ended else int(batch.measure_progress(time.time()) * counts["total"])
+        )
         failures = counts["errored"] + counts["expired"] + counts["canceled"]
         counts = {"total": counts["total"], "completed": done, "failed": failures}
     return {

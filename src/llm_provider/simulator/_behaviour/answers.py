@@ -155,19 +155,19 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, 
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
     if finish == "refusal" or (finish is None and "please refuse" in prompt.text):
-        return _made(prompt, settings, "I cannot help with that.", reasoning, "refusal")
+        return _make_sample(prompt, settings, "I cannot help with that.", reasoning, "refusal")
     if finish == "content_filter":
-        return _made(prompt, settings, "", reasoning, "content_filter")
+        return _make_sample(prompt, settings, "", reasoning, "content_filter")
     if finish == "empty":
-        return _made(prompt, settings, "", reasoning, "stop")
+        return _make_sample(prompt, settings, "", reasoning, "stop")
     if finish == "null_content":
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=[], finish="stop")
-    calls = _asked_calls(prompt)
+    calls = _read_calls(prompt)
     if finish == "tool_calls" or calls or _wants_tool(prompt):
         calls = calls or [_tool_call(prompt)]
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=calls, finish="tool_calls")
     answer = _text(prompt, settings, index) if forced is None else forced
-    text, stop_sequence = _stopped(answer, prompt.stop)
+    text, stop_sequence = _cut_at_stop(answer, prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
         text, end, stop_sequence = text[: max(1, len(text) // 2)], "length", None
@@ -177,12 +177,12 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, 
         )
         if len(text) > room:
             text, end, stop_sequence = text[:room], "length", None
-    sample = _made(prompt, settings, text, reasoning, end)
+    sample = _make_sample(prompt, settings, text, reasoning, end)
     sample.stop_sequence = stop_sequence
     return sample
 
 
-def _made(prompt: Prompt, settings: Settings, text: str, reasoning: str, finish: str) -> Sample:
+def _make_sample(prompt: Prompt, settings: Settings, text: str, reasoning: str, finish: str) -> Sample:
     pieces = _split(text, settings.chunks) if prompt.stream and text else []
     return Sample(text=text, pieces=pieces, reasoning=reasoning, tool_calls=[], finish=finish)
 
@@ -191,7 +191,7 @@ def _wants_tool(prompt: Prompt) -> bool:
     return bool(prompt.tools) and (bool(prompt.force_tool) or "use the tool" in prompt.text.lower())
 
 
-def _asked_calls(prompt: Prompt) -> list[ToolCall]:
+def _read_calls(prompt: Prompt) -> list[ToolCall]:
     """The calls that a prompt asks for, such as ``use the tool add({"a": 1, "b": 2})``; it may be several."""
     if not prompt.tools or "use the tool " not in prompt.text.lower():
         return []
@@ -273,7 +273,7 @@ def _filler(tokens: int) -> str:
     return "".join(words)[:characters]
 
 
-def _stopped(text: str, stop: tuple[str, ...]) -> tuple[str, str | None]:
+def _cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, str | None]:
     first, used = len(text), None
     for sequence in stop:
         place = text.find(sequence)

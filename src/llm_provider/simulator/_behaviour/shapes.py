@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..formats.wire_format import Frame
 
-__all__ = ["ERROR_EVENTS", "SHAPES", "shaped_frames", "shaped_reply"]
+__all__ = ["ERROR_EVENTS", "SHAPES", "shape_frames", "shape_reply"]
 
 JSON = dict[str, Any]
 
@@ -46,7 +46,7 @@ def _choices(told: JSON) -> Iterator[JSON]:
     yield from told.get("choices") or ()
 
 
-def _said(choice: JSON) -> JSON:
+def _find_message(choice: JSON) -> JSON:
     """The message of a choice, or the piece of one."""
     found: JSON = choice.get("message") or choice.get("delta") or {}
     return found
@@ -54,7 +54,7 @@ def _said(choice: JSON) -> JSON:
 
 def _calls(told: JSON) -> Iterator[JSON]:
     for choice in _choices(told):
-        yield from _said(choice).get("tool_calls") or ()
+        yield from _find_message(choice).get("tool_calls") or ()
 
 
 def _without_end(told: JSON, word: str | None) -> None:
@@ -75,8 +75,8 @@ def _empty_finish_reason(told: JSON) -> None:
 
 def _reasoning_details(told: JSON) -> None:
     for choice in _choices(told):
-        if "role" in _said(choice):
-            _said(choice)["reasoning_details"] = list(DETAILS)
+        if "role" in _find_message(choice):
+            _find_message(choice)["reasoning_details"] = list(DETAILS)
 
 
 def _extra_content(told: JSON) -> None:
@@ -84,8 +84,8 @@ def _extra_content(told: JSON) -> None:
         if call.get("id"):
             call["extra_content"] = SIGNED
     for choice in _choices(told):
-        if "role" in _said(choice) and not _said(choice).get("tool_calls"):
-            _said(choice)["extra_content"] = SIGNED
+        if "role" in _find_message(choice) and not _find_message(choice).get("tool_calls"):
+            _find_message(choice)["extra_content"] = SIGNED
 
 
 def _calls_from_one(told: JSON) -> None:
@@ -114,7 +114,7 @@ def _custom_call(told: JSON) -> None:
 
 def _function_call(told: JSON) -> None:
     for choice in _choices(told):
-        said = _said(choice)
+        said = _find_message(choice)
         for call in said.pop("tool_calls", None) or ():
             said["function_call"] = call["function"]
         if choice["finish_reason"] == "tool_calls":
@@ -135,7 +135,7 @@ def _own_cost(told: JSON) -> None:
         told["usage"] |= COST
 
 
-def _unchanged(told: JSON) -> None:
+def _keep(told: JSON) -> None:
     pass
 
 
@@ -149,17 +149,17 @@ _CHANGES: Mapping[str, Callable[[JSON], None]] = {
     "function_call": _function_call,
     "no_message": _no_message,
     "own_cost": _own_cost,
-    "calls_at_start": _unchanged,
-    ERROR_EVENTS: _unchanged,
+    "calls_at_start": _keep,
+    ERROR_EVENTS: _keep,
 }
 
 SHAPES = tuple(_CHANGES)
 
 
-def shaped_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
+def shape_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
     """A whole reply in this shape.
 
-    >>> shaped_reply("no_finish_reason", {"choices": [{"finish_reason": "stop"}]})
+    >>> shape_reply("no_finish_reason", {"choices": [{"finish_reason": "stop"}]})
     {'choices': [{'finish_reason': None}]}
     """
     told: JSON = copy.deepcopy(dict(reply))
@@ -171,7 +171,7 @@ def shaped_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
     return told
 
 
-def shaped_frames(shape: str, frames: Iterable[Frame]) -> Iterator[Frame]:
+def shape_frames(shape: str, frames: Iterable[Frame]) -> Iterator[Frame]:
     """The events of a stream in this shape."""
     if shape == "calls_at_start":
         frames = _calls_at_start(list(frames))

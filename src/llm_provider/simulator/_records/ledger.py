@@ -186,10 +186,10 @@ class RunningLedger:
         counts.written += usage.cache_write_input_tokens
         counts.reasoning += usage.reasoning_output_tokens
         cost = None if prices is None else prices.cost(provider, model, usage, variant)
-        counts.billed = _added(counts.billed, cost)
+        counts.billed = _add_cost(counts.billed, cost)
         if not finished:
             counts.unfinished += 1
-            counts.unfinished_billed = _added(counts.unfinished_billed, cost)
+            counts.unfinished_billed = _add_cost(counts.unfinished_billed, cost)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON types; USD as text, which is not rounded."""
@@ -227,7 +227,7 @@ class RunningLedger:
         }
 
 
-def _added(total: Decimal | None, cost: Decimal | None) -> Decimal | None:
+def _add_cost(total: Decimal | None, cost: Decimal | None) -> Decimal | None:
     return None if total is None or cost is None else total + cost
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ..formats.wire_format import Usage
 
-__all__ = ["PriceList", "priced_providers"]
+__all__ = ["PriceList", "list_priced_providers"]
 
 TOKENS_PER_PRICE = Decimal(1_000_000)
 
@@ -23,10 +23,10 @@ _SHIPPED = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
 
 
 @functools.cache
-def priced_providers() -> tuple[str, ...]:
+def list_priced_providers() -> tuple[str, ...]:
     """The providers in the ``prices.csv`` that comes with the library; none if there is no such file.
 
-    >>> {"openai", "groq"} <= set(priced_providers())
+    >>> {"openai", "groq"} <= set(list_priced_providers())
     True
     """
     for path in _SHIPPED:
@@ -83,7 +83,7 @@ class PriceList:
             ("cache_read", cached),
             ("cache_write", written),
             ("output", usage.output_tokens),
-            ("web_search", 1000 * _billed_searches(provider, model, usage)),
+            ("web_search", 1000 * _count_billed_searches(provider, model, usage)),
         ):
             if tokens and name not in prices:
                 return None
@@ -91,7 +91,7 @@ class PriceList:
         return total / TOKENS_PER_PRICE
 
 
-def _billed_searches(provider: str, model: str, usage: Usage) -> int:
+def _count_billed_searches(provider: str, model: str, usage: Usage) -> int:
     """Gemini 2 is billed by the prompt that was grounded, and a search model of OpenAI by the request."""
     if provider == "gemini" and model.startswith(("gemini-1", "gemini-2")):
         return min(1, usage.web_searches)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Record", "RecordedRequest", "Recorder", "fingerprint", "redacted"]
+__all__ = ["Record", "RecordedRequest", "Recorder", "fingerprint", "redact"]
 
 REQUESTS_KEPT = 10_000
 BYTES_KEPT = 256 * 1024 * 1024
@@ -88,7 +88,7 @@ class Record:
             "model": self.model,
             "path": _KEY_IN_QUERY.sub(lambda found: found[1] + fingerprint(found[2]), self.path),
             "body": body,
-            "headers": redacted(self.headers),
+            "headers": redact(self.headers),
             "time": self.time,
             "status": self.status,
             "disconnected": self.disconnected,
@@ -133,7 +133,7 @@ def fingerprint(secret: str) -> str:
     return "sha256:" + sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def redacted(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+def redact(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers as text with lower-case names; API keys (without ``Bearer``) become fingerprints."""
     readable: dict[str, str] = {}
     for raw_name, raw_value in headers:

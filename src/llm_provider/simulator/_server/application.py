@@ -15,7 +15,7 @@ from .._batches.references import refusal
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
 from .._behaviour.prompt_cache import CacheUse, count_cached
-from .._behaviour.shapes import ERROR_EVENTS, shaped_frames, shaped_reply
+from .._behaviour.shapes import ERROR_EVENTS, shape_frames, shape_reply
 from .._records.recorded_requests import Record
 from ..formats import anthropic, gemini, openai_chat
 from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
@@ -150,7 +150,7 @@ class Application:
                 # Half of the answer, or nothing of it with 0. The request was served all the same.
                 await exchange.start(reply.status, [(b"content-type", reply.content_type)])
                 await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
-                await exchange.client.left_within(fault.delay or None)
+                await exchange.client.wait_for_disconnect(fault.delay or None)
                 exchange.end(disconnected=True)
             elif fault.abort_after is not None:
                 await send_broken(exchange, raw)
@@ -196,7 +196,7 @@ class Application:
                     prompt, settings, identifier, int(exchange.record.time), fault.finish, fault.text
                 )
             except MALFORMED as mistake:
-                rejection = _malformed(mistake)
+                rejection = _refuse_malformed(mistake)
             if rejection is not None:
                 await _refuse(exchange, target, rejection)
                 return
@@ -239,7 +239,7 @@ class Application:
     async def _send_completion(self, prepared: _PreparedAnswer) -> None:
         exchange, target, settings, prompt, completion, fault, cache_use = prepared
         latency = self._state.latency(settings)
-        if latency and await exchange.client.left_within(latency):
+        if latency and await exchange.client.wait_for_disconnect(latency):
             exchange.end(disconnected=True)
             return
         if cache_use is not None:
@@ -264,7 +264,7 @@ class Application:
             )
             frames = target.format.frames(prompt, completion)
             if fault.shape is not None:
-                frames = shaped_frames(fault.shape, frames)
+                frames = shape_frames(fault.shape, frames)
             await send_stream(
                 exchange,
                 () if fault.empty_stream else frames,
@@ -276,7 +276,7 @@ class Application:
             return
         reply = target.format.reply(prompt, completion)
         if fault.shape is not None:
-            reply = shaped_reply(fault.shape, reply)
+            reply = shape_reply(fault.shape, reply)
         body = orjson.dumps(reply)
         bill(None)
         if broken:
@@ -308,20 +308,20 @@ def _read_prompt(target: Target, body: bytes, headers: Mapping[bytes, bytes], pa
     except orjson.JSONDecodeError:
         return Problem(status=400, message="the body is not valid JSON")
     except MALFORMED as mistake:
-        return _malformed(mistake)
+        return _refuse_malformed(mistake)
 
 
-def _malformed(mistake: Exception) -> Problem:
+def _refuse_malformed(mistake: Exception) -> Problem:
     return Problem(status=400, message=f"the request is malformed: {mistake}")
 
 
 async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
     """Carry out a fault that replaces the answer; False if an answer follows."""
     if fault.hang:
-        await exchange.client.left_within(None)
+        await exchange.client.wait_for_disconnect(None)
         exchange.end(disconnected=True)
         return True
-    if fault.delay and fault.stall_after is None and await exchange.client.left_within(fault.delay):
+    if fault.delay and fault.stall_after is None and await exchange.client.wait_for_disconnect(fault.delay):
         exchange.end(disconnected=True)
         return True
     if fault.redirect is not None:

@@ -52,7 +52,7 @@ class Client:
         self._receive = receive
         self._watch: asyncio.Task[None] | None = None
 
-    async def left_within(self, seconds: float | None) -> bool:
+    async def wait_for_disconnect(self, seconds: float | None) -> bool:
         """Wait for a number of seconds (None: for ever); True as soon as the client has disconnected."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._until_it_leaves())
@@ -172,7 +172,7 @@ async def send_stream(
             await _finish_broken(exchange, fault)
             return
         if frame.tokens:
-            if begun and interval and await exchange.client.left_within(interval):
+            if begun and interval and await exchange.client.wait_for_disconnect(interval):
                 bill(sent)
                 exchange.end(disconnected=True)
                 return
@@ -205,7 +205,7 @@ async def _break(exchange: Exchange, fault: Fault, error: bytes) -> bool:
     if fault.error_after is not None:
         await exchange.more(error)
     elif fault.stall_after is not None:
-        return await exchange.client.left_within(fault.delay or None)
+        return await exchange.client.wait_for_disconnect(fault.delay or None)
     return True
 
 

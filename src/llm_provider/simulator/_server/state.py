@@ -63,9 +63,9 @@ class State:
             TypeError, ValueError: as for :class:`Settings`; nothing is changed then.
             OSError: the price list cannot be read.
         """
-        self.prices(self._common.changed(changes))
+        self.prices(self._common.copy_with(changes))
         if provider is None:
-            self._common = self._common.changed(changes)
+            self._common = self._common.copy_with(changes)
             for one in self._changes.values():
                 for name in changes:
                     one.pop(name, None)
@@ -81,7 +81,7 @@ class State:
         """The settings in force for a provider."""
         found = self._settings.get(provider)
         if found is None:
-            found = self._settings[provider] = self._common.changed(self._changes.get(provider, {}))
+            found = self._settings[provider] = self._common.copy_with(self._changes.get(provider, {}))
         return found
 
     def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:

@@ -143,7 +143,7 @@ def _snake_case(name: str) -> str:
 
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``GenerateContentResponse``."""
-    if _blocked(prompt):
+    if _is_blocked(prompt):
         return {"promptFeedback": {"blockReason": "SAFETY"}, **_envelope(completion)}
     candidates = [
         _candidate(
@@ -161,7 +161,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 
 def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """``GenerateContentResponse`` events; the last event of each candidate has its finish reason."""
-    if _blocked(prompt) or not completion.samples:
+    if _is_blocked(prompt) or not completion.samples:
         yield _event(reply(prompt, completion))
         return
     envelope = _envelope(completion)
@@ -247,7 +247,7 @@ def _part_text(content: Any) -> tuple[str, int]:
     return text_of(content.get("parts") if isinstance(content, dict) else content)
 
 
-def _blocked(prompt: Prompt) -> bool:
+def _is_blocked(prompt: Prompt) -> bool:
     return "please refuse the prompt" in prompt.text
 
 

@@ -138,7 +138,7 @@ def rejection(prompt: Prompt) -> Problem | None:
         return None
     body = prompt.request.body
     if body.get("max_tokens") is not None:
-        return unsupported("max_tokens", "Use 'max_completion_tokens' instead.")
+        return refuse_parameter("max_tokens", "Use 'max_completion_tokens' instead.")
     temperature = body.get("temperature")
     if temperature not in (None, 1) and body.get("reasoning_effort") != "none":
         return Problem(
@@ -160,7 +160,7 @@ def model_refuses_temperature(model: str) -> bool:
     return _REASONING_MODEL.match(model) is not None
 
 
-def unsupported(parameter: str, remedy: str) -> Problem:
+def refuse_parameter(parameter: str, remedy: str) -> Problem:
     """OpenAI's error for a parameter that the model does not support."""
     return Problem(
         status=400,

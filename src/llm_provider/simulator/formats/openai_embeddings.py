@@ -142,7 +142,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A list of ``embedding`` objects, with the tokens of all of them."""
     body = prompt.request.body
     dimensions = _dimensions(body) or dimensions_of(prompt.model)
-    vectors = [vector_of(_hashed(one), dimensions) for one in _inputs(body["input"]) or ()]
+    vectors = [vector_of(str(one), dimensions) for one in _inputs(body["input"]) or ()]
     packed = body.get("encoding_format") == "base64"
     tokens = completion.usage.input_tokens
     return {
@@ -154,10 +154,6 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
         "model": completion.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
-
-
-def _hashed(one: Input) -> str:
-    return one if isinstance(one, str) else str(one)
 
 
 def _base64(vector: Sequence[float]) -> str:

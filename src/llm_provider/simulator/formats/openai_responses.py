@@ -14,8 +14,8 @@ from .openai_chat import (
     model_refuses_temperature,
     rate_limited,
     read_tools,
+    refuse_parameter,
     token_logprobs,
-    unsupported,
 )
 from .wire_format import Completion, Frame, Problem, Prompt, Request
 
@@ -90,7 +90,7 @@ def rejection(prompt: Prompt) -> Problem | None:
     if prompt.provider == "openai" and model_refuses_temperature(prompt.model):
         effort = (prompt.request.body.get("reasoning") or {}).get("effort")
         if prompt.request.body.get("temperature") not in (None, 1) and effort != "none":
-            return unsupported("temperature", "Leave it out.")
+            return refuse_parameter("temperature", "Leave it out.")
     return None
 
 
