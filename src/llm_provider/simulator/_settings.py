@@ -95,40 +95,37 @@ class Settings:
 
     def __post_init__(self) -> None:
         hints = get_type_hints(Settings)
-        for one in fields(self):
-            _check(one.name, getattr(self, one.name), hints[one.name])
-        if not self.error_rate <= 1:
-            raise ValueError(f"error_rate is a fraction from 0 to 1, not {self.error_rate!r}")
-        for name in ("batch_errored", "batch_expired"):
+        for name, kind in hints.items():
+            _check(name, getattr(self, name), kind)
+        for name in ("error_rate", "batch_errored", "batch_expired"):
             if not getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a fraction from 0 to 1, not {getattr(self, name)!r}")
         if not self.batch_clock:
             raise ValueError("batch_clock is above 0")
-        if self.limits_per not in LIMIT_SCOPES:
-            raise ValueError(f"limits_per is one of {', '.join(LIMIT_SCOPES)}, not {self.limits_per!r}")
-        if self.batch_counts not in BATCH_COUNTS:
-            raise ValueError(f"batch_counts is one of {', '.join(BATCH_COUNTS)}, not {self.batch_counts!r}")
-        self._limits_of_keys()
+        for name, words in (("limits_per", LIMIT_SCOPES), ("batch_counts", BATCH_COUNTS)):
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
+        self._read_key_limits()
 
     @property
     def burst_requests(self) -> float:
         """Capacity of the request bucket; infinite without a request limit."""
-        return _capacity(self.burst, self.requests_per_minute)
+        return _find_capacity(self.burst, self.requests_per_minute)
 
     @property
     def burst_tokens(self) -> float:
         """Capacity of the token bucket; infinite without a token limit."""
-        return _capacity(self.token_burst, self.tokens_per_minute)
+        return _find_capacity(self.token_burst, self.tokens_per_minute)
 
-    def of_key(self, key: str) -> Settings:
+    def select_key(self, key: str) -> Settings:
         """The settings for the requests of one API key."""
-        own = self._limits_of_keys().get(key) if self.key_limits else None
-        return self if own is None else replace(self, requests_per_minute=own)
+        limit = self._read_key_limits().get(key)
+        return self if limit is None else replace(self, requests_per_minute=limit)
 
-    def _limits_of_keys(self) -> dict[str, float]:
+    def _read_key_limits(self) -> dict[str, float]:
         limits = {}
-        for one in filter(None, self.key_limits.split(",")):
-            key, _, number = one.strip().rpartition("=")
+        for limit in filter(None, self.key_limits.split(",")):
+            key, _, number = limit.strip().rpartition("=")
             if not key or not number.isascii() or not number.isdigit():
                 raise ValueError(f"key_limits is a list of key=number, not {self.key_limits!r}")
             limits[key] = float(number)
@@ -141,7 +138,7 @@ class Settings:
             TypeError: a setting does not exist, or a value has the wrong type.
             ValueError: as for the class.
         """
-        known = {one.name for one in fields(self)}
+        known = {field.name for field in fields(self)}
         for name in changes:
             if name not in known:
                 raise TypeError(f"the simulator has no setting {name!r}; it has {', '.join(sorted(known))}")
@@ -152,7 +149,7 @@ class Settings:
         return asdict(self)
 
 
-def _capacity(burst: float | None, per_minute: float | None) -> float:
+def _find_capacity(burst: float | None, per_minute: float | None) -> float:
     if burst is not None:
         return max(1.0, burst)
     return math.inf if per_minute is None else max(1.0, per_minute / 10)

@@ -76,8 +76,8 @@ class Simulator:
             if find_spec(name) is None:
                 raise ImportError(f"the simulator needs {name}: {INSTALL}")
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            self._command(),
-            env=_environment_of_server(),
+            self._make_command(),
+            env=_make_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -95,11 +95,11 @@ class Simulator:
             raise RuntimeError(
                 f"the simulator did not start (exit code {code}); its message is on standard error"
             )
-        facts = json.loads(ready)
-        self.port = facts["port"]
-        if facts["certificate"] is not None:
-            self.certificate = Path(facts["certificate"])
-            self._context = ssl.create_default_context(cafile=facts["certificate"])
+        address = json.loads(ready)
+        self.port = address["port"]
+        if address["certificate"] is not None:
+            self.certificate = Path(address["certificate"])
+            self._context = ssl.create_default_context(cafile=address["certificate"])
         return self
 
     def close(self) -> None:
@@ -193,9 +193,9 @@ class Simulator:
     def requests(self, provider: str | None = None) -> list[RecordedRequest]:
         """The last 10,000 requests (with at most 256 MB of bodies), newest last."""
         query = "" if provider is None else f"?provider={quote(provider)}"
-        return [RecordedRequest(**one) for one in self._ask("GET", f"requests{query}")]
+        return [RecordedRequest(**request) for request in self._ask("GET", f"requests{query}")]
 
-    def _command(self) -> list[str]:
+    def _make_command(self) -> list[str]:
         command = [sys.executable, "-m", "llm_provider.simulator", "--host", HOST, "--port", str(self.port)]
         command += ["--parent", str(os.getpid())]
         if self._tls:
@@ -213,13 +213,10 @@ class Simulator:
     def _ask(self, method: str, action: str, body: Mapping[str, Any] | None = None) -> Any:
         if self._process is None:
             raise RuntimeError("the simulator is not running")
-        connection: http.client.HTTPConnection
-        if self._context is None:
-            connection = http.client.HTTPConnection(HOST, self.port, timeout=CONTROL_SECONDS)
-        else:
-            connection = http.client.HTTPSConnection(
-                HOST, self.port, timeout=CONTROL_SECONDS, context=self._context
-            )
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=CONTROL_SECONDS)
+        if self._context is not None:
+            timeout, context = CONTROL_SECONDS, self._context
+            connection = http.client.HTTPSConnection(HOST, self.port, timeout=timeout, context=context)
         try:
             connection.request(method, f"/_simulator/{action}", None if body is None else json.dumps(body))
             response = connection.getresponse()
@@ -232,7 +229,7 @@ class Simulator:
         return answer
 
 
-def _environment_of_server() -> dict[str, str]:
+def _make_environment() -> dict[str, str]:
     """The environment of this process, changed so that the server imports this copy of the package."""
     variables = dict(os.environ)
     package_root = str(Path(__file__).resolve().parents[2])

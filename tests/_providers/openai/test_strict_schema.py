@@ -15,7 +15,7 @@ from golden import Pair, golden
 from llm_provider._providers.openai.strict_schema import strict_schema
 from llm_provider._schemas.reading import read
 from llm_provider._schemas.structure import structure_of
-from llm_provider.simulator._behaviour.answers import example_of
+from llm_provider.simulator._behaviour.answers import make_example
 
 
 @golden("openai/strict_schema")
@@ -188,7 +188,7 @@ def test_an_answer_in_strict_mode_is_read_as_one_to_the_schema(part: dict[str, A
     structure = structure_of(schema)
     assert structure is not None
     # A model in strict mode may answer with any value that the strict schema allows.
-    read(json.dumps(example_of(made)), structure)
+    read(json.dumps(make_example(made)), structure)
     read(json.dumps(with_nulls(made, made)), structure)
 
 
@@ -204,4 +204,4 @@ def with_nulls(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         return {name: with_nulls(part, root) for name, part in schema["properties"].items()}
     if schema.get("type") == "array":
         return [with_nulls(schema["items"], root)]
-    return example_of(schema)
+    return make_example(schema)

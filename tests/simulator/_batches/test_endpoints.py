@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_provider.simulator._batches.endpoints import name_of, owner_of
+from llm_provider.simulator._batches.endpoints import find_owner, name_operation
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from llm_provider.simulator._batches.endpoints import name_of, owner_of
     ],
 )
 def test_a_path_has_an_owner(path: str, owner: tuple[str, str] | None) -> None:
-    assert owner_of(path) == owner
+    assert find_owner(path) == owner
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_a_path_has_an_owner(path: str, owner: tuple[str, str] | None) -> None:
     ],
 )
 def test_an_operation_has_a_name(method: str, path: str, name: str) -> None:
-    assert name_of(method, path) == name
+    assert name_operation(method, path) == name

@@ -113,7 +113,7 @@ def test_results_may_expire(gone: float | None) -> None:
     store.advance()
     file = store.add_file("f", "results", "batch_output", b"")
     file.gone = batch.gone
-    assert (store.readable("f") is None) == (gone is not None)
+    assert (store.find_file("f") is None) == (gone is not None)
 
 
 @pytest.mark.parametrize(
@@ -128,22 +128,22 @@ def test_counts_may_be_left_out_or_behind(told: str, expected: dict[str, int] | 
     store, _ = store_with(batch_seconds=0.0, batch_counts=told)
     batch = store.add("b", "openai", "k", rows(3))
     store.advance()
-    counts = store.counts(batch)
+    counts = store.count_rows(batch)
     assert (counts and {name: counts[name] for name in expected or ()}) == expected
 
 
 def test_the_place_of_results_may_come_late() -> None:
     store, _ = store_with(batch_seconds=0.0, batch_results_late=2)
     batch = store.add("b", "openai", "k", rows(1))
-    assert not store.shows(batch, "output"), "it has not ended"
+    assert not store.shows_results(batch, "output"), "it has not ended"
     store.advance()
-    assert [store.shows(batch, "output") for _ in range(4)] == [False, False, True, True]
-    assert store.shows(batch, "error")
+    assert [store.shows_results(batch, "output") for _ in range(4)] == [False, False, True, True]
+    assert store.shows_results(batch, "error")
 
 
 def test_a_batch_without_its_results_is_old() -> None:
     store, _ = store_with(batch_seconds=0.0, batch_results_seconds=0.0)
     batch = store.add("b", "openai", "k", rows(1))
-    assert batch.dated == batch.created
+    assert batch.submitted == batch.created
     store.advance()
-    assert batch.created - batch.dated > 30 * 86_400
+    assert batch.created - batch.submitted > 30 * 86_400

@@ -6,14 +6,14 @@ import io
 
 import httpx2
 
-from llm_provider.simulator._batches.multipart import Field, fields_of
+from llm_provider.simulator._batches.multipart import Field, parse_fields
 
 
 def test_a_form_of_an_sdk_is_read() -> None:
     content = b"--x\r\n\r\nlines \r\n--"
     files = {"file": ("a b.pdf", io.BytesIO(content), "application/pdf")}
     request = httpx2.Request("POST", "http://localhost", data={"purpose": "user_data"}, files=files)
-    fields = fields_of(request.headers["content-type"].encode(), request.read())
+    fields = parse_fields(request.headers["content-type"].encode(), request.read())
     assert fields == {
         "purpose": Field(b"user_data"),
         "file": Field(content, "a b.pdf", "application/pdf"),
@@ -21,5 +21,5 @@ def test_a_form_of_an_sdk_is_read() -> None:
 
 
 def test_another_body_has_no_fields() -> None:
-    assert fields_of(b"application/json", b"{}") == {}
-    assert fields_of(b"multipart/form-data; boundary=x", b"{}") == {}
+    assert parse_fields(b"application/json", b"{}") == {}
+    assert parse_fields(b"multipart/form-data; boundary=x", b"{}") == {}

@@ -8,7 +8,7 @@ import pytest
 
 from llm_provider.simulator import Settings
 from llm_provider.simulator._batches.jobs import BatchStore
-from llm_provider.simulator._batches.references import MOST_IMAGE_CHARACTERS, refusal
+from llm_provider.simulator._batches.references import MOST_IMAGE_CHARACTERS, check_files
 
 KEY = "sk-a"
 
@@ -41,7 +41,7 @@ def test_only_own_files_can_be_referred_to(
 ) -> None:
     def refused(identifier: str, key: str = KEY) -> Any:
         names = b'"file_id" "fileUri"'
-        return refusal(store.readable, provider, key, names, body_of(provider, identifier))
+        return check_files(store.find_file, provider, key, names, body_of(provider, identifier))
 
     assert refused(f"{provider}-1") is None
     for problem in (refused("other"), refused(f"{provider}-1", "sk-b")):
@@ -52,19 +52,19 @@ def test_only_own_files_can_be_referred_to(
 
 def test_a_file_that_is_processed_cannot_be_used(store: BatchStore) -> None:
     store.files["gemini-1"].ready = 4e9
-    problem = refusal(store.readable, "gemini", KEY, b'"fileUri"', body_of("gemini", "gemini-1"))
+    problem = check_files(store.find_file, "gemini", KEY, b'"fileUri"', body_of("gemini", "gemini-1"))
     assert problem is not None
     assert "is not in an ACTIVE state" in str(problem.message)
 
 
 def test_a_request_can_be_too_large(store: BatchStore) -> None:
-    assert refusal(store.readable, "openai", KEY, bytes(30_000_000), {}) is None
+    assert check_files(store.find_file, "openai", KEY, bytes(30_000_000), {}) is None
     for provider, status in (("openai", 400), ("anthropic", 413), ("gemini", 400)):
-        problem = refusal(store.readable, provider, KEY, bytes(50_000_001), {})
+        problem = check_files(store.find_file, provider, KEY, bytes(50_000_001), {})
         assert problem is not None
         assert problem.status == status
     image = {"type": "image", "source": {"type": "base64", "data": "x" * (MOST_IMAGE_CHARACTERS + 1)}}
     raw = bytes(MOST_IMAGE_CHARACTERS + 100)
-    problem = refusal(store.readable, "anthropic", KEY, raw, {"messages": [{"content": [image]}]})
+    problem = check_files(store.find_file, "anthropic", KEY, raw, {"messages": [{"content": [image]}]})
     assert problem is not None
     assert "image exceeds 5 MB maximum" in str(problem.message)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider.simulator import Settings
-from llm_provider.simulator._behaviour.answers import complete, example_of, solve
+from llm_provider.simulator._behaviour.answers import complete, make_example, solve
 from llm_provider.simulator.formats.content import count_tokens
 from llm_provider.simulator.formats.wire_format import Prompt, Request
 from simulator.exchanges import check, exchanges
@@ -127,21 +127,21 @@ def fits(value: Any, schema: dict[str, Any], point: dict[str, Any]) -> bool:
 def test_examples_fit_their_schema(schema: dict[str, Any]) -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     whole = {**schema, "$defs": {"point": point}}
-    assert fits(json.loads(json.dumps(example_of(whole))), whole, point)
+    assert fits(json.loads(json.dumps(make_example(whole))), whole, point)
 
 
 def test_a_list_of_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
-    assert str(example_of(node)).endswith("[]" + "}]" * 3 + "}")
+    assert str(make_example(node)).endswith("[]" + "}]" * 3 + "}")
     below = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
-    assert "None" in str(example_of({"type": "object", "properties": {"next": below}}))
+    assert "None" in str(make_example({"type": "object", "properties": {"next": below}}))
 
 
 def test_the_entries_of_a_tuple_have_their_own_schemas() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2}
-    assert example_of(pair) == [1, "text"]
+    assert make_example(pair) == [1, "text"]
 
 
 def test_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}}
-    assert example_of(node)["next"]["next"]
+    assert make_example(node)["next"]["next"]

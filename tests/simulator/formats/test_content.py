@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider.simulator.formats.content import count_tokens, fragments, text_of, tokens_of_length
+from llm_provider.simulator.formats.content import convert_to_tokens, count_tokens, read_text, split_fragments
 
 if TYPE_CHECKING:
     from ..conftest import Post
@@ -40,8 +40,8 @@ def test_the_last_user_message_counts(chat: Post) -> None:
     ],
 )
 def test_a_medium_counts_256_tokens(part: dict[str, Any]) -> None:
-    text, characters = text_of([part, {"type": "text", "text": "1234"}])
-    assert (text, tokens_of_length(characters)) == ("1234", 257)
+    text, characters = read_text([part, {"type": "text", "text": "1234"}])
+    assert (text, convert_to_tokens(characters)) == ("1234", 257)
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,19 @@ def test_a_medium_counts_256_tokens(part: dict[str, Any]) -> None:
     ],
 )
 def test_text_and_the_result_of_a_tool_are_text(content: Any) -> None:
-    assert text_of(content) == ("it rains", 8)
+    assert read_text(content) == ("it rains", 8)
 
 
 def test_another_part_counts_its_json_and_says_nothing() -> None:
-    assert text_of([{"functionCall": {"name": "weather"}}]) == (
+    assert read_text([{"functionCall": {"name": "weather"}}]) == (
         "",
         len('{"functionCall":{"name":"weather"}}'),
     )
-    assert text_of(None) == ("", 0)
+    assert read_text(None) == ("", 0)
 
 
 @given(st.text(max_size=300))
 def test_fragments_make_up_the_text(text: str) -> None:
-    assert "".join(fragments(text)) == text
-    assert all(fragments(text))
+    assert "".join(split_fragments(text)) == text
+    assert all(split_fragments(text))
     assert count_tokens(text) * 4 - len(text) in range(4)

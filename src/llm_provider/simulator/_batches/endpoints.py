@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING
 
+from ..formats.wire_format import MALFORMED
 from . import anthropic, gemini, models, openai
-from .exchange import Call, Reply, refuse
+from .exchange import Reply, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
+    from .exchange import Call
     from .jobs import BatchStore
 
-__all__ = ["name_of", "owner_of", "serve"]
+__all__ = ["find_owner", "name_operation", "serve"]
 
 _PROVIDER = re.compile(
     r"/(?P<provider>(?!(?:v1(?:beta)?|upload|download|files|batches|models)(?:/|$))[\w-]+)(?=/)"
 )
-_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-def owner_of(path: str) -> tuple[str, str] | None:
+def find_owner(path: str) -> tuple[str, str] | None:
     """The provider whose batch or file endpoint has a path, and the path without the provider's name.
 
-    >>> owner_of("/groq/v1/batches"), owner_of("/v1/messages/batches/x"), owner_of("/v1/messages")
+    >>> find_owner("/groq/v1/batches"), find_owner("/v1/messages/batches/x"), find_owner("/v1/messages")
     (('groq', '/v1/batches'), ('anthropic', '/v1/messages/batches/x'), None)
     """
-    found = _PROVIDER.match(path)
-    named = None if found is None else found["provider"]
-    rest = path if found is None else path[found.end() :]
+    prefix = _PROVIDER.match(path)
+    named = None if prefix is None else prefix["provider"]
+    rest = path if prefix is None else path[prefix.end() :]
     if models.PATH.fullmatch(rest):
         return (named or ("gemini" if rest.startswith("/v1beta") else "openai"), rest)
     if named == "anthropic" and anthropic.FILES.fullmatch(rest):
@@ -42,10 +42,10 @@ def owner_of(path: str) -> tuple[str, str] | None:
     return (named or "openai", rest) if openai.PATHS.fullmatch(rest) else None
 
 
-def name_of(method: str, path: str) -> str:
+def name_operation(method: str, path: str) -> str:
     """The name of an operation, by which faults find it, such as "batches.create" or "files.upload".
 
-    >>> name_of("POST", "/v1/batches"), name_of("GET", "/v1/files/f/content")
+    >>> name_operation("POST", "/v1/batches"), name_operation("GET", "/v1/files/f/content")
     ('batches.create', 'files.download')
     """
     if path.endswith("/models"):
@@ -62,37 +62,14 @@ def name_of(method: str, path: str) -> str:
     return f"{kind}.list" if re.search(r"/(batches|files)$", path) else f"{kind}.retrieve"
 
 
-def serve(
-    store: BatchStore,
-    *,
-    provider: str,
-    method: str,
-    path: str,
-    query: bytes,
-    headers: Mapping[bytes, bytes],
-    key: str,
-    body: bytes,
-    prefixed: bool,
-    scheme: str,
-) -> Reply:
-    """Answer a request. `prefixed` says whether its path began with the provider's name."""
-    host = headers.get(b"host", b"127.0.0.1").decode("latin-1")
-    call = Call(
-        provider=provider,
-        method=method,
-        path=path,
-        query=dict(parse_qsl(query.decode("latin-1"))),
-        headers=headers,
-        key=key,
-        body=body,
-        root=f"{scheme}://{host}{f'/{provider}' if prefixed else ''}",
-    )
+def serve(store: BatchStore, call: Call) -> Reply:
+    """Answer a request."""
     store.advance()
-    form: Any = {"anthropic": anthropic, "gemini": gemini}.get(provider, openai)
-    if path.endswith("/models"):
-        form = models
+    endpoints: dict[str, Callable[[BatchStore, Call], Reply | None]]
+    endpoints = {"anthropic": anthropic.serve, "gemini": gemini.serve}
+    function = models.serve if call.path.endswith("/models") else endpoints.get(call.provider, openai.serve)
     try:
-        reply = form.serve(store, call)
-    except _MALFORMED as mistake:
+        reply = function(store, call)
+    except MALFORMED as mistake:
         return refuse(call, 400, f"the request is malformed: {mistake}")
-    return reply or refuse(call, 404, f"nothing is served at {path}")
+    return reply or refuse(call, 404, f"nothing is served at {call.path}")

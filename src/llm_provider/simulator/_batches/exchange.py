@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..formats import anthropic, gemini, openai_chat
 from ..formats.wire_format import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["Call", "Reply", "refuse"]
+    from ..formats.wire_format import WireFormat
+
+__all__ = ["Call", "Reply", "find_format", "refuse", "select_page", "select_page_after", "write_date"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +41,36 @@ class Reply:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
-def refuse(call: Call, status: int, message: str, **facts: Any) -> Reply:
+def find_format(provider: str) -> WireFormat:
+    """The format of a provider's conversations, whose errors its other endpoints send too."""
+    formats: dict[str, WireFormat] = {"anthropic": anthropic, "gemini": gemini}
+    return formats.get(provider, openai_chat)
+
+
+def refuse(call: Call, status: int, message: str) -> Reply:
     """An error in the provider's own form."""
-    form = {"anthropic": anthropic, "gemini": gemini}.get(call.provider, openai_chat)
-    code, body = form.error(Problem(status=status, message=message, **facts), "req_batch")
-    return Reply(code, body)
+    return Reply(*find_format(call.provider).write_error(Problem(message, status=status), "req_batch"))
+
+
+def select_page(call: Call, length: int) -> tuple[slice, dict[str, str]]:
+    """The page of a list that a request to Gemini asks for, and the fields that lead to the next one."""
+    start = int(call.query.get("pageToken") or 0)
+    end = start + int(call.query.get("pageSize") or 50)
+    return slice(start, end), {"nextPageToken": str(end)} if end < length else {}
+
+
+def select_page_after(call: Call, parameter: str, names: Sequence[str]) -> slice:
+    """The page behind the name in a parameter; an empty one behind an unknown name."""
+    after, start = call.query.get(parameter), 0
+    if after is not None:
+        start = names.index(after) + 1 if after in names else len(names)
+    return slice(start, start + int(call.query.get("limit") or 20))
+
+
+def write_date(moment: float) -> str:
+    """A Unix time in the form of RFC 3339.
+
+    >>> write_date(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, refuse
+from .exchange import Call, Reply, refuse, select_page, write_date
 from .jobs import Row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .jobs import Batch, BatchStore, Outcome, StoredFile
 
 __all__ = ["PATHS", "serve"]
@@ -21,9 +22,8 @@ _CREATE = re.compile(r"/(v1|v1beta)/models/([^:/]+):(batchGenerateContent|asyncB
 _BATCH = re.compile(r"/(?:v1|v1beta)/batches(?:/([\w-]+)(:cancel)?)?")
 _UPLOAD = re.compile(r"/upload/(?:v1|v1beta)/files")
 _FILE = re.compile(r"/(?:(?:v1|v1beta)|download/(?:v1|v1beta))/files/([\w-]+)(:download)?")
-PATHS = re.compile("|".join(f"(?:{one.pattern})" for one in (_CREATE, _BATCH, _UPLOAD, _FILE)))
+PATHS = re.compile("|".join(f"(?:{path.pattern})" for path in (_CREATE, _BATCH, _UPLOAD, _FILE)))
 MOST_INLINE_BYTES = 20_000_000
-PAGE = 50
 KEPT_SECONDS = 48 * 3600.0
 
 
@@ -31,14 +31,13 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
     """Answer a request to a file or a batch; None if there is nothing at its path."""
     if _UPLOAD.fullmatch(call.path):
         return _upload(store, call)
-    created = _CREATE.fullmatch(call.path)
-    if created is not None:
-        return _create(store, call, *created.groups())
-    file = _FILE.fullmatch(call.path)
-    if file is not None:
-        return _file(store, call, *file.groups())
-    found = _BATCH.fullmatch(call.path)
-    return None if found is None else _batch(store, call, *found.groups())
+    serving: dict[re.Pattern[str], Callable[..., Reply]]
+    serving = {_CREATE: _create, _FILE: _serve_file, _BATCH: _serve_batch}
+    for pattern, function in serving.items():
+        path = pattern.fullmatch(call.path)
+        if path is not None:
+            return function(store, call, *path.groups())
+    return None
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:
@@ -46,24 +45,24 @@ def _upload(store: BatchStore, call: Call) -> Reply:
     command = call.headers.get(b"x-goog-upload-command", b"")
     if b"start" in command:
         identifier = store.next_identifier()
-        told = orjson.loads(call.body or b"{}").get("file", {})
-        name = told.get("displayName") or told.get("display_name") or ""
-        begun = store.add_file(identifier, name, "upload", b"")
-        begun.provider, begun.key, begun.gone = call.provider, call.key, begun.created + KEPT_SECONDS
-        begun.media_type = told.get("mimeType") or told.get("mime_type") or "application/octet-stream"
-        if begun.media_type.startswith("video/"):
-            begun.ready = begun.created + store.processing_seconds(call.provider)
+        fields = orjson.loads(call.body or b"{}").get("file", {})
+        name = fields.get("displayName") or fields.get("display_name") or ""
+        file = store.add_file(identifier, name, "upload", b"", provider=call.provider, key=call.key)
+        file.gone = file.created + KEPT_SECONDS
+        file.media_type = fields.get("mimeType") or fields.get("mime_type") or "application/octet-stream"
+        if file.media_type.startswith("video/"):
+            file.ready = file.created + store.settings(call.provider).file_seconds
         version = call.path.split("/")[2]
         url = f"{call.root}/upload/{version}/files?upload_id={identifier}"
         headers = [(b"x-goog-upload-url", url.encode()), (b"x-goog-upload-status", b"active")]
         return Reply(200, {}, headers=headers)
-    file = store.files.get(call.query.get("upload_id", ""))
-    if file is None:
+    upload = store.files.get(call.query.get("upload_id", ""))
+    if upload is None:
         return refuse(call, 404, "no such upload")
-    file.content += call.body
+    upload.content += call.body
     if b"finalize" not in command:
         return Reply(200, {}, headers=[(b"x-goog-upload-status", b"active")])
-    return Reply(200, {"file": _describe_file(call, file)}, headers=[(b"x-goog-upload-status", b"final")])
+    return Reply(200, {"file": _describe_file(call, upload)}, headers=[(b"x-goog-upload-status", b"final")])
 
 
 def _describe_file(call: Call, file: StoredFile) -> dict[str, Any]:
@@ -72,16 +71,16 @@ def _describe_file(call: Call, file: StoredFile) -> dict[str, Any]:
         "displayName": file.name,
         "mimeType": file.media_type or "application/jsonl",
         "sizeBytes": str(len(file.content)),
-        "createTime": _date(file.created),
+        "createTime": write_date(file.created),
         "uri": f"{call.root}/v1beta/files/{file.identifier}",
         "state": "ACTIVE" if time.time() >= file.ready else "PROCESSING",
-        **({} if file.gone is None else {"expirationTime": _date(file.gone)}),
+        **({} if file.gone is None else {"expirationTime": write_date(file.gone)}),
         "source": "UPLOADED" if file.purpose == "upload" else "GENERATED",
     }
 
 
-def _file(store: BatchStore, call: Call, identifier: str, download: str | None) -> Reply:
-    file = store.readable(identifier)
+def _serve_file(store: BatchStore, call: Call, identifier: str, download: str | None) -> Reply:
+    file = store.find_file(identifier)
     if file is None:
         return refuse(call, 404, f"File {identifier} not found.")
     if download is not None or call.path.startswith("/download/"):
@@ -93,14 +92,14 @@ def _file(store: BatchStore, call: Call, identifier: str, download: str | None) 
 
 
 def _create(store: BatchStore, call: Call, version: str, model: str, method: str) -> Reply:
-    asked = orjson.loads(call.body)["batch"]
-    config = asked.get("inputConfig") or asked["input_config"]
+    request = orjson.loads(call.body)["batch"]
+    config = request.get("inputConfig") or request["input_config"]
     single = "embedContent" if method == "asyncBatchEmbedContent" else "generateContent"
     path, name = f"/{version}/models/{model}:{single}", config.get("fileName") or config.get("file_name")
     if store.is_full(call.provider):
         return refuse(call, 429, "Too many batches are in progress.")
     if name is not None:
-        file = store.readable(name.removeprefix("files/"))
+        file = store.find_file(name.removeprefix("files/"))
         if file is None:
             return refuse(call, 404, f"File {name} not found.")
         lines = [orjson.loads(line) for line in file.content.splitlines()]
@@ -108,32 +107,30 @@ def _create(store: BatchStore, call: Call, version: str, model: str, method: str
     else:
         if len(call.body) > MOST_INLINE_BYTES:
             return refuse(call, 413, "Request payload size exceeds the limit.")
-        inline = config["requests"]["requests"]
         rows = [
-            Row(str((one.get("metadata") or {}).get("key", place)), path, one["request"])
-            for place, one in enumerate(inline)
+            Row(str((entry.get("metadata") or {}).get("key", index)), path, entry["request"])
+            for index, entry in enumerate(config["requests"]["requests"])
         ]
-    facts = {
-        "displayName": asked.get("displayName", ""),
-        "model": f"models/{model}",
-        "inline": name is None,
-        "embeds": single == "embedContent",
-        "order": [row.custom_id for row in rows] if name is None else [],
-    }
-    batch = store.add(store.next_identifier(), call.provider, call.key, rows, **facts)
+    batch = store.add(
+        store.next_identifier(),
+        call.provider,
+        call.key,
+        rows,
+        displayName=request.get("displayName", ""),
+        model=f"models/{model}",
+        embeds=single == "embedContent",
+        order=[row.custom_id for row in rows] if name is None else None,
+    )
     return Reply(200, _describe_batch(store, batch))
 
 
-def _batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | None) -> Reply:
+def _serve_batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | None) -> Reply:
     if identifier is None:
-        found = store.of(call.provider, call.key)
-        start = int(call.query.get("pageToken") or 0)
-        most = int(call.query.get("pageSize") or PAGE)
-        page = [_describe_batch(store, batch) for batch in found[start : start + most]]
-        more = {"nextPageToken": str(start + most)} if len(found) > start + most else {}
-        return Reply(200, {"operations": page, **more})
-    batch = store.batches.get(identifier)
-    if batch is None or batch.provider != call.provider or batch.key != call.key:
+        batches = store.list_batches(call.provider, call.key)
+        page, more = select_page(call, len(batches))
+        return Reply(200, {"operations": [_describe_batch(store, batch) for batch in batches[page]], **more})
+    batch = store.find_batch(identifier, call.provider, call.key)
+    if batch is None:
         return refuse(call, 404, f"Batch {identifier} not found.")
     if cancel is not None:
         store.cancel(batch)
@@ -150,27 +147,28 @@ def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
         "name": f"batches/{batch.identifier}",
-        "displayName": batch.facts["displayName"],
-        "model": batch.facts["model"],
-        "state": _state(batch),
-        "createTime": _date(batch.dated),
-        "updateTime": _date(batch.ended or batch.created),
+        "displayName": batch.fields["displayName"],
+        "model": batch.fields["model"],
+        "state": _find_state(batch),
+        "createTime": write_date(batch.submitted),
+        "updateTime": write_date(batch.ended or batch.created),
     }
-    counts = store.counts(batch)
+    counts = store.count_rows(batch)
     if counts is not None:
-        metadata["batchStats"] = _stats(counts)
+        metadata["batchStats"] = _write_counts(counts)
     if batch.ended is not None:
-        metadata["endTime"] = _date(batch.ended)
-    if batch.outcomes is not None and count["succeeded"] + count["errored"] and store.shows(batch, "output"):
-        metadata["output"] = _output(store, batch)
-    return {
-        "name": f"batches/{batch.identifier}",
-        "metadata": metadata,
-        **({"done": True} if batch.ended else {}),
-    }
+        metadata["endTime"] = write_date(batch.ended)
+    if (
+        batch.outcomes is not None
+        and count["succeeded"] + count["errored"]
+        and store.shows_results(batch, "output")
+    ):
+        metadata["output"] = _write_output(store, batch)
+    done = {"done": True} if batch.ended else {}
+    return {"name": f"batches/{batch.identifier}", "metadata": metadata, **done}
 
 
-def _stats(counts: dict[str, int]) -> dict[str, str]:
+def _write_counts(counts: dict[str, int]) -> dict[str, str]:
     """Counts as Google writes them: whole numbers of 64 bits are text, and a zero is left out."""
     stats = {
         "requestCount": counts["total"],
@@ -181,7 +179,7 @@ def _stats(counts: dict[str, int]) -> dict[str, str]:
     return {name: str(count) for name, count in stats.items() if count}
 
 
-def _state(batch: Batch) -> str:
+def _find_state(batch: Batch) -> str:
     if batch.ended is None:
         return "BATCH_STATE_RUNNING"
     if batch.cancelled is not None and batch.cancelled <= batch.ended:
@@ -194,28 +192,24 @@ def _state(batch: Batch) -> str:
     return "BATCH_STATE_SUCCEEDED"
 
 
-def _output(store: BatchStore, batch: Batch) -> dict[str, Any]:
-    outcomes = [one for one in batch.outcomes or () if one.kind in ("succeeded", "errored")]
-    if batch.facts["inline"]:
-        by_name = {one.custom_id: one for one in outcomes}
-        rows = [{**_answer(by_name.get(name)), "metadata": {"key": name}} for name in batch.facts["order"]]
-        kind = "inlinedEmbedContentResponses" if batch.facts["embeds"] else "inlinedResponses"
+def _write_output(store: BatchStore, batch: Batch) -> dict[str, Any]:
+    outcomes = [outcome for outcome in batch.outcomes or () if outcome.kind in ("succeeded", "errored")]
+    if batch.fields["order"] is not None:
+        by_name = {outcome.custom_id: outcome for outcome in outcomes}
+        rows = [{**_describe(by_name.get(name)), "metadata": {"key": name}} for name in batch.fields["order"]]
+        kind = "inlinedEmbedContentResponses" if batch.fields["embeds"] else "inlinedResponses"
         return {kind: {"inlinedResponses": rows}}
     if "output" not in batch.files:
         name = f"batch-{batch.identifier}"
-        lines = [orjson.dumps({"key": one.custom_id, **_answer(one)}) for one in outcomes]
-        store.add_file(name, "responses", "batch_output", b"\n".join(lines)).gone = batch.gone
+        lines = [orjson.dumps({"key": outcome.custom_id, **_describe(outcome)}) for outcome in outcomes]
+        store.add_file(name, "responses", "batch_output", b"\n".join(lines), gone=batch.gone)
         batch.files["output"] = name
     return {"responsesFile": f"files/{batch.files['output']}"}
 
 
-def _answer(outcome: Outcome | None) -> dict[str, Any]:
+def _describe(outcome: Outcome | None) -> dict[str, Any]:
     if outcome is None:
         return {"error": {"code": 4, "message": "The request expired.", "status": "DEADLINE_EXCEEDED"}}
     if outcome.kind == "succeeded":
         return {"response": outcome.reply}
     return {"error": (outcome.reply or {}).get("error", {})}
-
-
-def _date(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")

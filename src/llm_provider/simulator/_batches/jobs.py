@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from .._behaviour.answers import complete
-from ..formats.wire_format import Problem, Prompt, Request
-from .references import StoredFile, refusal
+from ..formats.wire_format import MALFORMED, Problem, Prompt, Request, refuse_malformed
+from .references import StoredFile, check_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .._settings import Settings
     from ..formats.wire_format import WireFormat
+    from .multipart import Field
 
 __all__ = ["DAY", "Batch", "BatchStore", "Outcome", "Row", "StoredFile"]
 
 DAY = 86_400.0
 """Seconds of a provider's time after which a batch expires."""
-
-# The formats do not check the type of every nested value of a body.
-_MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -61,7 +59,7 @@ class Batch:
     ends: float
     """The time at which the last row is done."""
     expires: float
-    facts: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     """The fields of the request that its format gives back."""
     cancelled: float | None = None
     failure: str | None = None
@@ -72,13 +70,18 @@ class Batch:
     """The files of its results, by their role."""
     ended: float | None = None
     gone: float | None = None
-    asked: Counter[str] = field(default_factory=Counter)
+    views: Counter[str] = field(default_factory=Counter)
     """How often it was shown since its end, by the role of the results."""
 
     @property
-    def dated(self) -> float:
-        """The time of its submission as it is shown. Real results are gone only after some weeks."""
-        return self.created if self.gone is None or time.time() < self.gone else self.created - 31 * DAY
+    def results_are_gone(self) -> bool:
+        """Whether its results can no longer be read."""
+        return self.gone is not None and time.time() >= self.gone
+
+    @property
+    def submitted(self) -> float:
+        """The time of its submission as replies have it. Real results are gone only after some weeks."""
+        return self.created - 31 * DAY if self.results_are_gone else self.created
 
     @property
     def count(self) -> dict[str, int]:
@@ -109,7 +112,7 @@ class BatchStore:
         formats: Callable[[str, str], WireFormat],
         bill: Callable[[str, str, Any], None],
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._formats = formats
         self._bill = bill
         self._numbers = 0
@@ -126,47 +129,56 @@ class BatchStore:
         self._numbers += 1
         return f"{self._numbers:016x}"
 
-    def add_file(self, identifier: str, name: str, purpose: str, content: bytes) -> StoredFile:
-        """Keep a file."""
-        file = self.files[identifier] = StoredFile(identifier, name, purpose, content, time.time())
+    def add_file(self, identifier: str, name: str, purpose: str, content: bytes, **fields: Any) -> StoredFile:
+        """Keep a file, with further fields of :class:`StoredFile`."""
+        file = self.files[identifier] = StoredFile(identifier, name, purpose, content, time.time(), **fields)
         return file
 
-    def processing_seconds(self, provider: str) -> float:
-        """Seconds for which a provider processes an uploaded video."""
-        return self._settings(provider).file_seconds
+    def add_upload(self, prefix: str, purpose: str, upload: Field, provider: str, key: str) -> StoredFile:
+        """Keep a file that a form holds, under a new identifier."""
+        identifier, owner = f"{prefix}{self.next_identifier()}", {"provider": provider, "key": key}
+        media_type = upload.content_type
+        return self.add_file(
+            identifier, upload.file_name, purpose, upload.content, media_type=media_type, **owner
+        )
 
-    def shows(self, batch: Batch, role: str) -> bool:
-        """Whether the place of the results of an ended batch is shown; each question counts."""
-        settings = self._settings(batch.provider)
-        batch.asked[role] += batch.ended is not None
+    def shows_results(self, batch: Batch, role: str) -> bool:
+        """Whether a reply names the results of an ended batch. The first replies may not; each counts."""
+        settings = self.settings(batch.provider)
+        batch.views[role] += batch.ended is not None
         late = settings.batch_results_late if role == "output" else settings.batch_errors_late
-        return batch.asked[role] > late
+        return batch.views[role] > late
 
-    def counts(self, batch: Batch) -> dict[str, int] | None:
+    def count_rows(self, batch: Batch) -> dict[str, int] | None:
         """The rows of a batch as its provider counts them; None if it tells no counts."""
-        told = self._settings(batch.provider).batch_counts
-        if told == "none":
+        mode = self.settings(batch.provider).batch_counts
+        if mode == "none":
             return None
         counts = batch.count
         total = len(batch.rows) if batch.outcomes is None else len(batch.outcomes)
-        if told == "stale" and batch.outcomes is not None:
+        if mode == "stale" and batch.outcomes is not None:
             counts = {**dict.fromkeys(counts, 0), "succeeded": min(1, counts["succeeded"])}
         return {"total": total, "processing": total - sum(counts.values()), **counts}
 
-    def readable(self, identifier: str) -> StoredFile | None:
+    def find_batch(self, identifier: str, provider: str, key: str) -> Batch | None:
+        """A batch of one account; None if the account has none of this identifier."""
+        batch = self.batches.get(identifier)
+        return batch if batch is not None and (batch.provider, batch.key) == (provider, key) else None
+
+    def find_file(self, identifier: str) -> StoredFile | None:
         """A file that exists and has not expired."""
         file = self.files.get(identifier)
         return None if file is None or (file.gone is not None and time.time() >= file.gone) else file
 
     def is_full(self, provider: str) -> bool:
         """Whether a provider takes no more batches for now."""
-        most = self._settings(provider).batch_limit
-        under_way = sum(1 for one in self.batches.values() if one.provider == provider and one.ended is None)
-        return most is not None and under_way >= most
+        limit = self.settings(provider).batch_limit
+        in_progress = [batch for batch in self.batches.values() if batch.ended is None]
+        return limit is not None and sum(batch.provider == provider for batch in in_progress) >= limit
 
-    def add(self, identifier: str, provider: str, key: str, rows: Sequence[Row], **facts: Any) -> Batch:
+    def add(self, identifier: str, provider: str, key: str, rows: Sequence[Row], **fields: Any) -> Batch:
         """Accept a batch."""
-        settings, now = self._settings(provider), time.time()
+        settings, now = self.settings(provider), time.time()
         batch = self.batches[identifier] = Batch(
             identifier,
             provider,
@@ -175,7 +187,7 @@ class BatchStore:
             now,
             now + settings.batch_seconds / settings.batch_clock,
             now + DAY / settings.batch_clock,
-            facts,
+            fields,
         )
         return batch
 
@@ -184,10 +196,11 @@ class BatchStore:
         if batch.ended is None and batch.cancelled is None:
             batch.cancelled = time.time()
 
-    def of(self, provider: str, key: str) -> list[Batch]:
+    def list_batches(self, provider: str, key: str) -> list[Batch]:
         """The batches of one account, newest first."""
-        found = [one for one in self.batches.values() if (one.provider, one.key) == (provider, key)]
-        return sorted(found, key=lambda one: (one.created, one.identifier), reverse=True)
+        owner = (provider, key)
+        batches = [batch for batch in self.batches.values() if (batch.provider, batch.key) == owner]
+        return sorted(batches, key=lambda batch: (batch.created, batch.identifier), reverse=True)
 
     def advance(self) -> None:
         """Work off everything that is due."""
@@ -200,7 +213,7 @@ class BatchStore:
                     self._finish(batch, stop)
 
     def _finish(self, batch: Batch, stop: float) -> None:
-        settings = self._settings(batch.provider)
+        settings = self.settings(batch.provider)
         batch.ended = stop
         if settings.batch_results_seconds is not None:
             batch.gone = stop + settings.batch_results_seconds / settings.batch_clock
@@ -208,17 +221,17 @@ class BatchStore:
             batch.outcomes = []
             return
         done = round(batch.measure_progress(stop) * len(batch.rows))
-        left = "canceled" if batch.cancelled is not None and batch.cancelled <= stop else "expired"
+        unfinished = "canceled" if batch.cancelled is not None and batch.cancelled <= stop else "expired"
         errored = self._choose_rows(batch, settings.batch_errored, 0)
         expired = self._choose_rows(batch, settings.batch_expired, len(batch.rows) // 2)
         outcomes = []
         for number, row in enumerate(batch.rows):
             if number >= done:
-                outcomes.append(Outcome(row.custom_id, left))
+                outcomes.append(Outcome(row.custom_id, unfinished))
             elif number in expired:
                 outcomes.append(Outcome(row.custom_id, "expired"))
             else:
-                outcomes.append(self._outcome(batch, row, settings, failing=number in errored))
+                outcomes.append(self._process_row(batch, row, settings, failing=number in errored))
         if settings.batch_unordered:
             random.Random(settings.seed).shuffle(outcomes)
         batch.outcomes = outcomes
@@ -227,16 +240,16 @@ class BatchStore:
     def _choose_rows(self, batch: Batch, share: float, first: int) -> set[int]:
         """An exact share of the rows, evenly spread. A row is chosen only the first time that it is sent."""
         count, chosen = len(batch.rows), set()
-        for place in range(count):
-            if int((place + 1) * share + 1e-9) > int(place * share + 1e-9):
-                number = (place + first) % count
+        for index in range(count):
+            if int((index + 1) * share + 1e-9) > int(index * share + 1e-9):
+                number = (index + first) % count
                 name = f"{batch.provider} {batch.rows[number].custom_id}"
                 if name not in self._failed_once:
                     self._failed_once.add(name)
                     chosen.add(number)
         return chosen
 
-    def _outcome(self, batch: Batch, row: Row, settings: Settings, *, failing: bool) -> Outcome:
+    def _process_row(self, batch: Batch, row: Row, settings: Settings, *, failing: bool) -> Outcome:
         form = self._formats(batch.provider, row.path)
         identifier = self.next_identifier()
         prompt: Prompt | Problem
@@ -245,17 +258,17 @@ class BatchStore:
             if not failing:
                 prompt = form.read(Request(batch.provider, row.body, {}, row.path))
                 raw = orjson.dumps(row.body)
-                prompt = refusal(self.readable, batch.provider, batch.key, raw, row.body) or prompt
+                prompt = check_files(self.find_file, batch.provider, batch.key, raw, row.body) or prompt
             if not isinstance(prompt, Problem) and settings.reject_parameters:
-                prompt = form.rejection(prompt) or prompt
+                prompt = form.reject(prompt) or prompt
             if not isinstance(prompt, Problem):
                 completion = complete(prompt, settings, identifier, int(batch.created), None)
                 tokens = completion.usage.input_tokens
                 if settings.context_window is None or tokens <= settings.context_window:
                     self._bill(batch.provider, prompt.model, completion.usage)
                     return Outcome(row.custom_id, "succeeded", 200, form.reply(prompt, completion))
-                prompt = form.context_length(tokens, settings.context_window)
-        except _MALFORMED as mistake:
-            prompt = Problem(status=400, message=f"the request is malformed: {mistake}")
-        status, body = form.error(prompt, f"req_{identifier}")
+                prompt = form.refuse_length(tokens, settings.context_window)
+        except MALFORMED as mistake:
+            prompt = refuse_malformed(mistake)
+        status, body = form.write_error(prompt, f"req_{identifier}")
         return Outcome(row.custom_id, "errored", status, body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .exchange import Call, Reply, refuse
+from .exchange import Call, Reply, refuse, select_page, select_page_after
 
 if TYPE_CHECKING:
     from .jobs import BatchStore
@@ -31,23 +31,20 @@ def serve(store: BatchStore, call: Call) -> Reply:
     if call.method != "GET":
         return refuse(call, 404, f"nothing is served at {call.path}")
     if call.provider == "anthropic":
-        return _anthropic(call, names)
+        return _list_claudes(call, names)
     if call.provider == "gemini":
-        start, size = int(call.query.get("pageToken") or 0), int(call.query.get("pageSize") or 50)
-        more = {"nextPageToken": str(start + size)} if start + size < len(names) else {}
-        return Reply(200, {"models": [_gemini(name) for name in names[start : start + size]], **more})
-    listed = [{"id": name, "object": "model", "created": 1, "owned_by": call.provider} for name in names]
-    if call.provider in MODELS:
-        return Reply(200, {"object": "list", "data": listed})
+        page, more = select_page(call, len(names))
+        return Reply(200, {"models": list(map(_describe_gemini, names[page])), **more})
     # Hosts add fields of their own.
-    return Reply(200, {"object": "list", "data": [{**one, "context_length": 131_072} for one in listed]})
+    fields = {} if call.provider in MODELS else {"context_length": 131_072}
+    model = {"object": "model", "created": 1, "owned_by": call.provider, **fields}
+    return Reply(200, {"object": "list", "data": [{"id": name, **model} for name in names]})
 
 
-def _anthropic(call: Call, names: tuple[str, ...]) -> Reply:
-    after, size = call.query.get("after_id"), int(call.query.get("limit") or 20)
-    start = names.index(after) + 1 if after in names else 0
-    page = names[start : start + size]
-    shown: list[dict[str, Any]] = [
+def _list_claudes(call: Call, names: tuple[str, ...]) -> Reply:
+    selected = select_page_after(call, "after_id", names)
+    page = names[selected]
+    models = [
         {
             "id": name,
             "type": "model",
@@ -59,12 +56,11 @@ def _anthropic(call: Call, names: tuple[str, ...]) -> Reply:
         }
         for name in page
     ]
-    more = start + size < len(names)
     ends = {"first_id": page[0] if page else None, "last_id": page[-1] if page else None}
-    return Reply(200, {"data": shown, "has_more": more, **ends})
+    return Reply(200, {"data": models, "has_more": selected.stop < len(names), **ends})
 
 
-def _gemini(name: str) -> dict[str, Any]:
+def _describe_gemini(name: str) -> dict[str, Any]:
     return {
         "name": f"models/{name}",
         "displayName": name,

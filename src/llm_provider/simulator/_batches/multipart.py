@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Field", "fields_of"]
+__all__ = ["Field", "parse_fields"]
 
 _BOUNDARY = re.compile(rb'boundary="?([^";]+)"?')
 _NAME = re.compile(rb'[; ]name="([^"]*)"')
@@ -21,11 +21,11 @@ class Field(NamedTuple):
     content_type: str = ""
 
 
-def fields_of(content_type: bytes, body: bytes) -> dict[str, Field]:
+def parse_fields(content_type: bytes, body: bytes) -> dict[str, Field]:
     r"""The fields of a form by name; empty if the body is none.
 
     >>> body = b'--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--x--\r\n'
-    >>> fields_of(b"multipart/form-data; boundary=x", body)["purpose"].content
+    >>> parse_fields(b"multipart/form-data; boundary=x", body)["purpose"].content
     b'batch'
     """
     boundary = _BOUNDARY.search(content_type)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, refuse
+from .exchange import Call, Reply, refuse, select_page_after
 from .jobs import Batch, Row
-from .multipart import fields_of
+from .multipart import parse_fields
 
 if TYPE_CHECKING:
     from .jobs import BatchStore, StoredFile
@@ -21,26 +21,23 @@ PATHS = re.compile(r"(?:/v1)?/(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)
 MOST_ROWS = 50_000
 MOST_BYTES = 200_000_000
 MOST_FILE_BYTES = 512_000_000
-PAGE = 20
 
 _PURPOSES = {"together_ai": "batch-api"}
 
 
 def serve(store: BatchStore, call: Call) -> Reply | None:
     """Answer a request to a file or a batch; None if there is nothing at its path."""
-    found = PATHS.fullmatch(call.path)
-    if found is None:
+    path = PATHS.fullmatch(call.path)
+    if path is None:
         return None
-    kind, identifier, action = found.groups()
-    if kind == "files":
-        return _files(store, call, identifier, action)
-    return _batches(store, call, identifier, action)
+    kind, identifier, action = path.groups()
+    return (_serve_file if kind == "files" else _serve_batch)(store, call, identifier, action)
 
 
-def _files(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
+def _serve_file(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
     if identifier is None:
         return _upload(store, call) if call.method == "POST" else None
-    file = store.readable(identifier)
+    file = store.find_file(identifier)
     if file is None:
         return refuse(call, 404, f"No such File object: {identifier}")
     if action == "content":
@@ -48,24 +45,22 @@ def _files(store: BatchStore, call: Call, identifier: str | None, action: str | 
     if call.method == "DELETE":
         del store.files[identifier]
         return Reply(200, {"id": identifier, "object": "file", "deleted": True})
-    return Reply(200, _file(file))
+    return Reply(200, _describe_file(file))
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:
-    fields = fields_of(call.headers.get(b"content-type", b""), call.body)
-    sent = fields.get("file")
+    fields = parse_fields(call.headers.get(b"content-type", b""), call.body)
+    upload = fields.get("file")
     purpose = fields["purpose"].content.decode() if "purpose" in fields else ""
     expected = _PURPOSES.get(call.provider, "batch")
-    if sent is None or purpose not in (expected, "user_data"):
+    if upload is None or purpose not in (expected, "user_data"):
         return refuse(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
-    if len(sent.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
+    if len(upload.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
         return refuse(call, 400, "the file is too large")
-    file = store.add_file(f"file-{store.next_identifier()}", sent.file_name, purpose, sent.content)
-    file.provider, file.key, file.media_type = call.provider, call.key, sent.content_type
-    return Reply(200, _file(file))
+    return Reply(200, _describe_file(store.add_upload("file-", purpose, upload, call.provider, call.key)))
 
 
-def _file(file: StoredFile) -> dict[str, Any]:
+def _describe_file(file: StoredFile) -> dict[str, Any]:
     return {
         "id": file.identifier,
         "object": "file",
@@ -77,11 +72,11 @@ def _file(file: StoredFile) -> dict[str, Any]:
     }
 
 
-def _batches(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
+def _serve_batch(store: BatchStore, call: Call, identifier: str | None, action: str | None) -> Reply | None:
     if identifier is None:
         return _create(store, call) if call.method == "POST" else _list(store, call)
-    batch = store.batches.get(identifier)
-    if batch is None or batch.provider != call.provider or batch.key != call.key:
+    batch = store.find_batch(identifier, call.provider, call.key)
+    if batch is None:
         return refuse(call, 404, f"No batch found with id '{identifier}'.")
     if action == "cancel" and call.method == "POST":
         store.cancel(batch)
@@ -90,10 +85,10 @@ def _batches(store: BatchStore, call: Call, identifier: str | None, action: str 
 
 
 def _create(store: BatchStore, call: Call) -> Reply:
-    asked = orjson.loads(call.body)
-    file = store.readable(asked["input_file_id"])
+    request = orjson.loads(call.body)
+    file = store.find_file(request["input_file_id"])
     if file is None:
-        return refuse(call, 400, f"no file {asked['input_file_id']}")
+        return refuse(call, 400, f"no file {request['input_file_id']}")
     if store.is_full(call.provider):
         return refuse(call, 429, "too many batches are in progress")
     rows, problem = [], None
@@ -103,7 +98,7 @@ def _create(store: BatchStore, call: Call) -> Reply:
             row = orjson.loads(line)
             rows.append(Row(row["custom_id"], row["url"], row["body"]))
             names.add(row["custom_id"])
-            if row["url"] != asked["endpoint"] or row["method"] != "POST":
+            if row["url"] != request["endpoint"] or row["method"] != "POST":
                 problem = f"the URL of {row['custom_id']} is not the endpoint of the batch"
     except (ValueError, KeyError, TypeError) as mistake:
         problem = f"invalid line: {mistake}"
@@ -111,52 +106,51 @@ def _create(store: BatchStore, call: Call) -> Reply:
         problem = f"a batch has 1 to {MOST_ROWS} requests, not {len(rows)}"
     elif len(names) != len(rows):
         problem = "a custom_id occurs twice"
-    facts = {name: asked.get(name) for name in ("endpoint", "completion_window", "metadata", "input_file_id")}
-    batch = store.add(f"batch_{store.next_identifier()}", call.provider, call.key, rows, **facts)
+    fields = {
+        name: request.get(name) for name in ("endpoint", "completion_window", "metadata", "input_file_id")
+    }
+    batch = store.add(f"batch_{store.next_identifier()}", call.provider, call.key, rows, **fields)
     if problem is not None:
         batch.failure, batch.rows = problem, []
     return Reply(200, _describe_batch(store, batch))
 
 
 def _list(store: BatchStore, call: Call) -> Reply:
-    found = store.of(call.provider, call.key)
-    after = call.query.get("after")
-    if after is not None:
-        names = [batch.identifier for batch in found]
-        found = found[names.index(after) + 1 :] if after in names else []
-    most = int(call.query.get("limit", PAGE))
-    data = [_describe_batch(store, batch) for batch in found[:most]]
-    return Reply(200, {"object": "list", "data": data, "has_more": len(found) > most})
+    batches = store.list_batches(call.provider, call.key)
+    page = select_page_after(call, "after", [batch.identifier for batch in batches])
+    data = [_describe_batch(store, batch) for batch in batches[page]]
+    return Reply(200, {"object": "list", "data": data, "has_more": page.stop < len(batches)})
 
 
 def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
     if batch.outcomes is not None and not batch.files and batch.failure is None:
         _write_results(store, batch)
-    counts = store.counts(batch)
+    counts = store.count_rows(batch)
     if counts is not None:
         done = (
             counts["succeeded"] if batch.ended else int(batch.measure_progress(time.time()) * counts["total"])
         )
         failures = counts["errored"] + counts["expired"] + counts["canceled"]
         counts = {"total": counts["total"], "completed": done, "failed": failures}
+    errors = None
+    if batch.failure is not None:
+        errors = {"object": "list", "data": [{"code": "invalid_request", "message": batch.failure}]}
     return {
         "id": batch.identifier,
         "object": "batch",
-        **batch.facts,
-        "status": _status(batch),
-        "errors": None
-        if batch.failure is None
-        else {"object": "list", "data": [{"code": "invalid_request", "message": batch.failure}]},
-        "created_at": int(batch.dated),
+        **batch.fields,
+        "status": _find_status(batch),
+        "errors": errors,
+        "created_at": int(batch.submitted),
         "expires_at": int(batch.expires),
         "completed_at": None if batch.ended is None else int(batch.ended),
-        "output_file_id": batch.files.get("output") if store.shows(batch, "output") else None,
-        "error_file_id": batch.files.get("error") if store.shows(batch, "error") else None,
+        "output_file_id": batch.files.get("output") if store.shows_results(batch, "output") else None,
+        "error_file_id": batch.files.get("error") if store.shows_results(batch, "error") else None,
         "request_counts": counts,
     }
 
 
-def _status(batch: Batch) -> str:
+def _find_status(batch: Batch) -> str:
     if batch.ended is None:
         return "cancelling" if batch.cancelled is not None else "in_progress"
     if batch.failure is not None:
@@ -179,10 +173,10 @@ def _write_results(store: BatchStore, batch: Batch) -> None:
             message = "This request could not be executed before the completion window expired."
             line |= {"response": None, "error": {"code": code, "message": message}}
         lines["output" if outcome.kind == "succeeded" else "error"].append(orjson.dumps(line))
-    for role, found in lines.items():
-        if found:
-            name = f"file-{store.next_identifier()}"
-            file = store.add_file(name, f"{batch.identifier}_{role}.jsonl", "batch_output", b"\n".join(found))
-            file.gone, batch.files[role] = batch.gone, name
+    for role, role_lines in lines.items():
+        if role_lines:
+            name, content = f"file-{store.next_identifier()}", b"\n".join(role_lines)
+            store.add_file(name, f"{batch.identifier}_{role}.jsonl", "batch_output", content, gone=batch.gone)
+            batch.files[role] = name
     if not batch.files:
         batch.files["none"] = ""

@@ -12,7 +12,7 @@ from ..formats.wire_format import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["MOST_IMAGE_CHARACTERS", "StoredFile", "refusal"]
+__all__ = ["MOST_IMAGE_CHARACTERS", "StoredFile", "check_files"]
 
 MOST_IMAGE_CHARACTERS = 5 * 2**20
 """The longest image in a request to Anthropic, in base64."""
@@ -41,8 +41,8 @@ class StoredFile:
     """Unix time from which on messages may refer to it."""
 
 
-def refusal(
-    readable: Callable[[str], StoredFile | None],
+def check_files(
+    find_file: Callable[[str], StoredFile | None],
     provider: str,
     key: str,
     raw: bytes,
@@ -51,67 +51,67 @@ def refusal(
     """The error that answers a request because of its files; None if there is none.
 
     Args:
-        readable: Returns the uploaded file of an id; None if there is none.
+        find_file: Returns the uploaded file of an id; None if there is none.
         provider: The provider.
         key: The API key of the request.
         raw: The body as it came.
         body: The body.
     """
-    most = _MOST_BYTES.get(provider)
-    if most is not None and len(raw) > most:
+    limit = _MOST_BYTES.get(provider)
+    if limit is not None and len(raw) > limit:
         if provider == "anthropic":
-            return Problem(status=413, message="Request exceeds the maximum size")
-        return Problem(status=400, message=f"Request payload size exceeds the limit: {most} bytes.")
+            return Problem("Request exceeds the maximum size", status=413)
+        return Problem(f"Request payload size exceeds the limit: {limit} bytes.")
     if provider == "anthropic" and len(raw) > MOST_IMAGE_CHARACTERS:
-        for part in _objects(body.get("messages")):
-            if part.get("type") == "image" and len(_data(part)) > MOST_IMAGE_CHARACTERS:
-                size = f"{len(_data(part))} bytes > {MOST_IMAGE_CHARACTERS} bytes"
-                return Problem(status=400, message=f"messages: image exceeds 5 MB maximum: {size}")
-    if most is None or not any(name in raw for name in _NAMES):
+        for part in _walk_objects(body.get("messages")):
+            if part.get("type") == "image" and len(_read_data(part)) > MOST_IMAGE_CHARACTERS:
+                size = f"{len(_read_data(part))} bytes > {MOST_IMAGE_CHARACTERS} bytes"
+                return Problem(f"messages: image exceeds 5 MB maximum: {size}")
+    if limit is None or not any(name in raw for name in _NAMES):
         return None
-    for part in _objects([body.get(name) for name in ("messages", "input", "contents")]):
-        problem = _unknown(readable, provider, key, part)
+    for part in _walk_objects([body.get(name) for name in ("messages", "input", "contents")]):
+        problem = _check_file(find_file, provider, key, part)
         if problem is not None:
             return problem
     return None
 
 
-def _unknown(
-    readable: Callable[[str], StoredFile | None], provider: str, key: str, part: dict[str, Any]
+def _check_file(
+    find_file: Callable[[str], StoredFile | None], provider: str, key: str, part: dict[str, Any]
 ) -> Problem | None:
     if provider == "gemini":
-        found = _GEMINI_FILE.fullmatch(str(part.get("fileUri") or part.get("file_uri") or ""))
-        if found is None:
+        path = _GEMINI_FILE.fullmatch(str(part.get("fileUri") or part.get("file_uri") or ""))
+        if path is None:
             return None
-        file = readable(found[1])
+        file = find_file(path[1])
         if file is None or (file.provider, file.key) != (provider, key):
-            message = f"You do not have permission to access the File {found[1]} or it may not exist."
-            return Problem(status=403, message=message)
+            message = f"You do not have permission to access the File {path[1]} or it may not exist."
+            return Problem(message, status=403)
         if time.time() < file.ready:
-            message = f"The File {found[1]} is not in an ACTIVE state and usage is not allowed."
-            return Problem(status=400, message=message)
+            message = f"The File {path[1]} is not in an ACTIVE state and usage is not allowed."
+            return Problem(message)
         return None
     identifier = part.get("file_id")
     if not isinstance(identifier, str) or part.get("type") == "file_citation":
         return None
-    file = readable(identifier)
+    file = find_file(identifier)
     if file is not None and (file.provider, file.key) == (provider, key):
         return None
     if provider == "anthropic":
-        return Problem(status=404, message=f"File not found: {identifier}")
-    return Problem(status=400, message=f"Files ['{identifier}'] were not found.")
+        return Problem(f"File not found: {identifier}", status=404)
+    return Problem(f"Files ['{identifier}'] were not found.")
 
 
-def _data(part: dict[str, Any]) -> str:
+def _read_data(part: dict[str, Any]) -> str:
     source = part.get("source")
     return str(source.get("data") or "") if isinstance(source, dict) else ""
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
+def _walk_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Every object in a JSON value."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
     if isinstance(value, list):
         for inner in value:
-            yield from _objects(inner)
+            yield from _walk_objects(inner)

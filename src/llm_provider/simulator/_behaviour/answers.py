@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..formats.content import CHARACTERS_PER_TOKEN, count_tokens, tokens_of_length
+from ..formats.content import CHARACTERS_PER_TOKEN, convert_to_tokens, count_tokens
 from ..formats.wire_format import Completion, Prompt, Sample, ToolCall, Usage
 
 if TYPE_CHECKING:
     from .._settings import Settings
 
-__all__ = ["complete", "example_of", "solve"]
+__all__ = ["complete", "make_example", "solve"]
 
 ECHO_CHARACTERS = 200
 SEARCHED_CHARACTERS = 10_000
@@ -47,10 +47,10 @@ def solve(text: str) -> int | None:
     >>> solve("What is 2 + 3 * 4?"), solve("no sum in here")
     (14, None)
     """
-    found = _SUM.search(text, max(0, len(text) - SEARCHED_CHARACTERS))
-    if found is None:
+    match = _SUM.search(text, max(0, len(text) - SEARCHED_CHARACTERS))
+    if match is None:
         return None
-    first, operator, second, next_operator, third = found.groups()
+    first, operator, second, next_operator, third = match.groups()
     if next_operator is None:
         return _apply(int(first), operator, int(second))
     if next_operator == "*" and operator != "*":
@@ -68,13 +68,13 @@ def complete(
 ) -> Completion:
     """Answer a prompt. ``finish`` and ``text`` force an unusual end and a text, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
-    samples = [_sample(prompt, settings, index, finish, text) for index in range(number)]
+    samples = [_answer(prompt, settings, index, finish, text) for index in range(number)]
     reasoning_tokens = output_tokens = 0
     for sample in samples:
-        reasoning = _reasoning_tokens(prompt, settings, sample.reasoning)
+        reasoning = _count_reasoning(prompt, settings, sample.reasoning)
         reasoning_tokens += reasoning
-        output_tokens += reasoning + _visible_tokens(sample)
-    input_tokens = max(1, tokens_of_length(prompt.characters))
+        output_tokens += reasoning + _count_visible(sample)
+    input_tokens = max(1, convert_to_tokens(prompt.characters))
     # Embeddings have no samples, and no prompt cache either.
     cached = min(settings.cached_tokens, input_tokens) if prompt.samples else 0
     writes = prompt.samples and prompt.provider != "gemini"
@@ -97,37 +97,39 @@ def complete(
     )
 
 
-def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
+def make_example(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
     """A small value that is valid for a JSON schema (type, enum, const, properties, items, $ref, bounds).
 
-    >>> example_of({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
+    >>> make_example({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
     {'city': 'text', 'days': 1}
     """
     root = schema if root is None else root
     if depth > SCHEMA_DEPTH:
         return None
     if "$ref" in schema:
-        return example_of(_resolve(str(schema["$ref"]), root), depth + 1, root)
-    for chosen in ("const", "default"):
-        if chosen in schema:
-            return schema[chosen]
+        return make_example(_resolve(str(schema["$ref"]), root), depth + 1, root)
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
     if schema.get("enum"):
         return schema["enum"][0]
     for alternatives in ("anyOf", "oneOf", "allOf"):
         if schema.get(alternatives):
             deep = depth > ENDS_FROM and {"type": "null"} in schema[alternatives]
-            return None if deep else example_of(schema[alternatives][0], depth + 1, root)
+            return None if deep else make_example(schema[alternatives][0], depth + 1, root)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = str(kind[0] if isinstance(kind, list) else kind).lower()
     if kind == "object":
         properties = schema.get("properties", {})
-        return {name: example_of(part, depth + 1, root) for name, part in properties.items()}
+        return {name: make_example(part, depth + 1, root) for name, part in properties.items()}
     if kind == "array" and "prefixItems" in schema:
-        return [example_of(part, depth + 1, root) for part in schema["prefixItems"]]
+        return [make_example(part, depth + 1, root) for part in schema["prefixItems"]]
     if kind == "array" and depth > ENDS_FROM and not schema.get("minItems"):
         return []
     if kind == "array":
-        return [example_of(schema.get("items", {}), depth + 1, root)] * max(1, int(schema.get("minItems", 1)))
+        return [make_example(schema.get("items", {}), depth + 1, root)] * max(
+            1, int(schema.get("minItems", 1))
+        )
     if kind == "string":
         return "text".ljust(int(schema.get("minLength", 0)), "x")[: schema.get("maxLength")]
     if kind in ("integer", "number"):
@@ -138,10 +140,10 @@ def example_of(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    place: Any = root
+    schema: Any = root
     for step in filter(None, reference.lstrip("#").split("/")):
-        place = place.get(step, {}) if isinstance(place, Mapping) else {}
-    return place if isinstance(place, Mapping) else {}
+        schema = schema.get(step, {}) if isinstance(schema, Mapping) else {}
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def _apply(left: int, operator: str, right: int) -> int:
@@ -150,7 +152,7 @@ def _apply(left: int, operator: str, right: int) -> int:
     return left - right if operator == "-" else left * right
 
 
-def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None) -> Sample:
+def _answer(prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None) -> Sample:
     reasoning = ""
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
@@ -164,16 +166,16 @@ def _sample(prompt: Prompt, settings: Settings, index: int, finish: str | None, 
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=[], finish="stop")
     calls = _read_calls(prompt)
     if finish == "tool_calls" or calls or _wants_tool(prompt):
-        calls = calls or [_tool_call(prompt)]
+        calls = calls or [_call_tool(prompt)]
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=calls, finish="tool_calls")
-    answer = _text(prompt, settings, index) if forced is None else forced
+    answer = _write_text(prompt, settings, index) if forced is None else forced
     text, stop_sequence = _cut_at_stop(answer, prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
         text, end, stop_sequence = text[: max(1, len(text) // 2)], "length", None
     elif prompt.max_tokens is not None:
         room = (
-            max(0, prompt.max_tokens - _reasoning_tokens(prompt, settings, reasoning)) * CHARACTERS_PER_TOKEN
+            max(0, prompt.max_tokens - _count_reasoning(prompt, settings, reasoning)) * CHARACTERS_PER_TOKEN
         )
         if len(text) > room:
             text, end, stop_sequence = text[:room], "length", None
@@ -197,45 +199,42 @@ def _read_calls(prompt: Prompt) -> list[ToolCall]:
         return []
     # Gemini's results of tools are JSON, in which quotes are escaped.
     text, calls = prompt.text.replace('\\"', '"'), []
-    for found in _CALL.finditer(text):
+    for match in _CALL.finditer(text):
         with suppress(ValueError):
-            arguments, _ = _DECODER.raw_decode(text, found.end())
+            arguments, _ = _DECODER.raw_decode(text, match.end())
             if isinstance(arguments, dict):
-                calls.append(ToolCall(found[1], arguments))
+                calls.append(ToolCall(match[1], arguments))
     return calls
 
 
-def _tool_call(prompt: Prompt) -> ToolCall:
-    tool = prompt.tools[0] if prompt.tools else None
-    for candidate in prompt.tools:
-        if candidate.name == prompt.force_tool:
-            tool = candidate
-    if tool is None:
+def _call_tool(prompt: Prompt) -> ToolCall:
+    if not prompt.tools:
         return ToolCall("unnamed_tool", {})
-    arguments = example_of(tool.schema)
+    forced = [tool for tool in prompt.tools if tool.name == prompt.force_tool]
+    tool = (forced or prompt.tools)[-1 if forced else 0]
+    arguments = make_example(tool.schema)
     return ToolCall(tool.name, arguments if isinstance(arguments, dict) else {})
 
 
-def _text(prompt: Prompt, settings: Settings, index: int) -> str:
+def _write_text(prompt: Prompt, settings: Settings, index: int) -> str:
     if prompt.schema is None or not prompt.schema:
-        told = _schema_in_prompt(prompt.request.body)
-        prompt.schema = told or prompt.schema
+        prompt.schema = _find_schema(prompt.request.body) or prompt.schema
     if prompt.schema is not None:
-        return orjson.dumps(example_of(prompt.schema) if prompt.schema else {"answer": "text"}).decode()
+        return orjson.dumps(make_example(prompt.schema) if prompt.schema else {"answer": "text"}).decode()
     if settings.output_tokens is not None:
-        return _filler(settings.output_tokens)
+        return _fill(settings.output_tokens)
     if settings.answer not in ("auto", "echo"):
         return settings.answer
     if settings.answer == "auto":
         value = solve(prompt.text)
         if value is not None:
             if settings.error_rate:
-                value += _mistake(prompt, index, settings.error_rate)
+                value += _make_mistake(prompt, index, settings.error_rate)
             return str(value)
     return f"echo: {prompt.text[:ECHO_CHARACTERS]}"
 
 
-def _schema_in_prompt(body: Mapping[str, Any]) -> Any:
+def _find_schema(body: Mapping[str, Any]) -> Any:
     """The JSON schema at the end of a system prompt that asks for one; None without it."""
     system = body.get("system")
     parts = system if isinstance(system, list) else [{"text": system}]
@@ -246,22 +245,20 @@ def _schema_in_prompt(body: Mapping[str, Any]) -> Any:
         if isinstance(message, dict) and message.get("role") == "system"
     ]
     for text in texts:
-        found = _SCHEMA_IN_PROMPT.search(text) if isinstance(text, str) else None
-        if found is not None:
-            try:
-                return orjson.loads(found[1])
-            except orjson.JSONDecodeError:
-                continue
+        schema = _SCHEMA_IN_PROMPT.search(text) if isinstance(text, str) else None
+        if schema is not None:
+            with suppress(orjson.JSONDecodeError):
+                return orjson.loads(schema[1])
     return None
 
 
-def _mistake(prompt: Prompt, index: int, error_rate: float) -> int:
-    seen = f"{prompt.model}\0{prompt.text}\0{prompt.seed}\0{index}".encode("utf-8", "surrogatepass")
-    number = int.from_bytes(blake2b(seen, digest_size=8).digest(), "big")
+def _make_mistake(prompt: Prompt, index: int, error_rate: float) -> int:
+    question = f"{prompt.model}\0{prompt.text}\0{prompt.seed}\0{index}".encode("utf-8", "surrogatepass")
+    number = int.from_bytes(blake2b(question, digest_size=8).digest(), "big")
     return 1 + number % 9 if number / 2**64 < error_rate else 0
 
 
-def _filler(tokens: int) -> str:
+def _fill(tokens: int) -> str:
     characters = tokens * CHARACTERS_PER_TOKEN
     words: list[str] = []
     length = 0
@@ -274,12 +271,12 @@ def _filler(tokens: int) -> str:
 
 
 def _cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, str | None]:
-    first, used = len(text), None
+    end, first = len(text), None
     for sequence in stop:
-        place = text.find(sequence)
-        if sequence and 0 <= place < first:
-            first, used = place, sequence
-    return text[:first], used
+        index = text.find(sequence)
+        if sequence and 0 <= index < end:
+            end, first = index, sequence
+    return text[:end], first
 
 
 def _split(text: str, chunks: int | None) -> list[str]:
@@ -289,13 +286,12 @@ def _split(text: str, chunks: int | None) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _reasoning_tokens(prompt: Prompt, settings: Settings, reasoning: str) -> int:
-    shaped = settings.reasoning_tokens
-    tokens = count_tokens(reasoning) if shaped is None else shaped
+def _count_reasoning(prompt: Prompt, settings: Settings, reasoning: str) -> int:
+    tokens = count_tokens(reasoning) if settings.reasoning_tokens is None else settings.reasoning_tokens
     return tokens if prompt.max_tokens is None else min(tokens, prompt.max_tokens)
 
 
-def _visible_tokens(sample: Sample) -> int:
+def _count_visible(sample: Sample) -> int:
     tokens = count_tokens(sample.text) if sample.text else 0
     for name, arguments in sample.tool_calls:
         tokens += count_tokens(name) + count_tokens(orjson.dumps(arguments).decode())

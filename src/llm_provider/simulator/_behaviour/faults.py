@@ -97,12 +97,11 @@ class Fault:
     def to_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as JSON types; bytes become ``{"base64": …}``."""
         values: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value != one.default:
-                values[one.name] = (
-                    {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
-                )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                encoded = isinstance(value, bytes)
+                values[field.name] = {"base64": base64.b64encode(value).decode()} if encoded else value
         return values
 
     @classmethod

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from ..formats.content import MEDIA_CHARACTERS, text_of, tokens_of_length
+from ..formats.content import MEDIA_CHARACTERS, convert_to_tokens, read_text
 
 if TYPE_CHECKING:
     from ..formats.wire_format import Completion, Prompt
@@ -52,7 +52,7 @@ class Block(NamedTuple):
     characters: int
     marked: bool
     """Whether an entry may end behind it."""
-    found: bool = False
+    readable: bool = False
     """Whether an entry may be found behind it; always where it is marked."""
 
 
@@ -84,55 +84,55 @@ class PromptCaches:
             account: the API key, whose cache others cannot read.
             now: monotonic time in seconds.
         """
-        body, place = prompt.request.body, f"{prompt.provider}\0{prompt.model}\0{account}"
+        body, cache = prompt.request.body, f"{prompt.provider}\0{prompt.model}\0{account}"
         if prompt.provider == "anthropic":
-            return self._at_breakpoints(
-                list(_anthropic(body)), place, _claude_minimum(prompt.model), _FIVE_MINUTES, now, LOOKBACK
+            return self._use_breakpoints(
+                list(_read_anthropic(body)), cache, _find_minimum(prompt.model), _FIVE_MINUTES, now, LOOKBACK
             )
         if prompt.provider == "gemini":
             least = 2048 if prompt.model.startswith("gemini-2") else 4096
-            return self._in_steps(_gemini(body), place, least, now)
+            return self._use_steps(_read_gemini(body), cache, least, now)
         if prompt.provider != "openai":
             return None
         key = body.get("prompt_cache_key")
         if key is None:
             self._turn += 1
-            place += f"\0{self._turn % MACHINES}"
+            cache += f"\0{self._turn % MACHINES}"
         else:
-            place += f"\0key {key}"
-        blocks = list(_openai(body))
+            cache += f"\0key {key}"
+        blocks = list(_read_openai(body))
         if _BREAKPOINTS.match(prompt.model):
-            return self._at_breakpoints(blocks, place, 1024, _HALF_AN_HOUR, now, 1)
-        return self._in_steps(blocks, place, 1024, now)
+            return self._use_breakpoints(blocks, cache, 1024, _HALF_AN_HOUR, now, 1)
+        return self._use_steps(blocks, cache, 1024, now)
 
-    def _at_breakpoints(
-        self, blocks: list[Block], place: str, least: int, lifetime: float, now: float, lookback: int
+    def _use_breakpoints(
+        self, blocks: list[Block], cache: str, least: int, lifetime: float, now: float, lookback: int
     ) -> CacheUse:
         """Entries end at breakpoints, and are found at breakpoints or up to ``lookback`` blocks before."""
         chain, characters, ends = blake2b(digest_size=16), 0, list[tuple[bytes, int]]()
         for block in blocks:
             chain.update(b"%d\0" % len(block.content) + block.content.encode("utf-8", "surrogatepass"))
             characters += block.characters
-            ends.append((chain.digest(), tokens_of_length(characters)))
+            ends.append((chain.digest(), convert_to_tokens(characters)))
         marks = [index for index, block in enumerate(blocks) if block.marked]
         read = 0
-        for index in (*marks, *(index for index, block in enumerate(blocks) if block.found)):
+        for index in (*marks, *(index for index, block in enumerate(blocks) if block.readable)):
             for end, tokens in ends[max(0, index - lookback + 1) : index + 1]:
-                if tokens > read and self._alive((place, end), now):
+                if tokens > read and self._is_alive((cache, end), now):
                     read = tokens
         kept = [(end, tokens) for end, tokens in map(ends.__getitem__, marks) if tokens >= least]
         written = max(0, kept[-1][1] - read) if kept else 0
 
         def keep(begun: float) -> None:
             for end, tokens in ends:
-                if tokens <= read and self._alive((place, end), begun):
-                    self._keep((place, end), begun + lifetime)
+                if tokens <= read and self._is_alive((cache, end), begun):
+                    self._keep((cache, end), begun + lifetime)
             for end, _ in kept:
-                self._keep((place, end), begun + lifetime)
+                self._keep((cache, end), begun + lifetime)
 
         return CacheUse(read, written, keep)
 
-    def _in_steps(self, blocks: Iterable[Block], place: str, least: int, now: float) -> CacheUse:
+    def _use_steps(self, blocks: Iterable[Block], cache: str, least: int, now: float) -> CacheUse:
         """Entries end after every 128 tokens, and a write is not reported."""
         text = "\0".join(block.content for block in blocks).encode("utf-8", "surrogatepass")
         size, chain, ends = STEP * 4, blake2b(digest_size=16), list[bytes]()
@@ -141,17 +141,17 @@ class PromptCaches:
             ends.append(chain.digest())
         read = 0
         for number, end in enumerate(ends, 1):
-            if not self._alive((place, end), now):
+            if not self._is_alive((cache, end), now):
                 break
             read = number * STEP
 
         def keep(begun: float) -> None:
             for end in ends:
-                self._keep((place, end), begun + _FIVE_MINUTES)
+                self._keep((cache, end), begun + _FIVE_MINUTES)
 
         return CacheUse(read if read >= least else 0, 0, keep)
 
-    def _alive(self, key: tuple[str, bytes], now: float) -> bool:
+    def _is_alive(self, key: tuple[str, bytes], now: float) -> bool:
         return self._entries.get(key, -1.0) > now
 
     def _keep(self, key: tuple[str, bytes], until: float) -> None:
@@ -168,65 +168,67 @@ def count_cached(completion: Completion, use: CacheUse | None) -> None:
         usage.cache_write_input_tokens = min(use.written, usage.input_tokens - usage.cache_read_input_tokens)
 
 
-def _claude_minimum(model: str) -> int:
+def _find_minimum(model: str) -> int:
     return next((tokens for pattern, tokens in _CLAUDE_MINIMA if re.match(pattern, model)), 1024)
 
 
-def _anthropic(body: Mapping[str, Any]) -> Iterator[Block]:
-    yield from _anthropic_blocks("tool", body.get("tools") or [])
-    yield from _anthropic_blocks("system", body.get("system") or [])
+def _read_anthropic(body: Mapping[str, Any]) -> Iterator[Block]:
+    yield from _make_blocks("tool", body.get("tools") or [])
+    yield from _make_blocks("system", body.get("system") or [])
     for message in body.get("messages") or ():
-        yield from _anthropic_blocks(message["role"], message.get("content") or [])
+        yield from _make_blocks(message["role"], message.get("content") or [])
 
 
-def _anthropic_blocks(role: str, content: Any) -> Iterator[Block]:
+def _make_blocks(role: str, content: Any) -> Iterator[Block]:
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         bare = {name: value for name, value in block.items() if name != "cache_control"}
-        yield _block(role, bare, marked="cache_control" in block)
+        yield _make_block(role, bare, marked="cache_control" in block)
 
 
-def _openai(body: Mapping[str, Any]) -> Iterator[Block]:
+def _read_openai(body: Mapping[str, Any]) -> Iterator[Block]:
     """The blocks of both endpoints. OpenAI sets a breakpoint behind each message of the user's by itself."""
     implicit = (body.get("prompt_cache_options") or {}).get("mode") != "explicit"
     for tool in body.get("tools") or ():
-        yield _block("tool", tool)
+        yield _make_block("tool", tool)
     if body.get("instructions"):
-        yield _block("system", {"text": body["instructions"]})
+        yield _make_block("system", {"text": body["instructions"]})
     items = body.get("messages") or body.get("input")
     messages = [{"role": "user", "content": items}] if isinstance(items, str) else items or []
-    newest = max((place for place, one in enumerate(messages) if one.get("role") == "user"), default=-1)
-    for place, message in enumerate(messages):
+    newest = max(
+        (number for number, message in enumerate(messages) if message.get("role") == "user"), default=-1
+    )
+    for number, message in enumerate(messages):
         content, role = message.get("content"), str(message.get("role"))
         if content is None:
-            yield _block(role, message)
+            yield _make_block(role, message)
             continue
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for index, part in enumerate(parts):
             bare = {name: value for name, value in part.items() if name != "prompt_cache_breakpoint"}
             ends = implicit and role == "user" and index == len(parts) - 1
-            yield _block(
+            yield _make_block(
                 role,
                 bare,
-                marked="prompt_cache_breakpoint" in part or (ends and place == newest),
-                found=ends,
+                marked="prompt_cache_breakpoint" in part or (ends and number == newest),
+                readable=ends,
             )
 
 
-def _gemini(body: Mapping[str, Any]) -> Iterator[Block]:
+def _read_gemini(body: Mapping[str, Any]) -> Iterator[Block]:
     system = body.get("systemInstruction") or body.get("system_instruction") or {}
     for part in system.get("parts") or ():
-        yield _block("system", part)
+        yield _make_block("system", part)
     for tool in body.get("tools") or ():
-        yield _block("tool", tool)
+        yield _make_block("tool", tool)
     for content in body.get("contents") or ():
         for part in content.get("parts") or ():
-            yield _block(str(content.get("role", "user")), part)
+            yield _make_block(str(content.get("role", "user")), part)
 
 
-def _block(role: str, part: Mapping[str, Any], *, marked: bool = False, found: bool = False) -> Block:
+def _make_block(role: str, part: Mapping[str, Any], *, marked: bool = False, readable: bool = False) -> Block:
     text = part.get("text")
     if isinstance(text, str):
-        return Block(f"{role}\0{text}", len(text), marked, found)
+        return Block(f"{role}\0{text}", len(text), marked, readable)
     content = orjson.dumps(part).decode()
-    size = len(content) if role == "tool" else min(text_of([part])[1], max(MEDIA_CHARACTERS, len(content)))
-    return Block(f"{role}\0{content}", size, marked, found)
+    size = len(content) if role == "tool" else min(read_text([part])[1], max(MEDIA_CHARACTERS, len(content)))
+    return Block(f"{role}\0{content}", size, marked, readable)

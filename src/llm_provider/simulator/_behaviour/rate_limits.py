@@ -76,16 +76,13 @@ class RateLimits:
 
     def admit(self, tokens: int, now: float) -> float:
         """Charge a request with this number of tokens and return 0, or return the seconds until it passes."""
-        wait = 0.0
-        if self._requests is not None:
-            wait = self._requests.wait(1, now)
-        if self._tokens is not None:
-            wait = max(wait, self._tokens.wait(tokens, now))
+        charges = [
+            (bucket, amount) for bucket, amount in ((self._requests, 1), (self._tokens, tokens)) if bucket
+        ]
+        wait = max((bucket.wait(amount, now) for bucket, amount in charges), default=0.0)
         if wait == 0.0:
-            if self._requests is not None:
-                self._requests.take(1, now)
-            if self._tokens is not None:
-                self._tokens.take(tokens, now)
+            for bucket, amount in charges:
+                bucket.take(amount, now)
         return wait
 
     def state(self, now: float) -> LimitState:

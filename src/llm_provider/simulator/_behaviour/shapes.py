@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,87 +43,79 @@ FILTERED = {"hate": {"filtered": True, "severity": "high"}}
 COST = {"cost": 0.0161, "is_byok": False, "cost_details": {"upstream_inference_cost": None}}
 
 
-def _choices(told: JSON) -> Iterator[JSON]:
-    yield from told.get("choices") or ()
+def _list_choices(answer: JSON) -> Iterator[JSON]:
+    yield from answer.get("choices") or ()
 
 
 def _find_message(choice: JSON) -> JSON:
     """The message of a choice, or the piece of one."""
-    found: JSON = choice.get("message") or choice.get("delta") or {}
-    return found
+    message: JSON = choice.get("message") or choice.get("delta") or {}
+    return message
 
 
-def _calls(told: JSON) -> Iterator[JSON]:
-    for choice in _choices(told):
+def _list_calls(answer: JSON) -> Iterator[JSON]:
+    for choice in _list_choices(answer):
         yield from _find_message(choice).get("tool_calls") or ()
 
 
-def _without_end(told: JSON, word: str | None) -> None:
-    for choice in _choices(told):
+def _replace_end(answer: JSON, word: str | None) -> None:
+    for choice in _list_choices(answer):
         choice["finish_reason"] = word
-    for holder in (told, told.get("delta")):
+    for holder in (answer, answer.get("delta")):
         if isinstance(holder, dict) and "stop_reason" in holder:
             holder["stop_reason"] = word
 
 
-def _no_finish_reason(told: JSON) -> None:
-    _without_end(told, None)
+def _add_reasoning_details(answer: JSON) -> None:
+    for message in map(_find_message, _list_choices(answer)):
+        if "role" in message:
+            message["reasoning_details"] = list(DETAILS)
 
 
-def _empty_finish_reason(told: JSON) -> None:
-    _without_end(told, "")
-
-
-def _reasoning_details(told: JSON) -> None:
-    for choice in _choices(told):
-        if "role" in _find_message(choice):
-            _find_message(choice)["reasoning_details"] = list(DETAILS)
-
-
-def _extra_content(told: JSON) -> None:
-    for call in _calls(told):
+def _add_extra_content(answer: JSON) -> None:
+    for call in _list_calls(answer):
         if call.get("id"):
             call["extra_content"] = SIGNED
-    for choice in _choices(told):
-        if "role" in _find_message(choice) and not _find_message(choice).get("tool_calls"):
-            _find_message(choice)["extra_content"] = SIGNED
+    for message in map(_find_message, _list_choices(answer)):
+        if "role" in message and not message.get("tool_calls"):
+            message["extra_content"] = SIGNED
 
 
-def _calls_from_one(told: JSON) -> None:
-    for call in _calls(told):
+def _count_calls_from_one(answer: JSON) -> None:
+    for call in _list_calls(answer):
         if "index" in call:
             call["index"] += 1
 
 
-def _custom_call(told: JSON) -> None:
-    for call in _calls(told):
+def _make_calls_custom(answer: JSON) -> None:
+    for call in _list_calls(answer):
         function = call.pop("function")
-        begun = {"name": function["name"]} if "name" in function else {}
-        call["custom"] = {**begun, "input": function["arguments"]}
+        name = {"name": function["name"]} if "name" in function else {}
+        call["custom"] = {**name, "input": function["arguments"]}
         if "type" in call:
             call["type"] = "custom"
-    for item in (told.get("item"), *(told.get("response") or told).get("output", ())):
+    for item in (answer.get("item"), *(answer.get("response") or answer).get("output", ())):
         if isinstance(item, dict) and item.get("type") == "function_call":
             item["type"], item["input"] = "custom_tool_call", item.pop("arguments")
-    kind = told.get("type", "")
+    kind = answer.get("type", "")
     if kind.startswith("response.function_call_arguments"):
-        told["type"] = kind.replace("function_call_arguments", "custom_tool_call_input")
-        if "arguments" in told:
-            told["input"] = told.pop("arguments")
-            del told["name"]
+        answer["type"] = kind.replace("function_call_arguments", "custom_tool_call_input")
+        if "arguments" in answer:
+            answer["input"] = answer.pop("arguments")
+            del answer["name"]
 
 
-def _function_call(told: JSON) -> None:
-    for choice in _choices(told):
-        said = _find_message(choice)
-        for call in said.pop("tool_calls", None) or ():
-            said["function_call"] = call["function"]
+def _replace_calls_by_function(answer: JSON) -> None:
+    for choice in _list_choices(answer):
+        message = _find_message(choice)
+        for call in message.pop("tool_calls", None) or ():
+            message["function_call"] = call["function"]
         if choice["finish_reason"] == "tool_calls":
             choice["finish_reason"] = "function_call"
 
 
-def _no_message(told: JSON) -> None:
-    for choice in _choices(told):
+def _drop_message(answer: JSON) -> None:
+    for choice in _list_choices(answer):
         if "message" in choice or choice["finish_reason"]:
             choice |= {"finish_reason": "content_filter", "content_filter_results": FILTERED}
         choice.pop("message", None)
@@ -130,25 +123,25 @@ def _no_message(told: JSON) -> None:
             choice["delta"] = {}
 
 
-def _own_cost(told: JSON) -> None:
-    if isinstance(told.get("usage"), dict) and "prompt_tokens" in told["usage"]:
-        told["usage"] |= COST
+def _add_cost(answer: JSON) -> None:
+    if isinstance(answer.get("usage"), dict) and "prompt_tokens" in answer["usage"]:
+        answer["usage"] |= COST
 
 
-def _keep(told: JSON) -> None:
+def _keep(answer: JSON) -> None:
     pass
 
 
 _CHANGES: Mapping[str, Callable[[JSON], None]] = {
-    "no_finish_reason": _no_finish_reason,
-    "empty_finish_reason": _empty_finish_reason,
-    "reasoning_details": _reasoning_details,
-    "extra_content": _extra_content,
-    "calls_from_one": _calls_from_one,
-    "custom_call": _custom_call,
-    "function_call": _function_call,
-    "no_message": _no_message,
-    "own_cost": _own_cost,
+    "no_finish_reason": partial(_replace_end, word=None),
+    "empty_finish_reason": partial(_replace_end, word=""),
+    "reasoning_details": _add_reasoning_details,
+    "extra_content": _add_extra_content,
+    "calls_from_one": _count_calls_from_one,
+    "custom_call": _make_calls_custom,
+    "function_call": _replace_calls_by_function,
+    "no_message": _drop_message,
+    "own_cost": _add_cost,
     "calls_at_start": _keep,
     ERROR_EVENTS: _keep,
 }
@@ -162,57 +155,57 @@ def shape_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
     >>> shape_reply("no_finish_reason", {"choices": [{"finish_reason": "stop"}]})
     {'choices': [{'finish_reason': None}]}
     """
-    told: JSON = copy.deepcopy(dict(reply))
-    _CHANGES[shape](told)
+    answer: JSON = copy.deepcopy(dict(reply))
+    _CHANGES[shape](answer)
     if shape in ("no_finish_reason", "empty_finish_reason"):
-        for candidate in told.get("candidates", ()):
+        for candidate in answer.get("candidates", ()):
             # The end of a stream of Gemini's is its finish reason, so only a whole answer can be without.
             candidate.pop("finishReason", None)
-    return told
+    return answer
 
 
 def shape_frames(shape: str, frames: Iterable[Frame]) -> Iterator[Frame]:
     """The events of a stream in this shape."""
     if shape == "calls_at_start":
-        frames = _calls_at_start(list(frames))
+        frames = _move_calls_to_start(list(frames))
     for frame in frames:
-        told = _event(frame)
-        if told is None:
+        answer = _read_event(frame)
+        if answer is None:
             yield frame
         else:
-            _CHANGES[shape](told)
-            yield _with(frame, told)
+            _CHANGES[shape](answer)
+            yield _write_event(frame, answer)
 
 
-def _event(frame: Frame) -> JSON | None:
+def _read_event(frame: Frame) -> JSON | None:
     """The JSON of an event; None for `[DONE]`."""
     data = frame.data.partition(b"data: ")[2].strip()
     return None if data == b"[DONE]" else json.loads(data)
 
 
-def _with(frame: Frame, told: JSON) -> Frame:
-    begun, _, rest = frame.data.partition(b"data: ")
-    if begun:
-        begun = b"event: " + told["type"].encode() + b"\n"
+def _write_event(frame: Frame, answer: JSON) -> Frame:
+    name, _, rest = frame.data.partition(b"data: ")
+    if name:
+        name = b"event: " + answer["type"].encode() + b"\n"
     end = rest[len(rest.rstrip()) :]
-    return frame._replace(data=begun + b"data: " + json.dumps(told).encode() + end)
+    return frame._replace(data=name + b"data: " + json.dumps(answer).encode() + end)
 
 
-def _calls_at_start(frames: list[Frame]) -> Iterator[Frame]:
+def _move_calls_to_start(frames: list[Frame]) -> Iterator[Frame]:
     """A stream of Anthropic's whose calls of tools are already in its first event, and nowhere else."""
-    told = [_event(frame) or {} for frame in frames]
+    events = [_read_event(frame) or {} for frame in frames]
     calls = {
         event["index"]: {**event["content_block"], "input": ""}
-        for event in told
+        for event in events
         if event.get("type") == "content_block_start" and event["content_block"]["type"] == "tool_use"
     }
-    for event in told:
+    for event in events:
         if event.get("type") == "content_block_delta" and event["delta"]["type"] == "input_json_delta":
             calls[event["index"]]["input"] += event["delta"]["partial_json"]
-    for frame, event in zip(frames, told, strict=True):
+    for frame, event in zip(frames, events, strict=True):
         if event.get("type") == "message_start":
             whole = [{**call, "input": json.loads(call["input"] or "{}")} for call in calls.values()]
             event["message"]["content"] = whole
-            yield _with(frame, event)
+            yield _write_event(frame, event)
         elif event.get("index") not in calls:
             yield frame

@@ -104,30 +104,21 @@ class Ledger:
         arguments = dict(values)
         arguments["statuses"] = {int(status): number for status, number in arguments["statuses"].items()}
         arguments["models"] = tuple(
-            ModelLedger(**{**entry, **{name: _decimal(entry[name]) for name in _AMOUNTS}})
+            ModelLedger(**{**entry, **{name: _read_amount(entry[name]) for name in _AMOUNTS}})
             for entry in arguments["models"]
         )
         return cls(**arguments)
 
 
 _AMOUNTS = ("billed", "unfinished_billed")
+_TOKENS = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_write_input_tokens",
+    "reasoning_output_tokens",
+)  # fmt: skip
 
 
-def _decimal(text: str | None) -> Decimal | None:
+def _read_amount(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
-
-
-class _ModelCounts:
-    __slots__ = (
-        "billed", "input", "output", "read", "reasoning", "requests", "unfinished", "unfinished_billed",
-        "written",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.requests = self.input = self.output = self.read = self.written = self.reasoning = 0
-        self.unfinished = 0
-        self.billed: Decimal | None = Decimal(0)
-        self.unfinished_billed: Decimal | None = Decimal(0)
 
 
 class RunningLedger:
@@ -145,7 +136,7 @@ class RunningLedger:
         self.statuses: Counter[int] = Counter()
         self.requests_by_provider: Counter[str] = Counter()
         self._clients: set[Any] = set()
-        self._models: dict[tuple[str, str], _ModelCounts] = {}
+        self._models: dict[tuple[str, str], dict[str, Any]] = {}
 
     def begin(self, provider: str, client: Any) -> None:
         """Count a request that has arrived."""
@@ -178,40 +169,25 @@ class RunningLedger:
         """Count the tokens of an answer, or of the part of it that was sent, and their price."""
         counts = self._models.get((provider, model))
         if counts is None:
-            counts = self._models[(provider, model)] = _ModelCounts()
-        counts.requests += 1
-        counts.input += usage.input_tokens
-        counts.output += usage.output_tokens
-        counts.read += usage.cache_read_input_tokens
-        counts.written += usage.cache_write_input_tokens
-        counts.reasoning += usage.reasoning_output_tokens
+            entry = ModelLedger(
+                provider=provider, model=model, billed=Decimal(0), unfinished_billed=Decimal(0)
+            )
+            counts = self._models[(provider, model)] = asdict(entry)
+        counts["requests"] += 1
+        for name in _TOKENS:
+            counts[name] += getattr(usage, name)
         cost = None if prices is None else prices.cost(provider, model, usage, variant)
-        counts.billed = _add_cost(counts.billed, cost)
+        counts["billed"] = _add_cost(counts["billed"], cost)
         if not finished:
-            counts.unfinished += 1
-            counts.unfinished_billed = _add_cost(counts.unfinished_billed, cost)
+            counts["unfinished"] += 1
+            counts["unfinished_billed"] = _add_cost(counts["unfinished_billed"], cost)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON types; USD as text, which is not rounded."""
-        models = [
-            ModelLedger(
-                provider=provider,
-                model=model,
-                requests=counts.requests,
-                input_tokens=counts.input,
-                output_tokens=counts.output,
-                cache_read_input_tokens=counts.read,
-                cache_write_input_tokens=counts.written,
-                reasoning_output_tokens=counts.reasoning,
-                billed=counts.billed,
-                unfinished=counts.unfinished,
-                unfinished_billed=counts.unfinished_billed,
-            )
-            for (provider, model), counts in sorted(self._models.items())
-        ]
+        models = [counts for _, counts in sorted(self._models.items())]
         return {
             "requests": self.requests,
-            "answered": sum(counts.requests for counts in self._models.values()),
+            "answered": sum(counts["requests"] for counts in models),
             "connections": len(self._clients),
             "disconnects": self.disconnects,
             "in_flight": self.in_flight,
@@ -221,8 +197,7 @@ class RunningLedger:
             "statuses": {str(status): number for status, number in self.statuses.items()},
             "requests_by_provider": dict(self.requests_by_provider),
             "models": [
-                {**asdict(entry), **{name: _text(getattr(entry, name)) for name in _AMOUNTS}}
-                for entry in models
+                {**counts, **{name: _write_amount(counts[name]) for name in _AMOUNTS}} for counts in models
             ],
         }
 
@@ -231,5 +206,5 @@ def _add_cost(total: Decimal | None, cost: Decimal | None) -> Decimal | None:
     return None if total is None or cost is None else total + cost
 
 
-def _text(amount: Decimal | None) -> str | None:
+def _write_amount(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -49,33 +49,19 @@ class RecordedRequest:
     http_version: str
 
 
+@dataclass(slots=True)
 class Record:
     """A request in progress or completed, in the form that is cheapest to keep."""
 
-    __slots__ = (
-        "body",
-        "disconnected",
-        "headers",
-        "http_version",
-        "model",
-        "path",
-        "provider",
-        "status",
-        "time",
-    )
-
-    def __init__(
-        self, provider: str, path: str, headers: list[tuple[bytes, bytes]], time: float, http_version: str
-    ) -> None:
-        self.provider = provider
-        self.path = path
-        self.headers = headers
-        self.time = time
-        self.http_version = http_version
-        self.body = b""
-        self.model = ""
-        self.status = 0
-        self.disconnected = False
+    provider: str
+    path: str
+    headers: list[tuple[bytes, bytes]]
+    time: float
+    http_version: str
+    body: bytes = b""
+    model: str = ""
+    status: int = 0
+    disconnected: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The fields of :class:`RecordedRequest`, with fingerprints in place of secrets."""
@@ -83,17 +69,8 @@ class Record:
             body = json.loads(self.body)
         except (ValueError, RecursionError):
             body = None
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "path": _KEY_IN_QUERY.sub(lambda found: found[1] + fingerprint(found[2]), self.path),
-            "body": body,
-            "headers": redact(self.headers),
-            "time": self.time,
-            "status": self.status,
-            "disconnected": self.disconnected,
-            "http_version": self.http_version,
-        }
+        path = _KEY_IN_QUERY.sub(lambda key: key[1] + fingerprint(key[2]), self.path)
+        return {**asdict(self), "path": path, "body": body, "headers": redact(self.headers)}
 
 
 class Recorder:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import orjson
 
-from .._batches.endpoints import name_of, owner_of, serve
-from .._batches.references import refusal
+from .._batches.endpoints import find_owner, name_operation, serve
+from .._batches.exchange import Call, find_format
+from .._batches.references import check_files
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
 from .._behaviour.prompt_cache import CacheUse, count_cached
 from .._behaviour.shapes import ERROR_EVENTS, shape_frames, shape_reply
 from .._records.recorded_requests import Record
-from ..formats import anthropic, gemini, openai_chat
-from ..formats.wire_format import Completion, Headers, Problem, Prompt, Request
+from ..formats.wire_format import MALFORMED, Completion, Headers, Problem, Prompt, Request, refuse_malformed
 from .control import CONTROL_PREFIX, control
 from .delivery import (
     JSON_TYPE,
@@ -35,7 +37,7 @@ from .delivery import (
 from .routing import Target, find_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .._settings import Settings
     from .state import State
@@ -49,9 +51,6 @@ MOST_RECORDED_BYTES = 100_000
 """Bytes that are kept of the body of an upload or a batch."""
 QUOTA_STATUS = 429
 CONTEXT_LENGTH_STATUS = 400
-# The formats do not check the type of every nested value of a body. These exceptions therefore mean an
-# invalid request, which a real server answers with 400 too.
-MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class _PreparedAnswer(NamedTuple):
@@ -79,7 +78,7 @@ class Application:
         if path.startswith(CONTROL_PREFIX):
             await _send_plain(send, *control(self._state, path, scope["query_string"], body))
             return
-        owner = owner_of(path)
+        owner = find_owner(path)
         if owner is not None:
             await self._serve_batches(scope, receive, send, owner, headers, body)
             return
@@ -89,12 +88,19 @@ class Application:
             return
         if scope["query_string"]:
             path = f"{path}?{scope['query_string'].decode('latin-1')}"
-        record = Record(target.provider, path, scope["headers"], time.time(), scope["http_version"])
-        record.body = body
+        with self._record(scope, receive, send, target.provider, path, body) as exchange:
+            await self._answer(exchange, target, headers, scope["path"])
+
+    @contextmanager
+    def _record(
+        self, scope: Scope, receive: Receive, send: Send, provider: str, path: str, body: bytes
+    ) -> Iterator[Exchange]:
+        """Keep a record of a request, and count it until it ends."""
+        record = Record(provider, path, scope["headers"], time.time(), scope["http_version"], body)
         self._state.recorder.add(record)
         exchange = Exchange(record, self._state.ledger, receive, send, tuple(scope["client"]))
         try:
-            await self._answer(exchange, target, headers, scope["path"])
+            yield exchange
         except BrokenConnectionError:
             raise
         except Exception:
@@ -115,40 +121,37 @@ class Application:
         body: bytes,
     ) -> None:
         """Answer a request to a batch or file endpoint, with the fault that is ordered for it."""
-        state, (provider, path), method = self._state, owner, scope["method"]
-        record = Record(provider, scope["path"], scope["headers"], time.time(), scope["http_version"])
-        record.body = body[:MOST_RECORDED_BYTES]
-        state.recorder.add(record)
-        exchange = Exchange(record, state.ledger, receive, send, tuple(scope["client"]))
-        exchange.identify(f"req_{state.next_identifier()}")
-        key, settings = _key(headers), state.settings(provider)
-        form = {"anthropic": anthropic, "gemini": gemini}.get(provider, openai_chat)
-        try:
-            fault = state.faults.take(provider, name_of(method, path), key) or NO_FAULT
+        state, (provider, path) = self._state, owner
+        method, target = scope["method"], Target(provider, find_format(provider))
+        call = Call(
+            provider=provider,
+            method=method,
+            path=path,
+            query=dict(parse_qsl(scope["query_string"].decode("latin-1"))),
+            headers=headers,
+            key=_read_key(headers),
+            body=body,
+            root=_find_root(scope, provider if path != scope["path"] else "", headers),
+        )
+        kept = body[:MOST_RECORDED_BYTES]
+        with self._record(scope, receive, send, provider, scope["path"], kept) as exchange:
+            exchange.identify(f"req_{state.next_identifier()}")
+            settings = state.settings(provider)
+            fault = state.faults.take(provider, name_operation(method, path), call.key) or NO_FAULT
             if fault is not NO_FAULT:
                 state.ledger.faults += 1
-                if await _misbehaves(exchange, Target(provider, form), fault):
+                if await _misbehaves(exchange, target, fault):
                     return
-            if settings.require_key is not None and key != settings.require_key:
-                await _refuse(exchange, Target(provider, form), Problem(status=401))
+            if settings.require_key is not None and call.key != settings.require_key:
+                await _refuse(exchange, target, Problem(status=401))
                 return
-            reply = serve(
-                state.batches,
-                provider=provider,
-                method=method,
-                path=path,
-                query=scope["query_string"],
-                headers=headers,
-                key=key,
-                body=body,
-                prefixed=path != scope["path"],
-                scheme=scope.get("scheme", "http"),
-            )
+            reply = serve(state.batches, call)
             raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
             exchange.headers += reply.headers
+            content_type = (b"content-type", reply.content_type)
             if fault.stall_after is not None:
                 # Half of the answer, or nothing of it with 0. The request was served all the same.
-                await exchange.start(reply.status, [(b"content-type", reply.content_type)])
+                await exchange.start(reply.status, [content_type])
                 await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
                 await exchange.client.wait_for_disconnect(fault.delay or None)
                 exchange.end(disconnected=True)
@@ -157,15 +160,7 @@ class Application:
             else:
                 if fault.cut_after is not None:
                     raw = b"".join(raw.splitlines(keepends=True)[: fault.cut_after])
-                await send_bytes(exchange, reply.status, raw, (b"content-type", reply.content_type))
-        except BrokenConnectionError:
-            raise
-        except Exception:
-            traceback.print_exc()
-            raise
-        finally:
-            exchange.client.forget()
-            exchange.end()
+                await send_bytes(exchange, reply.status, raw, content_type)
 
     async def _answer(
         self, exchange: Exchange, target: Target, headers: Mapping[bytes, bytes], path: str
@@ -176,7 +171,7 @@ class Application:
         exchange.identify(f"req_{identifier}")
         prompt = _read_prompt(target, exchange.record.body, headers, path)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
-        key = _key(headers)
+        key = _read_key(headers)
         fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
         if fault is not None:
             state.ledger.faults += 1
@@ -186,17 +181,17 @@ class Application:
             await _refuse(exchange, target, Problem(status=401))
         elif isinstance(prompt, Problem):
             await _refuse(exchange, target, prompt)
-        elif (problem := self._refusal(exchange, target.provider, key, prompt)) is not None:
+        elif (problem := self._check_files(exchange, prompt, key)) is not None:
             await _refuse(exchange, target, problem)
         else:
             fault = fault or NO_FAULT
             try:
-                rejection = target.format.rejection(prompt) if settings.reject_parameters else None
+                rejection = target.format.reject(prompt) if settings.reject_parameters else None
                 completion = complete(
                     prompt, settings, identifier, int(exchange.record.time), fault.finish, fault.text
                 )
             except MALFORMED as mistake:
-                rejection = _refuse_malformed(mistake)
+                rejection = refuse_malformed(mistake)
             if rejection is not None:
                 await _refuse(exchange, target, rejection)
                 return
@@ -205,36 +200,37 @@ class Application:
                 use = state.prompt_caches.use(prompt, key, time.monotonic())
                 count_cached(completion, use)
             prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault, use)
-            excess = self._over_limit(prepared, key)
+            excess = self._check_limits(prepared, key)
             if excess is not None:
                 await _refuse(exchange, target, excess)
             else:
                 await self._send_completion(prepared)
 
-    def _refusal(self, exchange: Exchange, provider: str, key: str, prompt: Prompt) -> Problem | None:
+    def _check_files(self, exchange: Exchange, prompt: Prompt, key: str) -> Problem | None:
         """The error of a request that is too large, or refers to a file that the provider does not have."""
-        return refusal(self._state.batches.readable, provider, key, exchange.record.body, prompt.request.body)
+        find_file, raw = self._state.batches.find_file, exchange.record.body
+        return check_files(find_file, prompt.provider, key, raw, prompt.request.body)
 
-    def _over_limit(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
+    def _check_limits(self, prepared: _PreparedAnswer, key: str) -> Problem | None:
         """The error if a limit is exceeded, else None; sets the rate-limit headers in both cases."""
         settings, usage, ledger = prepared.settings, prepared.completion.usage, self._state.ledger
         wire_format, provider = prepared.target.format, prepared.target.provider
         if settings.context_window is not None and usage.input_tokens > settings.context_window:
-            return wire_format.context_length(usage.input_tokens, settings.context_window)
+            return wire_format.refuse_length(usage.input_tokens, settings.context_window)
         if settings.max_concurrent is not None and ledger.by_provider[provider] > settings.max_concurrent:
             ledger.rate_limited += 1
-            return wire_format.rate_limited(None)
+            return wire_format.refuse_rate(None)
         limits = self._state.limits(provider, prepared.prompt.model, key, settings)
         if limits is None:
             return None
         now = time.monotonic()
         wait = limits.admit(usage.input_tokens + usage.output_tokens if prepared.prompt.billed else 0, now)
         if settings.rate_limit_headers:
-            prepared.exchange.headers += wire_format.limit_headers(limits.state(now))
+            prepared.exchange.headers += wire_format.write_limit_headers(limits.state(now))
         if not wait:
             return None
         ledger.rate_limited += 1
-        return wire_format.rate_limited(wait if wait < math.inf else None)
+        return wire_format.refuse_rate(wait if wait < math.inf else None)
 
     async def _send_completion(self, prepared: _PreparedAnswer) -> None:
         exchange, target, settings, prompt, completion, fault, cache_use = prepared
@@ -259,10 +255,8 @@ class Application:
             self._state.ledger.bill(target.provider, prompt.model, usage, prices, finished=finished)
 
         if prompt.stream:
-            problem = Problem(
-                status=fault.status or 500, message=fault.message, code=fault.code, type=fault.type
-            )
-            frames = target.format.frames(prompt, completion)
+            problem = Problem(fault.message, status=fault.status or 500, code=fault.code, type=fault.type)
+            frames = target.format.stream(prompt, completion)
             if fault.shape is not None:
                 frames = shape_frames(fault.shape, frames)
             await send_stream(
@@ -270,7 +264,9 @@ class Application:
                 () if fault.empty_stream else frames,
                 interval=settings.chunk_interval,
                 fault=fault,
-                error=b"" if fault is NO_FAULT else target.format.error_frame(problem, exchange.identifier),
+                error=b""
+                if fault is NO_FAULT
+                else target.format.write_error_frame(problem, exchange.identifier),
                 bill=bill,
             )
             return
@@ -303,16 +299,12 @@ def _read_prompt(target: Target, body: bytes, headers: Mapping[bytes, bytes], pa
     try:
         parsed = orjson.loads(body)
         if not isinstance(parsed, dict):
-            return Problem(status=400, message="the body is not a JSON object")
+            return Problem("the body is not a JSON object")
         return target.format.read(Request(target.provider, parsed, headers, path))
     except orjson.JSONDecodeError:
-        return Problem(status=400, message="the body is not valid JSON")
+        return Problem("the body is not valid JSON")
     except MALFORMED as mistake:
-        return _refuse_malformed(mistake)
-
-
-def _refuse_malformed(mistake: Exception) -> Problem:
-    return Problem(status=400, message=f"the request is malformed: {mistake}")
+        return refuse_malformed(mistake)
 
 
 async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
@@ -330,19 +322,19 @@ async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
         return True
     if fault.body is not None:
         raw = fault.body.encode() if isinstance(fault.body, str) else fault.body
-        exchange.headers += _retry_headers(_problem(fault))
+        exchange.headers += _write_retry_headers(_make_problem(fault))
         await send_bytes(exchange, fault.status or 200, raw, (b"content-type", fault.content_type.encode()))
         return True
     if fault.answers_with_error:
-        problem = _problem(fault)
+        problem = _make_problem(fault)
         if fault.context_length:
             limit = 128_000
-            genuine = target.format.context_length(limit + 1, limit)
+            genuine = target.format.refuse_length(limit + 1, limit)
             problem = replace(problem, message=fault.message or genuine.message, context_length=True)
         if fault.shape == ERROR_EVENTS:
-            status, _ = target.format.error(problem, exchange.identifier)
-            exchange.headers += _retry_headers(problem)
-            event = target.format.error_frame(problem, exchange.identifier)
+            status, _ = target.format.write_error(problem, exchange.identifier)
+            exchange.headers += _write_retry_headers(problem)
+            event = target.format.write_error_frame(problem, exchange.identifier)
             await send_bytes(exchange, status, event, STREAM_TYPE)
         else:
             await _refuse(exchange, target, problem)
@@ -350,7 +342,7 @@ async def _misbehaves(exchange: Exchange, target: Target, fault: Fault) -> bool:
     return False
 
 
-def _problem(fault: Fault) -> Problem:
+def _make_problem(fault: Fault) -> Problem:
     default = CONTEXT_LENGTH_STATUS if fault.context_length else QUOTA_STATUS
     return Problem(
         status=fault.status or default,
@@ -365,12 +357,12 @@ def _problem(fault: Fault) -> Problem:
 
 
 async def _refuse(exchange: Exchange, target: Target, problem: Problem) -> None:
-    status, body = target.format.error(problem, exchange.identifier)
-    exchange.headers += _retry_headers(problem)
+    status, body = target.format.write_error(problem, exchange.identifier)
+    exchange.headers += _write_retry_headers(problem)
     await send_json(exchange, status, body)
 
 
-def _retry_headers(problem: Problem) -> Headers:
+def _write_retry_headers(problem: Problem) -> Headers:
     headers = list(problem.headers)
     if problem.retry_after is not None and problem.retry_after_style != "retry_info":
         name = b"retry-after-ms" if problem.retry_after_style == "ms" else b"retry-after"
@@ -378,11 +370,17 @@ def _retry_headers(problem: Problem) -> Headers:
     return headers
 
 
-def _key(headers: Mapping[bytes, bytes]) -> str:
+def _read_key(headers: Mapping[bytes, bytes]) -> str:
     value = (
         headers.get(b"authorization") or headers.get(b"x-api-key") or headers.get(b"x-goog-api-key") or b""
     )
     return value.decode("latin-1").removeprefix("Bearer ")
+
+
+def _find_root(scope: Scope, prefix: str, headers: Mapping[bytes, bytes]) -> str:
+    """Scheme, host and the provider's name where the path begins with it."""
+    host = headers.get(b"host", b"127.0.0.1").decode("latin-1")
+    return f"{scope.get('scheme', 'http')}://{host}{prefix and f'/{prefix}'}"
 
 
 async def _send_plain(send: Send, status: int, body: Any) -> None:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from .._addresses import environment
 from .._settings import Settings
@@ -30,10 +30,10 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
     Returns:
         0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for invalid arguments.
     """
-    arguments = _parser().parse_args(argv)
-    names = [one.name for one in fields(Settings)]
+    arguments = _make_parser().parse_args(argv)
+    names = {field.name for field in fields(Settings)}
     try:
-        settings = Settings(**{name: getattr(arguments, name) for name in names if hasattr(arguments, name)})
+        settings = Settings(**{name: value for name, value in vars(arguments).items() if name in names})
     except (TypeError, ValueError) as problem:
         print(f"simulator: {problem}", file=sys.stderr)
         return 2
@@ -68,11 +68,11 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
             print(f"simulator: {problem}", file=sys.stderr)
             return 1
     if arguments.parent is None:
-        print(f"\n{_summary(state.ledger.to_json())}")
+        print(f"\n{_summarize(state.ledger.to_json())}")
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m llm_provider.simulator",
         description="A loopback server that speaks the wire formats of OpenAI, Anthropic and Gemini.",
@@ -91,18 +91,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     hints = get_type_hints(Settings)
-    for one in fields(Settings):
-        flag, text = "--" + one.name.replace("_", "-"), one.metadata["help"].replace("%", "%%")
-        kind = hints[one.name]
+    for field in fields(Settings):
+        flag, text = "--" + field.name.replace("_", "-"), field.metadata["help"].replace("%", "%%")
+        kind = hints[field.name]
+        kind = kind if isinstance(kind, type) else kind.__args__[0]
+        form: dict[str, Any] = {"type": kind, "metavar": kind.__name__.upper()}
         if kind is bool:
-            parser.add_argument(
-                flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
-            )
-        else:
-            kind = kind if isinstance(kind, type) else kind.__args__[0]
-            parser.add_argument(
-                flag, type=kind, default=argparse.SUPPRESS, metavar=kind.__name__.upper(), help=text
-            )
+            form = {"action": argparse.BooleanOptionalAction}
+        parser.add_argument(flag, default=argparse.SUPPRESS, help=text, **form)
     return parser
 
 
@@ -122,6 +118,6 @@ def _announce(
     sys.stdout.flush()
 
 
-def _summary(counts: dict[str, object]) -> str:
+def _summarize(counts: dict[str, object]) -> str:
     parts = [f"{counts[name]} {name.replace('_', ' ')}" for name in ("requests", "answered", "rate_limited")]
     return f"{', '.join(parts)}, {counts['connections']} connections, {counts['disconnects']} disconnects"

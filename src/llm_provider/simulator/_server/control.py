@@ -37,8 +37,8 @@ def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, An
             state.faults.clear()
             return 200, {}
         if action == "configure":
-            asked = orjson.loads(body)
-            state.configure(asked["provider"], asked["settings"])
+            change = orjson.loads(body)
+            state.configure(change["provider"], change["settings"])
             return 200, {}
         if action == "inject":
             state.inject(orjson.loads(body))

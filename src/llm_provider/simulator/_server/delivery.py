@@ -55,11 +55,11 @@ class Client:
     async def wait_for_disconnect(self, seconds: float | None) -> bool:
         """Wait for a number of seconds (None: for ever); True as soon as the client has disconnected."""
         if self._watch is None:
-            self._watch = asyncio.ensure_future(self._until_it_leaves())
+            self._watch = asyncio.ensure_future(self._watch_client())
         done, _ = await asyncio.wait((self._watch,), timeout=seconds)
         return bool(done)
 
-    async def _until_it_leaves(self) -> None:
+    async def _watch_client(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -160,23 +160,23 @@ async def send_stream(
     """
     await exchange.start(200, [STREAM_TYPE])
     break_at = -1
-    after = _chunks_before_break(fault)
-    if after is not None:
+    chunks = _count_chunks_before_break(fault)
+    if chunks is not None:
         frames = list(frames)
-        break_at = _place_after(frames, after)
+        break_at = _find_break(frames, chunks)
     sent = 0
-    begun = False
+    has_text = False
     for number, frame in enumerate(frames):
         if number == break_at and await _break(exchange, fault, error):
             bill(sent)
             await _finish_broken(exchange, fault)
             return
         if frame.tokens:
-            if begun and interval and await exchange.client.wait_for_disconnect(interval):
+            if has_text and interval and await exchange.client.wait_for_disconnect(interval):
                 bill(sent)
                 exchange.end(disconnected=True)
                 return
-            begun = True
+            has_text = True
             sent += frame.tokens
         await exchange.more(frame.data)
         if number % FRAMES_BETWEEN_PAUSES == FRAMES_BETWEEN_PAUSES - 1:
@@ -185,14 +185,12 @@ async def send_stream(
     await exchange.last()
 
 
-def _chunks_before_break(fault: Fault) -> int | None:
-    for after in (fault.cut_after, fault.abort_after, fault.error_after, fault.stall_after):
-        if after is not None:
-            return after
-    return None
+def _count_chunks_before_break(fault: Fault) -> int | None:
+    chunks = (fault.cut_after, fault.abort_after, fault.error_after, fault.stall_after)
+    return next((number for number in chunks if number is not None), None)
 
 
-def _place_after(frames: Sequence[Frame], chunks: int) -> int:
+def _find_break(frames: Sequence[Frame], chunks: int) -> int:
     """Index of the frame before which the stream breaks: after this many text chunks, or after the last."""
     texts = [number for number, frame in enumerate(frames) if frame.tokens]
     if not texts:

@@ -70,7 +70,7 @@ def find_target(path: str) -> Target | None:
     ('together_ai', 'anthropic')
     """
     for pattern, operation in _PATTERNS:
-        found = pattern.fullmatch(path)
-        if found is not None:
-            return Target(found["provider"] or operation.owner, operation.format)
+        match = pattern.fullmatch(path)
+        if match is not None:
+            return Target(match["provider"] or operation.owner, operation.format)
     return None

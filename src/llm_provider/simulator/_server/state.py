@@ -39,7 +39,7 @@ class State:
         self.prompt_caches = PromptCaches()
         self._price_lists: dict[str, PriceList] = {}
         self._answers = 0
-        self.batches = BatchStore(self.settings, self._format, self._bill_row)
+        self.batches = BatchStore(self.settings, self._find_format, self._bill_row)
         self.clear()
 
     def clear(self) -> None:
@@ -66,9 +66,9 @@ class State:
         self.prices(self._common.copy_with(changes))
         if provider is None:
             self._common = self._common.copy_with(changes)
-            for one in self._changes.values():
+            for own_changes in self._changes.values():
                 for name in changes:
-                    one.pop(name, None)
+                    own_changes.pop(name, None)
             self._limits.clear()
         else:
             self._changes.setdefault(provider, {}).update(changes)
@@ -79,10 +79,10 @@ class State:
 
     def settings(self, provider: str) -> Settings:
         """The settings in force for a provider."""
-        found = self._settings.get(provider)
-        if found is None:
-            found = self._settings[provider] = self._common.copy_with(self._changes.get(provider, {}))
-        return found
+        settings = self._settings.get(provider)
+        if settings is None:
+            settings = self._settings[provider] = self._common.copy_with(self._changes.get(provider, {}))
+        return settings
 
     def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:
         """The rate limits that apply to a request; None if the provider has none."""
@@ -94,22 +94,22 @@ class State:
             scope += "\0" + model
         elif settings.limits_per == "key":
             scope += "\0" + key
-            settings = settings.of_key(key)
-        found = self._limits.get(scope)
-        if found is None:
-            found = self._limits[scope] = RateLimits(settings, time.monotonic())
-        return found
+            settings = settings.select_key(key)
+        limits = self._limits.get(scope)
+        if limits is None:
+            limits = self._limits[scope] = RateLimits(settings, time.monotonic())
+        return limits
 
     def prices(self, settings: Settings) -> PriceList | None:
         """The price list of the ledger."""
         if settings.prices is None:
             return None
-        found = self._price_lists.get(settings.prices)
-        if found is None:
-            found = self._price_lists[settings.prices] = PriceList(settings.prices)
-        return found
+        price_list = self._price_lists.get(settings.prices)
+        if price_list is None:
+            price_list = self._price_lists[settings.prices] = PriceList(settings.prices)
+        return price_list
 
-    def _format(self, provider: str, path: str) -> WireFormat:
+    def _find_format(self, provider: str, path: str) -> WireFormat:
         target = find_target(f"/{provider}{path}")
         if target is None:
             raise ValueError(f"nothing is served at {path}")
@@ -132,12 +132,4 @@ class State:
 
     def inject(self, order: Mapping[str, Any]) -> None:
         """Order a fault, described as on the control channel."""
-        fault = Fault.from_json(order["fault"])
-        self.faults.add(
-            fault,
-            provider=order["provider"],
-            times=order["times"],
-            match=order["match"],
-            key=order["key"],
-            share=order.get("share", 1.0),
-        )
+        self.faults.add(**{**order, "fault": Fault.from_json(order["fault"])})

@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .content import count_tokens, fragments, text_of
+from .content import count_tokens, read_text, split_fragments
 from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 SAMPLING = ("temperature", "top_p", "top_k")
 NO_SAMPLING_SINCE = b"2026-10-21"
@@ -67,19 +60,17 @@ def read(request: Request) -> Prompt | Problem:
     body = request.body
     messages, model = body.get("messages"), body.get("model")
     if not isinstance(model, str) or not model:
-        return Problem(status=400, message="model: Field required")
+        return Problem("model: Field required")
     limit = body.get("max_tokens")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        return Problem(
-            status=400, message="max_tokens: Field required" if limit is None else "max_tokens: not valid"
-        )
+        return Problem("max_tokens: Field required" if limit is None else "max_tokens: not valid")
     if not isinstance(messages, list) or not messages:
-        return Problem(status=400, message="messages: at least one message is required")
-    text, characters = "", text_of(body.get("system") or "")[1]
-    for place, message in enumerate(messages):
+        return Problem("messages: at least one message is required")
+    text, characters = "", read_text(body.get("system") or "")[1]
+    for index, message in enumerate(messages):
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant", "system"):
-            return Problem(status=400, message=f"messages.{place}.role: 'user' or 'assistant' expected")
-        content, length = text_of(message.get("content"))
+            return Problem(f"messages.{index}.role: 'user' or 'assistant' expected")
+        content, length = read_text(message.get("content"))
         characters += length
         if message["role"] == "user":
             text = content
@@ -98,9 +89,9 @@ def read(request: Request) -> Prompt | Problem:
         or ("effort" in output and thinking.get("type") != "disabled"),
         show_reasoning=thinking.get("display") != "omitted",
     )
-    wanted = output.get("format") or body.get("output_format") or {}
-    if wanted.get("type") == "json_schema":
-        prompt.schema = wanted.get("schema", {})
+    answer = output.get("format") or body.get("output_format") or {}
+    if answer.get("type") == "json_schema":
+        prompt.schema = answer.get("schema", {})
     tools, choice = body.get("tools") or [], body.get("tool_choice") or {}
     if tools:
         prompt.characters += len(orjson.dumps(tools))
@@ -110,31 +101,25 @@ def read(request: Request) -> Prompt | Problem:
     return prompt
 
 
-def rejection(prompt: Prompt) -> Problem | None:
+def reject(prompt: Prompt) -> Problem | None:
     """Reject what current models reject: sampling, budgets for thinking, forced tools, prefilled answers."""
     body, model = prompt.request.body, prompt.model
     version = prompt.request.headers.get(b"anthropic-version", b"")
     if _CURRENT.match(model) or version >= NO_SAMPLING_SINCE:
         for name in SAMPLING:
             if body.get(name) is not None:
-                return Problem(status=400, message=f"{name}: this parameter is not supported with {model}")
+                return Problem(f"{name}: this parameter is not supported with {model}")
     thinking = (body.get("thinking") or {}).get("type")
     if thinking == "enabled" and _CURRENT.match(model):
-        return Problem(
-            status=400, message=f"thinking.type: 'enabled' is not supported with {model}, use 'adaptive'"
-        )
+        return Problem(f"thinking.type: 'enabled' is not supported with {model}, use 'adaptive'")
     if _ALWAYS_THINKING.match(model):
         if thinking == "disabled":
-            return Problem(status=400, message=f"thinking.type: thinking cannot be disabled with {model}")
+            return Problem(f"thinking.type: thinking cannot be disabled with {model}")
         if prompt.force_tool:
-            return Problem(
-                status=400, message="tool_choice: forced tool use is not possible while thinking is on"
-            )
+            return Problem("tool_choice: forced tool use is not possible while thinking is on")
     last = body["messages"][-1]
     if _NO_PREFILL.match(model) and last["role"] == "assistant" and not _is_paused(last.get("content")):
-        return Problem(
-            status=400, message=f"messages: {model} does not support a prefilled assistant message"
-        )
+        return Problem(f"messages: {model} does not support a prefilled assistant message")
     return None
 
 
@@ -148,35 +133,30 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``message`` object."""
     sample = completion.samples[0] if completion.samples else NOTHING
     return {
-        **_envelope(completion),
-        "content": _blocks(prompt, completion, sample),
-        **_end(sample),
-        "usage": _usage(completion),
+        **_make_envelope(completion),
+        "content": _make_blocks(prompt, completion, sample),
+        **_describe_end(sample),
+        "usage": _write_usage(completion),
     }
 
 
-def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """The named events of a message stream."""
-    sample, usage = completion.samples[0] if completion.samples else NOTHING, _usage(completion)
+    sample, usage = completion.samples[0] if completion.samples else NOTHING, _write_usage(completion)
     start = {**usage, "output_tokens": min(1, completion.reported.output_tokens)}
     start.pop("output_tokens_details")
-    message = {
-        **_envelope(completion),
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": start,
-    }
-    yield _event("message_start", {"message": message})
-    for index, block in enumerate(_blocks(prompt, completion, sample)):
-        yield from _block_frames(index, block, sample)
+    end = {"stop_reason": None, "stop_sequence": None}
+    message = {**_make_envelope(completion), "content": [], **end, "usage": start}
+    yield _write_event("message_start", {"message": message})
+    for index, block in enumerate(_make_blocks(prompt, completion, sample)):
+        yield from _stream_block(index, block, sample)
         if index == 0:
-            yield _event("ping", {})
-    yield _event("message_delta", {"delta": _end(sample), "usage": usage})
-    yield _event("message_stop", {})
+            yield _write_event("ping", {})
+    yield _write_event("message_delta", {"delta": _describe_end(sample), "usage": usage})
+    yield _write_event("message_stop", {})
 
 
-def error(problem: Problem, request_identifier: str) -> tuple[int, dict[str, Any]]:
+def write_error(problem: Problem, request_identifier: str) -> tuple[int, dict[str, Any]]:
     """``{"type": "error", "error": {type, message}, "request_id"}``."""
     status = problem.status
     kind, message = _ERRORS.get(status, _ERRORS[500 if status >= 500 else 400])
@@ -189,38 +169,36 @@ def error(problem: Problem, request_identifier: str) -> tuple[int, dict[str, Any
     return status, {"type": "error", "error": body, "request_id": request_identifier}
 
 
-def error_frame(problem: Problem, request_identifier: str) -> bytes:
+def write_error_frame(problem: Problem, request_identifier: str) -> bytes:
     """An ``error`` event."""
-    return b"event: error\ndata: " + orjson.dumps(error(problem, request_identifier)[1]) + b"\n\n"
+    return b"event: error\ndata: " + orjson.dumps(write_error(problem, request_identifier)[1]) + b"\n\n"
 
 
-def rate_limited(seconds: float | None) -> Problem:
+def refuse_rate(seconds: float | None) -> Problem:
     """A 429 with the wait in whole seconds, rounded up."""
     return Problem(status=429, retry_after=None if seconds is None else str(math.ceil(seconds)))
 
 
-def context_length(tokens: int, limit: int) -> Problem:
+def refuse_length(tokens: int, limit: int) -> Problem:
     """``prompt is too long``."""
-    return Problem(status=400, message=f"prompt is too long: {tokens} tokens > {limit} maximum")
+    return Problem(f"prompt is too long: {tokens} tokens > {limit} maximum")
 
 
-def limit_headers(state: LimitState) -> Headers:
+def write_limit_headers(state: LimitState) -> Headers:
     """``anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}``, the reset as an RFC 3339 time."""
     headers: Headers = []
     for name, values in ((b"requests", state.requests), (b"tokens", state.tokens)):
         if values is not None:
-            limit, left, reset = values
+            limit, remaining, seconds = values
             # Rounded up to the next whole second, because an earlier time would be wrong.
-            at = datetime.now(UTC) + timedelta(seconds=reset + 0.999999)
-            headers.append((b"anthropic-ratelimit-" + name + b"-limit", b"%d" % limit))
-            headers.append((b"anthropic-ratelimit-" + name + b"-remaining", b"%d" % left))
-            headers.append(
-                (b"anthropic-ratelimit-" + name + b"-reset", at.strftime("%Y-%m-%dT%H:%M:%SZ").encode())
-            )
+            reset = datetime.now(UTC) + timedelta(seconds=seconds + 0.999999)
+            headers.append((b"anthropic-ratelimit-%s-limit" % name, b"%d" % limit))
+            headers.append((b"anthropic-ratelimit-%s-remaining" % name, b"%d" % remaining))
+            headers.append((b"anthropic-ratelimit-%s-reset" % name, f"{reset:%Y-%m-%dT%H:%M:%SZ}".encode()))
     return headers
 
 
-def _envelope(completion: Completion) -> dict[str, Any]:
+def _make_envelope(completion: Completion) -> dict[str, Any]:
     return {
         "id": f"msg_{completion.identifier}",
         "type": "message",
@@ -229,14 +207,14 @@ def _envelope(completion: Completion) -> dict[str, Any]:
     }
 
 
-def _end(sample: Sample) -> dict[str, Any]:
+def _describe_end(sample: Sample) -> dict[str, Any]:
     end: dict[str, Any] = {"stop_reason": _STOP_REASONS[sample.finish], "stop_sequence": sample.stop_sequence}
     if end["stop_reason"] == "refusal":
         end["stop_details"] = {"type": "refusal", "category": None, "explanation": None}
     return end
 
 
-def _blocks(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict[str, Any]]:
+def _make_blocks(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if sample.reasoning:
         signature = base64.b64encode(f"signature of {completion.identifier}".encode()).decode()
@@ -244,13 +222,13 @@ def _blocks(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict
         blocks.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if sample.text:
         blocks.append({"type": "text", "text": sample.text})
-    for place, (name, arguments) in enumerate(sample.tool_calls):
-        identifier = f"toolu_{completion.identifier}_{place}"
+    for index, (name, arguments) in enumerate(sample.tool_calls):
+        identifier = f"toolu_{completion.identifier}_{index}"
         blocks.append({"type": "tool_use", "id": identifier, "name": name, "input": arguments})
     return blocks
 
 
-def _block_frames(index: int, block: dict[str, Any], sample: Sample) -> Iterator[Frame]:
+def _stream_block(index: int, block: dict[str, Any], sample: Sample) -> Iterator[Frame]:
     deltas: list[tuple[dict[str, Any], int]]
     empty: dict[str, Any]
     if block["type"] == "text":
@@ -265,19 +243,19 @@ def _block_frames(index: int, block: dict[str, Any], sample: Sample) -> Iterator
         arguments = orjson.dumps(block["input"]).decode()
         deltas = [
             ({"type": "input_json_delta", "partial_json": part}, count_tokens(part))
-            for part in fragments(arguments)
+            for part in split_fragments(arguments)
         ]
-    yield _event("content_block_start", {"index": index, "content_block": empty})
+    yield _write_event("content_block_start", {"index": index, "content_block": empty})
     for delta, tokens in deltas:
-        yield _event("content_block_delta", {"index": index, "delta": delta}, tokens)
-    yield _event("content_block_stop", {"index": index})
+        yield _write_event("content_block_delta", {"index": index, "delta": delta}, tokens)
+    yield _write_event("content_block_stop", {"index": index})
 
 
-def _event(name: str, data: Mapping[str, Any], tokens: int = 0) -> Frame:
+def _write_event(name: str, data: Mapping[str, Any], tokens: int = 0) -> Frame:
     return Frame(b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps({"type": name, **data})), tokens)
 
 
-def _usage(completion: Completion) -> dict[str, Any]:
+def _write_usage(completion: Completion) -> dict[str, Any]:
     usage = completion.reported
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     return {

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import anthropic
-from .anthropic import context_length, error, error_frame, limit_headers, rate_limited, rejection
-from .wire_format import Completion, Frame, Problem, Prompt, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .anthropic import refuse_length, refuse_rate, reject, write_error, write_error_frame, write_limit_headers
+from .wire_format import Completion, Problem, Prompt, Request
+from .wire_format import stream_nothing as stream
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 # The fields of ``MessageCountTokensParams`` in anthropic 2.
 _FIELDS = frozenset({
@@ -34,7 +25,7 @@ def read(request: Request) -> Prompt | Problem:
     """Read a request, which has the fields of a messages request that concern the input."""
     surplus = sorted(set(request.body) - _FIELDS)
     if surplus:
-        return Problem(status=400, message=f"{surplus[0]}: Extra inputs are not permitted")
+        return Problem(f"{surplus[0]}: Extra inputs are not permitted")
     prompt = anthropic.read(request._replace(body={**request.body, "max_tokens": 1}))
     if isinstance(prompt, Prompt):
         prompt.samples, prompt.billed = 0, False
@@ -44,8 +35,3 @@ def read(request: Request) -> Prompt | Problem:
 def reply(_prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``MessageTokensCount``."""
     return {"input_tokens": completion.usage.input_tokens}
-
-
-def frames(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
-    """No frames, because counts are not streamed."""
-    return iter(())

@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .content import count_tokens, text_of
+from .content import count_tokens, read_text
 from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 TYPES = "type.googleapis.com/google.rpc."
 
@@ -63,12 +56,12 @@ def read(request: Request) -> Prompt | Problem:
     name, _, action = request.path.rpartition("/models/")[2].partition(":")
     contents = body.get("contents")
     if not isinstance(contents, list) or not contents:
-        return Problem(status=400, message="* GenerateContentRequest.contents: contents is not specified")
-    text, characters = "", _part_text(_get(body, "systemInstruction"))[1]
+        return Problem("* GenerateContentRequest.contents: contents is not specified")
+    text, characters = "", _read_part_text(_get(body, "systemInstruction"))[1]
     for content in contents:
         if not isinstance(content, dict):
-            return Problem(status=400, message="Invalid value at 'contents'")
-        said, length = _part_text(content)
+            return Problem("Invalid value at 'contents'")
+        said, length = _read_part_text(content)
         characters += length
         if content.get("role", "user") in ("user", "function"):
             text = said
@@ -121,12 +114,12 @@ def _read_tools(prompt: Prompt, body: Mapping[str, Any]) -> None:
     prompt.force_tool = allowed[0] if choice.get("mode") == "ANY" else False
 
 
-def rejection(prompt: Prompt) -> Problem | None:
+def reject(prompt: Prompt) -> Problem | None:
     """Reject a thinking budget together with a thinking level."""
     options = _get(prompt.request.body, "generationConfig")
     thinking = _get(options, "thinkingConfig") if options else None
     if thinking and _get(thinking, "thinkingBudget") is not None and _get(thinking, "thinkingLevel"):
-        return Problem(status=400, message="You can only set one of thinking budget and thinking level.")
+        return Problem("You can only set one of thinking budget and thinking level.")
     return None
 
 
@@ -144,32 +137,27 @@ def _snake_case(name: str) -> str:
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``GenerateContentResponse``."""
     if _is_blocked(prompt):
-        return {"promptFeedback": {"blockReason": "SAFETY"}, **_envelope(completion)}
+        return {"promptFeedback": {"blockReason": "SAFETY"}, **_make_envelope(completion)}
     candidates = [
-        _candidate(
-            prompt,
-            index,
-            sample,
-            _parts(prompt, completion, sample),
-            completion.usage.web_searches,
-            last=True,
-        )
+        _make_candidate(prompt, completion, index, _make_parts(prompt, completion, sample), last=True)
         for index, sample in enumerate(completion.samples)
     ]
-    return {"candidates": candidates, **_envelope(completion)} if candidates else _envelope(completion)
+    return (
+        {"candidates": candidates, **_make_envelope(completion)} if candidates else _make_envelope(completion)
+    )
 
 
-def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """``GenerateContentResponse`` events; the last event of each candidate has its finish reason."""
     if _is_blocked(prompt) or not completion.samples:
-        yield _event(reply(prompt, completion))
+        yield _write_event(reply(prompt, completion))
         return
-    envelope = _envelope(completion)
+    envelope = _make_envelope(completion)
     final = envelope["usageMetadata"]
     sent = 0
     for index, sample in enumerate(completion.samples):
         parts: list[tuple[dict[str, Any], int]] = []
-        for part in _parts(prompt, completion, sample):
+        for part in _make_parts(prompt, completion, sample):
             if part.get("thought") or "text" not in part:
                 call = part.get("functionCall")
                 parts.append((part, count_tokens(orjson.dumps(call["args"]).decode()) if call else 0))
@@ -178,20 +166,20 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
                 ({"text": ""}, 0)
             ]
             parts[-1][0].update({name: value for name, value in part.items() if name != "text"})
-        for place, (part, tokens) in enumerate(parts or [({}, 0)]):
-            last = place >= len(parts) - 1
+        for number, (part, tokens) in enumerate(parts or [({}, 0)]):
+            last = number >= len(parts) - 1
             sent += tokens
             # Every event has the totals so far, so that the last event received has the right ones.
             envelope["usageMetadata"] = final if last else {**final, "candidatesTokenCount": sent}
             if not last:
                 thoughts = final.get("thoughtsTokenCount", 0)
                 envelope["usageMetadata"]["totalTokenCount"] = final["promptTokenCount"] + sent + thoughts
-            shown = [part] if part else []
-            candidate = _candidate(prompt, index, sample, shown, completion.usage.web_searches, last=last)
-            yield _event({"candidates": [candidate], **envelope}, tokens)
+            pieces = [part] if part else []
+            candidate = _make_candidate(prompt, completion, index, pieces, last=last)
+            yield _write_event({"candidates": [candidate], **envelope}, tokens)
 
 
-def error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, Any]]:
+def write_error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, Any]]:
     """``{"error": {code, message, status, details}}``."""
     word, message = _ERRORS.get(problem.status, _ERRORS[500 if problem.status >= 500 else 400])
     details: list[dict[str, Any]] = []
@@ -221,37 +209,37 @@ def error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, An
     return problem.status, {"error": body}
 
 
-def error_frame(problem: Problem, _request_identifier: str) -> bytes:
+def write_error_frame(problem: Problem, _request_identifier: str) -> bytes:
     """An event that holds an error object."""
-    return b"data: " + orjson.dumps(error(problem, _request_identifier)[1]) + b"\r\n\r\n"
+    return b"data: " + orjson.dumps(write_error(problem, _request_identifier)[1]) + b"\r\n\r\n"
 
 
-def rate_limited(seconds: float | None) -> Problem:
+def refuse_rate(seconds: float | None) -> Problem:
     """A 429 with the wait in ``RetryInfo``, in the body."""
     wait = None if seconds is None else f"{math.ceil(seconds * 1000) / 1000:g}s"
     return Problem(status=429, retry_after=wait, retry_after_style="retry_info")
 
 
-def context_length(tokens: int, limit: int) -> Problem:
+def refuse_length(tokens: int, limit: int) -> Problem:
     """An ``INVALID_ARGUMENT`` with both numbers in its message."""
     message = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit})."
-    return Problem(status=400, message=message)
+    return Problem(message)
 
 
-def limit_headers(_state: LimitState) -> Headers:
+def write_limit_headers(_state: LimitState) -> Headers:
     """No headers: Gemini describes its limits only in the body of an error."""
     return []
 
 
-def _part_text(content: Any) -> tuple[str, int]:
-    return text_of(content.get("parts") if isinstance(content, dict) else content)
+def _read_part_text(content: Any) -> tuple[str, int]:
+    return read_text(content.get("parts") if isinstance(content, dict) else content)
 
 
 def _is_blocked(prompt: Prompt) -> bool:
     return "please refuse the prompt" in prompt.text
 
 
-def _envelope(completion: Completion) -> dict[str, Any]:
+def _make_envelope(completion: Completion) -> dict[str, Any]:
     usage = completion.reported
     thoughts = usage.reasoning_output_tokens
     counts: dict[str, Any] = {
@@ -268,9 +256,10 @@ def _envelope(completion: Completion) -> dict[str, Any]:
     return {"usageMetadata": counts, "modelVersion": completion.model, "responseId": completion.identifier}
 
 
-def _candidate(
-    prompt: Prompt, index: int, sample: Sample, parts: list[dict[str, Any]], searches: int, *, last: bool
+def _make_candidate(
+    prompt: Prompt, completion: Completion, index: int, parts: list[dict[str, Any]], *, last: bool
 ) -> dict[str, Any]:
+    sample, searches = completion.samples[index], completion.usage.web_searches
     content: dict[str, Any] = {"role": "model"}
     if parts:
         content["parts"] = parts
@@ -285,17 +274,16 @@ def _candidate(
             }
         if prompt.logprobs is not None:
             candidate["avgLogprobs"] = -0.1
-            candidate["logprobsResult"] = _logprobs(sample.text or "", prompt.logprobs)
+            candidate["logprobsResult"] = _make_logprobs(sample.text or "", prompt.logprobs)
     return candidate
 
 
-def _parts(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict[str, Any]]:
+def _make_parts(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     signature = {}
     if sample.reasoning:
-        signature = {
-            "thoughtSignature": base64.b64encode(f"thought {completion.identifier}".encode()).decode()
-        }
+        thought = base64.b64encode(f"thought {completion.identifier}".encode()).decode()
+        signature = {"thoughtSignature": thought}
         if prompt.show_reasoning:
             parts.append({"text": sample.reasoning, "thought": True})
     if sample.text is not None and sample.finish not in ("refusal", "content_filter"):
@@ -305,16 +293,14 @@ def _parts(prompt: Prompt, completion: Completion, sample: Sample) -> list[dict[
     return parts
 
 
-def _logprobs(text: str, alternatives: int) -> dict[str, Any]:
-    chosen = [
+def _make_logprobs(text: str, alternatives: int) -> dict[str, Any]:
+    tokens = [
         {"token": text[start : start + 4], "tokenId": start, "logProbability": -0.1}
         for start in range(0, len(text), 4)
     ]
-    return {
-        "chosenCandidates": chosen,
-        "topCandidates": [{"candidates": [one] * alternatives} for one in chosen],
-    }
+    top = [{"candidates": [token] * alternatives} for token in tokens]
+    return {"chosenCandidates": tokens, "topCandidates": top}
 
 
-def _event(data: Mapping[str, Any], tokens: int = 0) -> Frame:
+def _write_event(data: Mapping[str, Any], tokens: int = 0) -> Frame:
     return Frame(b"data: " + orjson.dumps(data) + b"\r\n\r\n", tokens)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import gemini
-from .gemini import context_length, error, error_frame, limit_headers, rate_limited, rejection
-from .wire_format import Completion, Frame, Problem, Prompt, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .gemini import refuse_length, refuse_rate, reject, write_error, write_error_frame, write_limit_headers
+from .wire_format import Completion, Problem, Prompt, Request
+from .wire_format import stream_nothing as stream
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 
 def read(request: Request) -> Prompt | Problem:
@@ -29,16 +20,16 @@ def read(request: Request) -> Prompt | Problem:
     whole = request.body.get("generateContentRequest")
     if whole is not None and "contents" in request.body:
         message = "Invalid value: only one of contents and generateContentRequest can be set"
-        return Problem(status=400, message=message)
-    if whole is not None and not whole.get("model", "").endswith(_model(request)):
-        return Problem(status=400, message="* CountTokensRequest.generateContentRequest: model is not valid")
+        return Problem(message)
+    if whole is not None and not whole.get("model", "").endswith(_read_model(request)):
+        return Problem("* CountTokensRequest.generateContentRequest: model is not valid")
     prompt = gemini.read(request if whole is None else request._replace(body=whole))
     if isinstance(prompt, Prompt):
         prompt.samples, prompt.billed = 0, False
     return prompt
 
 
-def _model(request: Request) -> str:
+def _read_model(request: Request) -> str:
     return request.path.rpartition("/models/")[2].partition(":")[0]
 
 
@@ -46,8 +37,3 @@ def reply(_prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``CountTokensResponse``."""
     tokens = completion.usage.input_tokens
     return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
-
-
-def frames(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
-    """No frames, because counts are not streamed."""
-    return iter(())

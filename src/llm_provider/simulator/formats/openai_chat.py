@@ -8,23 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .content import count_tokens, fragments, text_of
+from .content import count_tokens, read_text, split_fragments
 from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 DONE = Frame(b"data: [DONE]\n\n")
 BARE_FIELDS = 2
@@ -62,16 +55,14 @@ def read(request: Request) -> Prompt | Problem:
     body = request.body
     messages, model = body.get("messages"), body.get("model")
     if not isinstance(model, str) or not model:
-        return Problem(status=400, message="you must provide a model parameter", parameter="model")
+        return Problem("you must provide a model parameter", parameter="model")
     if not isinstance(messages, list) or not messages:
-        return Problem(
-            status=400, message="'messages' must be a list with at least one message", parameter="messages"
-        )
+        return Problem("'messages' must be a list with at least one message", parameter="messages")
     text, characters = "", 0
     for message in messages:
         if not isinstance(message, dict) or "role" not in message:
-            return Problem(status=400, message="each message is an object with a role", parameter="messages")
-        content, length = text_of(message.get("content"))
+            return Problem("each message is an object with a role", parameter="messages")
+        content, length = read_text(message.get("content"))
         characters += length
         for call in message.get("tool_calls") or ():
             characters += len(str(call.get("function", {}).get("arguments", "")))
@@ -89,31 +80,31 @@ def _read_options(prompt: Prompt, body: Mapping[str, Any]) -> Problem | None:
     for name in ("max_completion_tokens", "max_tokens", "n"):
         value = body.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            return Problem(status=400, message=f"Invalid '{name}': integer above 0 expected.", parameter=name)
+            return Problem(f"Invalid '{name}': integer above 0 expected.", parameter=name)
     prompt.stream = bool(body.get("stream"))
     prompt.max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
     prompt.samples = body.get("n") or 1
     stop = body.get("stop")
     prompt.stop = (stop,) if isinstance(stop, str) else tuple(stop or ())
     prompt.seed = body.get("seed") or body.get("random_seed") or 0
-    prompt.logprobs = _alternatives(body)
+    prompt.logprobs = _read_alternatives(body)
     prompt.reasoning = body.get("reasoning_effort") not in (None, "none")
     read_tools(
         prompt, [tool.get("function", {}) for tool in body.get("tools") or ()], body.get("tool_choice")
     )
-    wanted = body.get("response_format") or {}
-    if wanted.get("type") == "json_schema":
-        prompt.schema = wanted.get("json_schema", {}).get("schema", {})
-    elif wanted.get("type") == "json_object":
+    answer = body.get("response_format") or {}
+    if answer.get("type") == "json_schema":
+        prompt.schema = answer.get("json_schema", {}).get("schema", {})
+    elif answer.get("type") == "json_object":
         prompt.schema = {}
     return None
 
 
-def _alternatives(body: Mapping[str, Any]) -> int | None:
-    wanted = body.get("logprobs")
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        return wanted  # Together takes the number of alternatives in this field.
-    return (body.get("top_logprobs") or 0) if wanted else None
+def _read_alternatives(body: Mapping[str, Any]) -> int | None:
+    logprobs = body.get("logprobs")
+    if isinstance(logprobs, int) and not isinstance(logprobs, bool):
+        return logprobs  # Together takes the number of alternatives in this field.
+    return (body.get("top_logprobs") or 0) if logprobs else None
 
 
 def read_tools(prompt: Prompt, functions: list[Mapping[str, Any]], choice: Any) -> None:
@@ -132,7 +123,7 @@ def read_tools(prompt: Prompt, functions: list[Mapping[str, Any]], choice: Any) 
         prompt.force_tool = choice == "required"
 
 
-def rejection(prompt: Prompt) -> Problem | None:
+def reject(prompt: Prompt) -> Problem | None:
     """Reject the parameters that OpenAI rejects; compatible hosts accept all of them."""
     if prompt.provider != "openai" or not model_refuses_temperature(prompt.model):
         return None
@@ -142,7 +133,6 @@ def rejection(prompt: Prompt) -> Problem | None:
     temperature = body.get("temperature")
     if temperature not in (None, 1) and body.get("reasoning_effort") != "none":
         return Problem(
-            status=400,
             code="unsupported_value",
             parameter="temperature",
             message=f"Unsupported value: 'temperature' does not support {temperature} with this model. "
@@ -163,7 +153,6 @@ def model_refuses_temperature(model: str) -> bool:
 def refuse_parameter(parameter: str, remedy: str) -> Problem:
     """OpenAI's error for a parameter that the model does not support."""
     return Problem(
-        status=400,
         code="unsupported_parameter",
         parameter=parameter,
         message=f"Unsupported parameter: '{parameter}' is not supported with this model. {remedy}",
@@ -173,23 +162,23 @@ def refuse_parameter(parameter: str, remedy: str) -> Problem:
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``chat.completion`` object."""
     return {
-        **_envelope(prompt, completion, "chat.completion"),
+        **_make_envelope(prompt, completion, "chat.completion"),
         "choices": [
             {
                 "index": index,
-                "message": _message(prompt, completion, index, sample),
-                "logprobs": _logprobs(prompt, sample.text or ""),
+                "message": _make_message(prompt, completion, index, sample),
+                "logprobs": _make_logprobs(prompt, sample.text or ""),
                 "finish_reason": _FINISH.get(sample.finish, sample.finish),
             }
             for index, sample in enumerate(completion.samples)
         ],
-        "usage": _usage(completion),
+        "usage": _write_usage(completion),
     }
 
 
-def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """``chat.completion.chunk`` events, a last one for the usage if requested, and ``[DONE]``."""
-    envelope = _envelope(prompt, completion, "chat.completion.chunk")
+    envelope = _make_envelope(prompt, completion, "chat.completion.chunk")
     include_usage = bool((prompt.request.body.get("stream_options") or {}).get("include_usage"))
     if include_usage:
         envelope["usage"] = None
@@ -197,7 +186,7 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     def chunk(index: int, delta: Mapping[str, Any], finish: str | None = None, piece: str = "") -> Frame:
         choice: dict[str, Any] = {"index": index, "delta": delta, "finish_reason": finish}
         if prompt.logprobs is not None:
-            choice["logprobs"] = _logprobs(prompt, piece) if piece else None
+            choice["logprobs"] = _make_logprobs(prompt, piece) if piece else None
         return Frame(
             b"data: " + orjson.dumps({**envelope, "choices": [choice]}) + b"\n\n", count_tokens(piece)
         )
@@ -208,19 +197,19 @@ def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
             yield chunk(index, {REASONING_FIELDS.get(prompt.provider, "reasoning_content"): sample.reasoning})
         for piece in sample.pieces:
             yield chunk(index, {"refusal" if sample.finish == "refusal" else "content": piece}, piece=piece)
-        for delta in _tool_deltas(completion, index, sample):
+        for delta in _stream_calls(completion, index, sample):
             arguments = count_tokens(delta["function"]["arguments"])
             yield chunk(index, {"tool_calls": [delta]})._replace(tokens=arguments)
         if prompt.provider in USAGE_UNASKED and index == len(completion.samples) - 1:
-            envelope["usage"] = _usage(completion)
+            envelope["usage"] = _write_usage(completion)
         yield chunk(index, {}, _FINISH.get(sample.finish, sample.finish))
     if include_usage:
-        last = {**envelope, "choices": [], "usage": _usage(completion)}
+        last = {**envelope, "choices": [], "usage": _write_usage(completion)}
         yield Frame(b"data: " + orjson.dumps(last) + b"\n\n")
     yield DONE
 
 
-def error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, Any]]:
+def write_error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, Any]]:
     """``{"error": {message, type, param, code}}``."""
     kind, code, message = _ERRORS.get(problem.status, _ERRORS[500 if problem.status >= 500 else 400])
     if problem.quota:
@@ -237,12 +226,12 @@ def error(problem: Problem, _request_identifier: str) -> tuple[int, dict[str, An
     return problem.status, {"error": body}
 
 
-def error_frame(problem: Problem, _request_identifier: str) -> bytes:
+def write_error_frame(problem: Problem, _request_identifier: str) -> bytes:
     """An event that holds an error object."""
-    return b"data: " + orjson.dumps(error(problem, _request_identifier)[1]) + b"\n\n"
+    return b"data: " + orjson.dumps(write_error(problem, _request_identifier)[1]) + b"\n\n"
 
 
-def rate_limited(seconds: float | None) -> Problem:
+def refuse_rate(seconds: float | None) -> Problem:
     """A 429 with the wait in milliseconds and in whole seconds, both rounded up."""
     if seconds is None:
         return Problem(status=429)
@@ -250,35 +239,33 @@ def rate_limited(seconds: float | None) -> Problem:
     return Problem(status=429, retry_after=str(math.ceil(seconds)), headers=[milliseconds])
 
 
-def context_length(tokens: int, limit: int) -> Problem:
+def refuse_length(tokens: int, limit: int) -> Problem:
     """``context_length_exceeded``."""
-    message = (
-        f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} "
-    )
-    message += "tokens. Please reduce the length of the messages."
-    return Problem(status=400, context_length=True, message=message)
+    message = f"This model's maximum context length is {limit} tokens. However, your messages resulted in "
+    message += f"{tokens} tokens. Please reduce the length of the messages."
+    return Problem(context_length=True, message=message)
 
 
-def limit_headers(state: LimitState) -> Headers:
+def write_limit_headers(state: LimitState) -> Headers:
     """``x-ratelimit-{limit,remaining,reset}-{requests,tokens}``."""
     headers: Headers = []
     for name, values in ((b"requests", state.requests), (b"tokens", state.tokens)):
         if values is not None:
-            limit, left, reset = values
+            limit, remaining, reset = values
             headers.append((b"x-ratelimit-limit-" + name, b"%d" % limit))
-            headers.append((b"x-ratelimit-remaining-" + name, b"%d" % left))
-            headers.append((b"x-ratelimit-reset-" + name, _duration(reset)))
+            headers.append((b"x-ratelimit-remaining-" + name, b"%d" % remaining))
+            headers.append((b"x-ratelimit-reset-" + name, _write_duration(reset)))
     return headers
 
 
-def _duration(seconds: float) -> bytes:
+def _write_duration(seconds: float) -> bytes:
     if seconds < 1:
         return b"%dms" % math.ceil(seconds * 1000)
     minutes, rest = divmod(seconds, 60)
     return (b"%dm" % minutes if minutes else b"") + f"{rest:.3f}".rstrip("0").rstrip(".").encode() + b"s"
 
 
-def _envelope(prompt: Prompt, completion: Completion, kind: str) -> dict[str, Any]:
+def _make_envelope(prompt: Prompt, completion: Completion, kind: str) -> dict[str, Any]:
     envelope: dict[str, Any] = {
         "id": f"chatcmpl-{completion.identifier}",
         "object": kind,
@@ -291,43 +278,39 @@ def _envelope(prompt: Prompt, completion: Completion, kind: str) -> dict[str, An
     return envelope
 
 
-def _message(prompt: Prompt, completion: Completion, index: int, sample: Sample) -> dict[str, Any]:
+def _make_message(prompt: Prompt, completion: Completion, index: int, sample: Sample) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": sample.text, "refusal": None}
     if sample.finish == "refusal":
         message["content"], message["refusal"] = None, sample.text
     if sample.reasoning and prompt.provider != "openai":
         message[REASONING_FIELDS.get(prompt.provider, "reasoning_content")] = sample.reasoning
     if sample.tool_calls:
-        message["tool_calls"] = [
-            {
-                "id": f"call_{completion.identifier}_{index}_{place}",
-                "type": "function",
-                "function": {"name": name, "arguments": orjson.dumps(arguments).decode()},
-            }
-            for place, (name, arguments) in enumerate(sample.tool_calls)
-        ]
+        message["tool_calls"] = [call for call, _ in _make_calls(completion, index, sample)]
     return message
 
 
-def _tool_deltas(completion: Completion, index: int, sample: Sample) -> Iterator[dict[str, Any]]:
-    for place, (name, arguments) in enumerate(sample.tool_calls):
-        yield {
-            "index": place,
-            "id": f"call_{completion.identifier}_{index}_{place}",
-            "type": "function",
-            "function": {"name": name, "arguments": ""},
-        }
-        for fragment in fragments(orjson.dumps(arguments).decode()):
-            yield {"index": place, "function": {"arguments": fragment}}
+def _make_calls(completion: Completion, index: int, sample: Sample) -> Iterator[tuple[dict[str, Any], str]]:
+    """The calls of tools, and the arguments of each as JSON."""
+    for number, (name, arguments) in enumerate(sample.tool_calls):
+        text = orjson.dumps(arguments).decode()
+        identifier = f"call_{completion.identifier}_{index}_{number}"
+        yield {"id": identifier, "type": "function", "function": {"name": name, "arguments": text}}, text
 
 
-def _logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:
+def _stream_calls(completion: Completion, index: int, sample: Sample) -> Iterator[dict[str, Any]]:
+    for number, (call, arguments) in enumerate(_make_calls(completion, index, sample)):
+        yield {"index": number, **call, "function": {**call["function"], "arguments": ""}}
+        for fragment in split_fragments(arguments):
+            yield {"index": number, "function": {"arguments": fragment}}
+
+
+def _make_logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:
     if prompt.logprobs is None:
         return None
-    return {"content": token_logprobs(text, prompt.logprobs), "refusal": None}
+    return {"content": make_logprobs(text, prompt.logprobs), "refusal": None}
 
 
-def token_logprobs(text: str, alternatives: int) -> list[dict[str, Any]]:
+def make_logprobs(text: str, alternatives: int) -> list[dict[str, Any]]:
     """Log probabilities of a text's tokens of four characters: all equal, with invented alternatives."""
     content = []
     for start in range(0, len(text), 4):
@@ -339,7 +322,7 @@ def token_logprobs(text: str, alternatives: int) -> list[dict[str, Any]]:
     return content
 
 
-def _usage(completion: Completion) -> dict[str, Any]:
+def _write_usage(completion: Completion) -> dict[str, Any]:
     usage = completion.reported
     bill: dict[str, Any] = {}
     if usage.cost is not None:

@@ -8,24 +8,18 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from .content import CHARACTERS_PER_TOKEN, count_tokens
-from .openai_chat import error, error_frame, limit_headers, rate_limited
-from .vectors import dimensions_of, embeds, vector_of
-from .wire_format import Completion, Frame, Problem, Prompt, Request
+from .openai_chat import refuse_rate, write_error, write_error_frame, write_limit_headers
+from .vectors import embeds, find_dimensions, make_vector
+from .wire_format import Completion, Problem, Prompt, Request
+from .wire_format import stream_nothing as stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 MAX_INPUTS = 2048
 MAX_INPUT_TOKENS = 8192
@@ -41,91 +35,85 @@ Input = str | list[int]
 def read(request: Request) -> Prompt | Problem:
     """Understand an embeddings request."""
     body = request.body
-    model, given = body.get("model"), body.get("input")
+    model, inputs = body.get("model"), _read_inputs(body.get("input"))
     if not isinstance(model, str) or not model:
-        return Problem(status=400, message="you must provide a model parameter", parameter="model")
-    inputs = _inputs(given)
+        return Problem("you must provide a model parameter", parameter="model")
     if inputs is None:
-        return Problem(status=400, message="'$.input' is invalid.", parameter="input")
+        return Problem("'$.input' is invalid.", parameter="input")
     if not all(inputs):
-        return Problem(
-            status=400, message="Invalid 'input': input cannot be an empty string.", parameter="input"
-        )
-    dimensions = _dimensions(body)
+        return Problem("Invalid 'input': input cannot be an empty string.", parameter="input")
+    dimensions = _read_dimensions(body)
     if dimensions is not None and (type(dimensions) is not int or dimensions < 1):
-        return Problem(
-            status=400, message="Invalid 'dimensions': integer above 0 expected.", parameter="dimensions"
-        )
+        return Problem("Invalid 'dimensions': integer above 0 expected.", parameter="dimensions")
     if body.get("encoding_format", "float") not in ("float", "base64"):
-        return Problem(
-            status=400, message="Invalid value for 'encoding_format'.", parameter="encoding_format"
-        )
+        return Problem("Invalid value for 'encoding_format'.", parameter="encoding_format")
     return Prompt(
         provider=request.provider,
         model=model,
-        text="\n".join(one for one in inputs if isinstance(one, str)),
-        characters=sum(map(_tokens, inputs)) * CHARACTERS_PER_TOKEN,
+        text="\n".join(entry for entry in inputs if isinstance(entry, str)),
+        characters=sum(map(_count_tokens, inputs)) * CHARACTERS_PER_TOKEN,
         samples=0,
         request=request,
     )
 
 
-def _inputs(given: Any) -> list[Input] | None:
+def _read_inputs(value: Any) -> list[Input] | None:
     """The texts of a request, whose `input` has one of four forms; None where it has none of them."""
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list) or not given:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not value:
         return None
-    if all(type(one) is int for one in given):
-        return [given]
-    texts = all(isinstance(one, str) for one in given)
-    tokens = all(isinstance(one, list) and all(type(number) is int for number in one) for one in given)
-    return given if texts or tokens else None
+    if _holds_tokens(value):
+        return [value]
+    return value if all(isinstance(entry, str) for entry in value) or all(map(_holds_tokens, value)) else None
 
 
-def _tokens(one: Input) -> int:
-    return count_tokens(one) if isinstance(one, str) else len(one)
+def _holds_tokens(value: Any) -> bool:
+    return isinstance(value, list) and all(type(token) is int for token in value)
 
 
-def _dimensions(body: Mapping[str, Any]) -> Any:
+def _count_tokens(entry: Input) -> int:
+    return count_tokens(entry) if isinstance(entry, str) else len(entry)
+
+
+def _read_dimensions(body: Mapping[str, Any]) -> Any:
     # Mistral's name for it is the other one.
     return body.get("dimensions", body.get("output_dimension"))
 
 
-def rejection(prompt: Prompt) -> Problem | None:
+def reject(prompt: Prompt) -> Problem | None:
     """What OpenAI refuses, and Mistral's limit on tokens; other hosts take everything."""
     body = prompt.request.body
-    inputs = _inputs(body["input"]) or []
-    tokens = [_tokens(one) for one in inputs]
+    inputs = _read_inputs(body["input"]) or []
+    tokens = list(map(_count_tokens, inputs))
     if sum(tokens) > MAX_TOKENS.get(prompt.provider, sum(tokens)):
-        return _too_many_tokens(prompt.provider, sum(tokens))
+        return _refuse_tokens(prompt.provider, sum(tokens))
     if prompt.provider != "openai":
         return None
     if not embeds(prompt.model):
-        return Problem(status=403, message="You are not allowed to generate embeddings from this model")
+        return Problem("You are not allowed to generate embeddings from this model", status=403)
     if len(inputs) > MAX_INPUTS:
         return Problem(
-            status=400,
             code="array_above_max_length",
             parameter="input",
             message=f"Invalid 'input': array too long. Expected an array with maximum length {MAX_INPUTS}, "
             f"but got an array with length {len(inputs)} instead.",
         )
     if max(tokens) > MAX_INPUT_TOKENS:
-        return context_length(max(tokens), MAX_INPUT_TOKENS)
-    return _dimensions_rejection(prompt.model, _dimensions(body))
+        return refuse_length(max(tokens), MAX_INPUT_TOKENS)
+    return _refuse_dimensions(prompt.model, _read_dimensions(body))
 
 
-def _too_many_tokens(provider: str, tokens: int) -> Problem:
+def _refuse_tokens(provider: str, tokens: int) -> Problem:
     most = MAX_TOKENS[provider]
     if provider == "mistral":
-        return Problem(status=400, message=f"Too many tokens in batch. Max is {most} got {tokens}")
+        return Problem(f"Too many tokens in batch. Max is {most} got {tokens}")
     kind = "max_tokens_per_request"
     message = f"Requested {tokens} tokens, max {most} tokens per request"
-    return Problem(status=400, code=kind, type=kind, message=message)
+    return Problem(code=kind, type=kind, message=message)
 
 
-def _dimensions_rejection(model: str, dimensions: int | None) -> Problem | None:
+def _refuse_dimensions(model: str, dimensions: int | None) -> Problem | None:
     if dimensions is None:
         return None
     if model.startswith("text-embedding-ada"):
@@ -135,20 +123,20 @@ def _dimensions_rejection(model: str, dimensions: int | None) -> Problem | None:
         message = f"Invalid value for 'dimensions' = {dimensions}. Must be less than or equal to {most}."
     else:
         return None
-    return Problem(status=400, message=message, parameter="dimensions")
+    return Problem(message, parameter="dimensions")
 
 
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A list of ``embedding`` objects, with the tokens of all of them."""
     body = prompt.request.body
-    dimensions = _dimensions(body) or dimensions_of(prompt.model)
-    vectors = [vector_of(str(one), dimensions) for one in _inputs(body["input"]) or ()]
+    dimensions = _read_dimensions(body) or find_dimensions(prompt.model)
+    vectors = [make_vector(str(entry), dimensions) for entry in _read_inputs(body["input"]) or ()]
     packed = body.get("encoding_format") == "base64"
     tokens = completion.usage.input_tokens
     return {
         "object": "list",
         "data": [
-            {"object": "embedding", "index": index, "embedding": _base64(vector) if packed else vector}
+            {"object": "embedding", "index": index, "embedding": _encode(vector) if packed else vector}
             for index, vector in enumerate(vectors)
         ],
         "model": completion.model,
@@ -156,20 +144,15 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     }
 
 
-def _base64(vector: Sequence[float]) -> str:
+def _encode(vector: Sequence[float]) -> str:
     numbers = array("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()
     return base64.b64encode(numbers.tobytes()).decode()
 
 
-def frames(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
-    """No frames, because embeddings are not streamed."""
-    return iter(())
-
-
-def context_length(tokens: int, limit: int) -> Problem:
+def refuse_length(tokens: int, limit: int) -> Problem:
     """A 400 that names both numbers."""
     message = f"This model's maximum context length is {limit} tokens, however you requested {tokens} tokens "
     message += f"({tokens} in your prompt; 0 for the completion). Please reduce your prompt."
-    return Problem(status=400, message=message)
+    return Problem(message)

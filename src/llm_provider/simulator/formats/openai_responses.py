@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .content import count_tokens, fragments, text_of
+from .content import count_tokens, read_text, split_fragments
 from .openai_chat import (
-    context_length,
-    error,
-    limit_headers,
+    make_logprobs,
     model_refuses_temperature,
-    rate_limited,
     read_tools,
+    refuse_length,
     refuse_parameter,
-    token_logprobs,
+    refuse_rate,
+    write_error,
+    write_limit_headers,
 )
 from .wire_format import Completion, Frame, Problem, Prompt, Request
 
@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "context_length",
-    "error",
-    "error_frame",
-    "frames",
-    "limit_headers",
-    "rate_limited",
-    "read",
-    "rejection",
-    "reply",
-]
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error", "write_error_frame",
+    "write_limit_headers",
+]  # fmt: skip
 
 CHAT_ONLY = ("max_tokens", "max_completion_tokens", "messages", "n", "response_format", "seed", "stop")
 LOGPROBS = "message.output_text.logprobs"
@@ -45,22 +38,17 @@ def read(request: Request) -> Prompt | Problem:
     body = request.body
     model, items = body.get("model"), body.get("input")
     if not isinstance(model, str) or not model:
-        return Problem(status=400, message="Missing required parameter: 'model'.", parameter="model")
+        return Problem("Missing required parameter: 'model'.", parameter="model")
     for name in CHAT_ONLY:
         if name in body:
-            return Problem(
-                status=400,
-                code="unknown_parameter",
-                parameter=name,
-                message=f"Unknown parameter: '{name}'.",
-            )
+            return Problem(f"Unknown parameter: '{name}'.", code="unknown_parameter", parameter=name)
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     if not isinstance(items, list) or not items:
-        return Problem(status=400, message="Missing required parameter: 'input'.", parameter="input")
-    text, characters = "", text_of(body.get("instructions") or "")[1]
+        return Problem("Missing required parameter: 'input'.", parameter="input")
+    text, characters = "", read_text(body.get("instructions") or "")[1]
     for item in items:
-        content, length = text_of(item.get("content") or item.get("output") or item.get("arguments") or "")
+        content, length = read_text(item.get("content") or item.get("output") or item.get("arguments") or "")
         characters += length
         if item.get("role") == "user" or item.get("type") == "function_call_output":
             text = content
@@ -77,15 +65,15 @@ def read(request: Request) -> Prompt | Problem:
     if LOGPROBS in (body.get("include") or ()):
         prompt.logprobs = body.get("top_logprobs") or 0
     read_tools(prompt, body.get("tools") or [], body.get("tool_choice"))
-    wanted = (body.get("text") or {}).get("format") or {}
-    if wanted.get("type") == "json_schema":
-        prompt.schema = wanted.get("schema") or {}
-    elif wanted.get("type") == "json_object":
+    answer = (body.get("text") or {}).get("format") or {}
+    if answer.get("type") == "json_schema":
+        prompt.schema = answer.get("schema") or {}
+    elif answer.get("type") == "json_object":
         prompt.schema = {}
     return prompt
 
 
-def rejection(prompt: Prompt) -> Problem | None:
+def reject(prompt: Prompt) -> Problem | None:
     """Reject a temperature while the model reasons."""
     if prompt.provider == "openai" and model_refuses_temperature(prompt.model):
         effort = (prompt.request.body.get("reasoning") or {}).get("effort")
@@ -96,33 +84,33 @@ def rejection(prompt: Prompt) -> Problem | None:
 
 def reply(prompt: Prompt, completion: Completion) -> Item:
     """A ``response`` object, completed or incomplete."""
-    items = _items(prompt, completion) if completion.samples else []
-    return _response(prompt, completion, _status(completion), items)
+    items = _make_items(prompt, completion) if completion.samples else []
+    return _make_response(prompt, completion, _find_status(completion), items)
 
 
-def frames(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """The named events of a response stream, numbered from 0."""
     event = _Events()
-    begun = _response(prompt, completion, "in_progress", [])
-    yield event("response.created", {"response": begun})
-    yield event("response.in_progress", {"response": begun})
-    items = _items(prompt, completion) if completion.samples else []
+    response = _make_response(prompt, completion, "in_progress", [])
+    yield event("response.created", {"response": response})
+    yield event("response.in_progress", {"response": response})
+    items = _make_items(prompt, completion) if completion.samples else []
     for index, item in enumerate(items):
         empty = {name: value for name, value in item.items() if name not in ("content", "arguments")}
-        place = {"output_index": index, "item_id": item["id"]}
+        position = {"output_index": index, "item_id": item["id"]}
         if item["type"] == "message":
             empty |= {"content": [], "status": "in_progress"}
-            inner = _message_frames(event, place, item["content"][0], completion.samples[0].pieces)
+            inner = _stream_message(event, position, item["content"][0], completion.samples[0].pieces)
         elif item["type"] == "function_call":
             empty |= {"arguments": "", "status": "in_progress"}
-            inner = _call_frames(event, place, item)
+            inner = _stream_call(event, position, item)
         else:
             inner = iter(())
         yield event("response.output_item.added", {"output_index": index, "item": empty})
         yield from inner
         yield event("response.output_item.done", {"output_index": index, "item": item})
-    status = _status(completion)
-    yield event(f"response.{status}", {"response": _response(prompt, completion, status, items)})
+    status = _find_status(completion)
+    yield event(f"response.{status}", {"response": _make_response(prompt, completion, status, items)})
 
 
 class _Events:
@@ -137,39 +125,39 @@ class _Events:
         return Frame(b"event: %s\ndata: %s\n\n" % (name.encode(), line), tokens)
 
 
-def _message_frames(event: _Events, place: Item, part: Item, pieces: list[str]) -> Iterator[Frame]:
-    place = {**place, "content_index": 0}
+def _stream_message(event: _Events, position: Item, part: Item, pieces: list[str]) -> Iterator[Frame]:
+    position = {**position, "content_index": 0}
     if part["type"] == "refusal":
         name, field, logprobs = "response.refusal", "refusal", {}
     else:
         name, field, logprobs = "response.output_text", "text", {"logprobs": part["logprobs"]}
-    no_logprobs: Item = {one: [] for one in logprobs}
-    yield event("response.content_part.added", {**place, "part": {**part, field: "", **no_logprobs}})
+    no_logprobs: Item = {key: [] for key in logprobs}
+    yield event("response.content_part.added", {**position, "part": {**part, field: "", **no_logprobs}})
     for piece in pieces:
-        yield event(f"{name}.delta", {**place, "delta": piece, **no_logprobs}, count_tokens(piece))
-    yield event(f"{name}.done", {**place, field: part[field], **logprobs})
-    yield event("response.content_part.done", {**place, "part": part})
+        yield event(f"{name}.delta", {**position, "delta": piece, **no_logprobs}, count_tokens(piece))
+    yield event(f"{name}.done", {**position, field: part[field], **logprobs})
+    yield event("response.content_part.done", {**position, "part": part})
 
 
-def _call_frames(event: _Events, place: Item, item: Item) -> Iterator[Frame]:
+def _stream_call(event: _Events, position: Item, item: Item) -> Iterator[Frame]:
     name = "response.function_call_arguments"
-    for piece in fragments(item["arguments"]):
-        yield event(f"{name}.delta", {**place, "delta": piece}, count_tokens(piece))
-    yield event(f"{name}.done", {**place, "name": item["name"], "arguments": item["arguments"]})
+    for piece in split_fragments(item["arguments"]):
+        yield event(f"{name}.delta", {**position, "delta": piece}, count_tokens(piece))
+    yield event(f"{name}.done", {**position, "name": item["name"], "arguments": item["arguments"]})
 
 
-def error_frame(problem: Problem, request_identifier: str) -> bytes:
+def write_error_frame(problem: Problem, request_identifier: str) -> bytes:
     """An ``error`` event."""
-    facts = error(problem, request_identifier)[1]["error"]
-    return b"event: error\ndata: " + orjson.dumps({**facts, "type": "error", "sequence_number": 0}) + b"\n\n"
+    body = write_error(problem, request_identifier)[1]["error"]
+    return _Events()("error", {**body, "type": "error", "sequence_number": 0}).data
 
 
-def _status(completion: Completion) -> str:
-    ends = {sample.finish for sample in completion.samples}
-    return "incomplete" if ends & {"length", "content_filter"} else "completed"
+def _find_status(completion: Completion) -> str:
+    finishes = {sample.finish for sample in completion.samples}
+    return "incomplete" if finishes & {"length", "content_filter"} else "completed"
 
 
-def _response(prompt: Prompt, completion: Completion, status: str, items: list[Item]) -> Item:
+def _make_response(prompt: Prompt, completion: Completion, status: str, items: list[Item]) -> Item:
     body, reason = prompt.request.body, None
     if status == "incomplete":
         length = completion.samples[0].finish == "length"
@@ -197,40 +185,40 @@ def _response(prompt: Prompt, completion: Completion, status: str, items: list[I
         "tools": body.get("tools") or [],
         "top_p": body.get("top_p", 1.0),
         "truncation": "disabled",
-        "usage": None if status == "in_progress" else _usage(completion),
+        "usage": None if status == "in_progress" else _write_usage(completion),
         "metadata": body.get("metadata") or {},
     }
 
 
-def _items(prompt: Prompt, completion: Completion) -> list[Item]:
+def _make_items(prompt: Prompt, completion: Completion) -> list[Item]:
     sample, identifier = completion.samples[0], completion.identifier
     items: list[Item] = []
     if sample.reasoning:
         items.append({"id": f"rs_{identifier}", "type": "reasoning", "summary": []})
-    for place in range(completion.usage.web_searches):
-        query = f"search {place}"
+    for number in range(completion.usage.web_searches):
+        query = f"search {number}"
         for action in (
             {"type": "search", "query": query, "queries": [query], "sources": []},
             {"type": "open_page", "url": "https://example.com/"},
         ):
-            name = f"ws_{identifier}_{place}_{action['type']}"
+            name = f"ws_{identifier}_{number}_{action['type']}"
             items.append({"id": name, "type": "web_search_call", "status": "completed", "action": action})
     if sample.text is not None:
         if sample.finish == "refusal":
             part: Item = {"type": "refusal", "refusal": sample.text}
         else:
-            logprobs = [] if prompt.logprobs is None else token_logprobs(sample.text, prompt.logprobs)
+            logprobs = [] if prompt.logprobs is None else make_logprobs(sample.text, prompt.logprobs)
             part = {"type": "output_text", "text": sample.text, "annotations": [], "logprobs": logprobs}
         ended = "incomplete" if sample.finish in ("length", "content_filter") else "completed"
         message = {"id": f"msg_{identifier}", "type": "message", "status": ended, "role": "assistant"}
         items.append({**message, "content": [part]})
-    for place, (name, arguments) in enumerate(sample.tool_calls):
+    for number, (name, arguments) in enumerate(sample.tool_calls):
         items.append(
             {
-                "id": f"fc_{identifier}_{place}",
+                "id": f"fc_{identifier}_{number}",
                 "type": "function_call",
                 "status": "completed",
-                "call_id": f"call_{identifier}_{place}",
+                "call_id": f"call_{identifier}_{number}",
                 "name": name,
                 "arguments": orjson.dumps(arguments).decode(),
             }
@@ -238,7 +226,7 @@ def _items(prompt: Prompt, completion: Completion) -> list[Item]:
     return items
 
 
-def _usage(completion: Completion) -> Item:
+def _write_usage(completion: Completion) -> Item:
     usage = completion.reported
     return {
         "input_tokens": usage.input_tokens,

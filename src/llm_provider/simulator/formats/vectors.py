@@ -10,7 +10,7 @@ import math
 from array import array
 from hashlib import shake_256
 
-__all__ = ["DEFAULT_DIMENSIONS", "dimensions_of", "embeds", "vector_of"]
+__all__ = ["DEFAULT_DIMENSIONS", "embeds", "find_dimensions", "make_vector"]
 
 DEFAULT_DIMENSIONS = 768
 DECIMALS = 8
@@ -26,10 +26,10 @@ _DIMENSIONS = {
 }
 
 
-def dimensions_of(model: str) -> int:
+def find_dimensions(model: str) -> int:
     """The length of a model's vectors where a request names none.
 
-    >>> dimensions_of("text-embedding-3-small"), dimensions_of("nomic-ai/nomic-embed-text-v1.5")
+    >>> find_dimensions("text-embedding-3-small"), find_dimensions("nomic-ai/nomic-embed-text-v1.5")
     (1536, 768)
     """
     return _DIMENSIONS.get(model, DEFAULT_DIMENSIONS)
@@ -44,10 +44,10 @@ def embeds(model: str) -> bool:
     return "embed" in model.lower()
 
 
-def vector_of(text: str, dimensions: int) -> list[float]:
+def make_vector(text: str, dimensions: int) -> list[float]:
     """The vector of a text, of length 1 but for rounding.
 
-    >>> vector = vector_of("hello", 4)
+    >>> vector = make_vector("hello", 4)
     >>> len(vector), round(sum(number * number for number in vector), 6)
     (4, 1.0)
     """

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
+    "MALFORMED",
     "Completion",
     "Frame",
     "LimitState",
@@ -20,9 +21,15 @@ __all__ = [
     "ToolCall",
     "Usage",
     "WireFormat",
+    "refuse_malformed",
+    "stream_nothing",
 ]
 
 Headers = list[tuple[bytes, bytes]]
+
+# The formats do not check the type of every nested value of a body. These exceptions therefore mean an
+# invalid request, which a real server answers with 400 too.
+MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class Request(NamedTuple):
@@ -132,10 +139,10 @@ class Completion:
 
 @dataclass(slots=True, kw_only=True)
 class Problem:
-    """An error that is answered in the provider's own form."""
+    """An error that is answered in the provider's own form; without a ``status`` the request is invalid."""
 
-    status: int
-    message: str | None = None
+    message: str | None = field(default=None, kw_only=False)
+    status: int = 400
     code: str | None = None
     type: str | None = None
     parameter: str | None = None
@@ -160,32 +167,42 @@ class LimitState(NamedTuple):
     tokens: tuple[float, float, float] | None
 
 
+def refuse_malformed(mistake: Exception) -> Problem:
+    """The answer to a body in which a nested value has the wrong type: one of :data:`MALFORMED` tells."""
+    return Problem(f"the request is malformed: {mistake}")
+
+
+def stream_nothing(_prompt: Prompt, _completion: Completion) -> Iterator[Frame]:
+    """The stream of a format whose answers are not streamed."""
+    return iter(())
+
+
 class WireFormat(Protocol):
     """The functions of a wire format: pure functions between parsed JSON and bytes."""
 
     def read(self, request: Request) -> Prompt | Problem:
         """Read a request, or return the error that answers it."""
 
-    def rejection(self, prompt: Prompt) -> Problem | None:
+    def reject(self, prompt: Prompt) -> Problem | None:
         """The error with which the real provider answers parameters that this model does not accept."""
 
     def reply(self, prompt: Prompt, completion: Completion) -> dict[str, Any]:
         """The whole answer."""
 
-    def frames(self, prompt: Prompt, completion: Completion) -> Iterator[Frame]:
+    def stream(self, prompt: Prompt, completion: Completion) -> Iterator[Frame]:
         """The answer as a stream of server-sent events, one frame each."""
 
-    def error(self, problem: Problem, request_identifier: str, /) -> tuple[int, dict[str, Any]]:
+    def write_error(self, problem: Problem, request_identifier: str, /) -> tuple[int, dict[str, Any]]:
         """Status and body of an error answer."""
 
-    def error_frame(self, problem: Problem, request_identifier: str, /) -> bytes:
+    def write_error_frame(self, problem: Problem, request_identifier: str, /) -> bytes:
         """An error inside a stream."""
 
-    def context_length(self, tokens: int, limit: int) -> Problem:
+    def refuse_length(self, tokens: int, limit: int) -> Problem:
         """The error for a prompt with more tokens than the model's context window."""
 
-    def limit_headers(self, state: LimitState, /) -> Headers:
+    def write_limit_headers(self, state: LimitState, /) -> Headers:
         """The provider's rate-limit headers."""
 
-    def rate_limited(self, seconds: float | None) -> Problem:
+    def refuse_rate(self, seconds: float | None) -> Problem:
         """The error of a rate limit; ``seconds`` until the next request passes, None if unknown."""
