@@ -130,9 +130,9 @@ class Nursery:
 
 def serve(provider: str) -> None:
     """The nursery's own program: fork a child for each line of the input."""
-    from llm_provider._providers.registry import load
+    from llm_provider._providers.registry import load_connection
 
-    load({"anthropic": "anthropic", "gemini": "gemini"}.get(provider, "openai")).connect("aiohttp")
+    load_connection({"anthropic": "anthropic", "gemini": "gemini"}.get(provider, "openai")).connect("aiohttp")
     for line in sys.stdin:
         child = os.fork()
         if not child:

@@ -15,8 +15,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from llm_provider import Budget, Client
-from llm_provider._calls.chat import CHAT
-from llm_provider._calls.worst_case import worst_case
+from llm_provider._calls.operations.chat import CHAT
+from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import PriceTable
 from llm_provider._requests.request import Request

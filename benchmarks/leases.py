@@ -16,7 +16,8 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from llm_provider._calls.single_flight import Flights
+from llm_provider._calls.lifecycle.single_flight import Flights
+from llm_provider._calls.sent_requests import SentRequests
 from llm_provider._runtime.leases import Leases
 
 REPEATS = 7
@@ -35,29 +36,22 @@ def microseconds(function: Callable[[int], object], times: int = 1000) -> float:
     return best
 
 
-class Answer:
-    """A request that is answered in the next event-loop iteration, and is not stored."""
-
-    async def ask(self) -> int:
-        """Give the answer."""
-        await asyncio.sleep(0)
-        return 1
-
-    async def stored(self) -> int | None:
-        """Find nothing."""
-        return None
+async def ask() -> int:
+    """A request that is answered in the next event-loop iteration."""
+    await asyncio.sleep(0)
+    return 1
 
 
 async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> float:
     """CPU time of one uncontended call in microseconds, with `width` in flight; None for the call alone."""
-    source = Answer()
 
     async def worker(worker: int) -> None:
         for number in range(CALLS // width):
             if flights is None:
-                await source.ask()
-            else:
-                await flights.run(f"{keys}-{worker}-{number}", source)
+                await ask()
+                continue
+            with flights.lead(f"{keys}-{worker}-{number}", SentRequests()) as flight:
+                flight.result = await ask()
 
     began = time.process_time()
     await asyncio.gather(*(worker(number) for number in range(width)))

@@ -9,8 +9,10 @@ import orjson
 
 from llm_provider._errors import LLMError
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import EncodedRequest, Outgoing
 from llm_provider._providers.anthropic import adapter
+from llm_provider._providers.anthropic.connection import connect
+from llm_provider._providers.anthropic.stream import Assembler
+from llm_provider._providers.protocol import EncodedRequest, Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -63,7 +65,7 @@ def outgoing(simulator: Simulator, messages: Any, model: str = ALWAYS, **paramet
 async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:
     if not stream:
         return orjson.loads(await connection.send(order, ignore))
-    assembler = adapter.Assembler()
+    assembler = Assembler()
     async for batch in connection.stream(order, ignore):
         for event in batch:
             assembler.feed(event)
@@ -72,7 +74,7 @@ async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:
 
 def exchange(order: Outgoing, *, stream: bool = False, transport: str = "aiohttp") -> Any:
     async def run() -> Any:
-        connection = adapter.connect(transport)
+        connection = connect(transport)
         try:
             return await sent(connection, order, stream=stream)
         except LLMError:

@@ -10,9 +10,10 @@ import pytest
 
 from llm_provider._errors import LLMError
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import Answer, Outgoing
 from llm_provider._providers.gemini import adapter
 from llm_provider._providers.gemini.connection import GeminiConnection
+from llm_provider._providers.gemini.stream import Assembler
+from llm_provider._providers.protocol import Answer, Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -58,7 +59,7 @@ async def sent(connection: GeminiConnection, request: Outgoing) -> Answer:
 
 
 async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
-    assembler = adapter.Assembler()
+    assembler = Assembler()
     async with aclosing(connection.stream(request, ignore)) as batches:
         async for batch in batches:
             for event in batch:

@@ -25,7 +25,7 @@ import pytest
 
 from llm_provider._errors import LLMError
 from llm_provider._providers import registry
-from llm_provider._providers.adapter import EncodedRequest
+from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
@@ -33,13 +33,6 @@ from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
 WIDTH = 140
-DECODERS = {
-    "openai.chat_stream": "openai.chat.decode",
-    "openai.responses_stream": "openai.responses.decode",
-    "anthropic.decode": "anthropic.decode.decode",
-    "gemini.assembler": "gemini.decode.decode",
-}
-"""Module of a stream's assembler → the function that reads the replies of the same format."""
 
 
 class Pair(NamedTuple):
@@ -89,7 +82,8 @@ def _call(function: str, given: Any) -> Any:
     module = importlib.import_module(f"llm_provider._providers.{module_name}")
     called = _function(function)
     if name == "Assembler":
-        return _folded(called(), given, _function(DECODERS[module_name]))
+        decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
+        return _folded(called(), given, decode)
     if name == "encode" and module_name.endswith("embeddings"):
         return _embedding_request(module, *_embed_request(given))
     if name == "encode":

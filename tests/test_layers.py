@@ -45,6 +45,9 @@ LAYERS: tuple[str, ...] = (
     "__main__",
 )
 
+# The rooms of `_calls`, in the same way. Its modules outside rooms are below them.
+ROOMS_OF_CALLS = ("sending", "lifecycle", "operations", "batch", "tools")
+
 # A package of its own that shares nothing with the call path.
 SEPARATE = "simulator"
 MAY_START_SEPARATE = frozenset({"_cli"})
@@ -154,9 +157,10 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 def test_the_imports_are_seen() -> None:
     assert {"_errors", "_types.messages"} <= own_imports("_requests.request")
-    assert "_providers.adapter" in own_imports("_providers.openai.adapter")
-    assert Import("openai", eager=False) in set(imports("_providers.openai.adapter"))
-    assert {"_cache.storage.row_format", "_calls.repair"} <= own_imports("_calls.preload")  # by strings
+    assert "_providers.protocol" in own_imports("_providers.openai.adapter")
+    assert Import("openai", eager=False) in set(imports("_providers.openai.connection"))
+    by_strings = {"_cache.storage.row_format", "_calls.lifecycle.repair"}
+    assert by_strings <= own_imports("_calls.batch.preload")
     assert named_module("llm_provider._providers.") == "_providers"  # an f-string, before its first field
 
 
@@ -170,6 +174,21 @@ def test_imports_point_down() -> None:
         f"{here or '__init__'} imports {there or '__init__'}"
         for here, there in arrows()
         if SEPARATE not in (here, there) and rank(there) >= rank(here)
+    }
+    assert upward == set()
+
+
+def test_imports_point_down_in_the_rooms_of_calls() -> None:
+    def room(module: str) -> int:
+        name = module.split(".")[1]
+        return ROOMS_OF_CALLS.index(name) if name in ROOMS_OF_CALLS else -1
+
+    calls = [module for module in PATHS if module.startswith("_calls.")]
+    upward = {
+        f"{module} imports {imported}"
+        for module in calls
+        for imported in own_imports(module) & set(calls)
+        if room(imported) > room(module)
     }
     assert upward == set()
 

@@ -12,7 +12,7 @@ from conformance.checks import singles, wrong_in_answer, wrong_in_return
 from conformance.features import MESSAGES, NO, PARAMETERS, YES, sent
 from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, RESPONSES, Format
 from llm_provider._providers import registry
-from llm_provider._providers.prompt_cache import mark_of_call
+from llm_provider._providers.shared.prompt_cache import mark_of_call
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 

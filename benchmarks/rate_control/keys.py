@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llm_provider._calls.key_pool import by_headroom
+from llm_provider._calls.sending.key_pool import by_headroom
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Headroom
 from llm_provider._limits.rate_estimator import Ticket

@@ -11,7 +11,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from ._types import extra_reader as _extra_reader
+from ._types import raw_reader as _raw_reader
 
 if TYPE_CHECKING:
     from typing import Any as _Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._cache.second_level.settings import SecondLevel, SecondLevelStore
     from ._cache.statistics import CacheStatistics
     from ._cache.storage.diff import Explanation
-    from ._calls.stream import AsyncStream, Stream
+    from ._calls.lifecycle.stream import AsyncStream, Stream
     from ._client.client import Client
     from ._client.functions import (
         acall,
@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
-    from ._types.extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._types.logprobs import TokenLogprob
     from ._types.messages import (
         Content,
@@ -110,6 +109,7 @@ if TYPE_CHECKING:
     )
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
+    from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
 
@@ -233,7 +233,7 @@ _HOMES = (
     "_types.usage",
     "_types.messages",
     "_types.embeddings",
-    "_types.extras",
+    "_types.rich_content",
     "_types.logprobs",
     "_types.results",
     "_types.token_count",
@@ -253,7 +253,7 @@ _HOMES = (
     "_money.model_drift",
     "_tokens.range",
     "_tokens.models",
-    "_calls.stream",
+    "_calls.lifecycle.stream",
     "_limits.scopes",
     "_estimates.estimate",
     "_estimates.estimates",
@@ -299,13 +299,13 @@ def _wait_for_imports() -> None:
     wait_for_imports()
 
 
-def _read_extra(name: str, provider: str, reply: _Any) -> _Any:
-    from ._providers.extras import read
+def _read_raw(name: str, provider: str, reply: _Any) -> _Any:
+    from ._providers.shared.rich_content import read
 
     return read(name, provider, reply)
 
 
-_extra_reader.read = _read_extra
+_raw_reader.read = _read_raw
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

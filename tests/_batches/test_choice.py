@@ -8,7 +8,7 @@ import pytest
 
 from llm_provider import Client, RequestError
 from llm_provider._batches.choice import uses_batch_api
-from llm_provider._providers.batches import DAY
+from llm_provider._providers.shared.batches import DAY
 from llm_provider.simulator import Simulator
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, field_validator
 
 from llm_provider import CacheMissError, Client, RequestError, Response, Results, SchemaMismatchError
 from llm_provider._batches.job import Job
-from llm_provider._calls.chat import CHAT
+from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._requests.request import Request
 from llm_provider.simulator import Simulator

@@ -19,8 +19,8 @@ from llm_provider._batches.rows import (
     target_of,
 )
 from llm_provider._calls.call import Call
-from llm_provider._calls.chat import CHAT
-from llm_provider._calls.embed import EMBED
+from llm_provider._calls.operations.chat import CHAT
+from llm_provider._calls.operations.embed import EMBED
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request

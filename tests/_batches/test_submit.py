@@ -13,7 +13,7 @@ from llm_provider import BadRequestError, Budget, Client, Ledger, RateLimitError
 from llm_provider._batches.journal import Journal
 from llm_provider._batches.rows import Wanted
 from llm_provider._batches.submit import split_by_limits
-from llm_provider._providers.batches import BatchLimits
+from llm_provider._providers.shared.batches import BatchLimits
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = ["gpt-5.5", "claude-haiku-5-5"]

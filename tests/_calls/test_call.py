@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_provider import Client
 from llm_provider._calls.call import Call
-from llm_provider._calls.chat import CHAT
+from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._requests.request import Request
 

@@ -254,7 +254,7 @@ def test_ctrl_c_keeps_whole_lines_and_the_rest_is_sent_next_time(
 def test_without_a_terminal_there_is_a_line_now_and_then(
     run: RunCommand, simulator: Simulator, source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm_provider._calls.progress._LINE_EVERY", 0.1)
+    monkeypatch.setattr("llm_provider._calls.batch.progress._LINE_EVERY", 0.1)
     simulator.inject(Fault(delay=1.0), match="7 + 1")
     ended = run("map", MODEL, str(source), str(target), *TEMPLATE)
     assert "llm_provider: 11 of 12 calls: cost=$0.0" in ended.err

@@ -6,7 +6,7 @@ import pytest
 
 from llm_provider._errors import RequestError
 from llm_provider._providers import registry
-from llm_provider._providers.adapter import EmbeddingFormat
+from llm_provider._providers.protocol import EmbeddingFormat
 from llm_provider._requests.routing import ROUTES, resolve
 from llm_provider.simulator import Simulator
 from support import RunScript

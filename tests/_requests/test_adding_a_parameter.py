@@ -26,9 +26,9 @@ ADDED = {
         '    "verbosity": Parameter(\n',
         '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas", rare=True),\n',
     ),
-    "_providers/openai/chat.py": ('    "verbosity": ', '    "creativity": "creativity",\n'),
-    "_providers/openai/responses.py": ('    "verbosity": ', '    "creativity": "text.creativity",\n'),
-    "_providers/gemini/adapter.py": (
+    "_providers/openai_chat/encode.py": ('    "verbosity": ', '    "creativity": "creativity",\n'),
+    "_providers/openai_responses/encode.py": ('    "verbosity": ', '    "creativity": "text.creativity",\n'),
+    "_providers/gemini/encode.py": (
         '    "cached_content": ',
         '    "creativity": "generationConfig.creativity",\n',
     ),

@@ -126,7 +126,7 @@ def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunS
         """
         import sys
         from llm_provider import Client
-        from llm_provider._calls.chat import CHAT
+        from llm_provider._calls.operations.chat import CHAT
         from llm_provider._providers import registry
         from llm_provider._requests.request import Request
         from llm_provider._requests.routing import resolve

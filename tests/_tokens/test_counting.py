@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError, Usage
 from llm_provider._calls.call import Call
-from llm_provider._calls.chat import CHAT
+from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
-from llm_provider._providers.facts import RequestFacts
+from llm_provider._providers.shared.request_facts import RequestFacts
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import price_names
 from llm_provider._tokens import counting

@@ -19,7 +19,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from conformance.sdk_types import fields, item_of, members, problems, samples, words
 from llm_provider._providers import registry
-from llm_provider._providers.adapter import Answer
+from llm_provider._providers.protocol import Answer
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 

@@ -20,8 +20,8 @@ from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, RESPONSES, For
 from conformance.sdk_types import members, samples
 from llm_provider import LLMError
 from llm_provider._providers import registry
-from llm_provider._providers.adapter import EncodedRequest
-from llm_provider._providers.sse import END
+from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._providers.transport.sse import END
 from llm_provider._requests.routing import resolve
 from llm_provider._types.messages import delta_of
 from llm_provider._types.response import Choice

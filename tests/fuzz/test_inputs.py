@@ -28,7 +28,7 @@ from llm_provider._limits.retry import retry_after, retry_delay
 from llm_provider._limits.state import InvalidStateError
 from llm_provider._money.ledger_file import LedgerWarning, read_postings
 from llm_provider._money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
-from llm_provider._providers.sse import EventSplitter
+from llm_provider._providers.transport.sse import EventSplitter
 
 # --- streams of events ---------------------------------------------------------------------------------
 

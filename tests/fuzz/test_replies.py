@@ -1,8 +1,8 @@
 """Broken and hostile answers of each format: they are read exactly, or end in one of our errors.
 
 Sockets are left out, so that 100,000 answers take minutes: the bytes go through the splitter of events, the
-assembler and the decoder, as in `_calls/attempt.py`. The oracles read an answer again, by the formats'
-references and not by the adapters' code.
+assembler and the decoder, as in an attempt. The oracles read an answer again, by the formats' references
+and not by the adapters' code.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from golden import Pair, read, result_of, subjects
 from llm_provider import LLMError
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._limits.retry import RetryBudget, judge
-from llm_provider._providers.adapter import Answer, EncodedRequest
 from llm_provider._providers.anthropic import adapter as anthropic
 from llm_provider._providers.gemini import adapter as gemini
 from llm_provider._providers.litellm import adapter as litellm
 from llm_provider._providers.openai import adapter as openai
-from llm_provider._providers.sse import events
+from llm_provider._providers.protocol import Answer, EncodedRequest
+from llm_provider._providers.transport.sse import events
 from llm_provider._types.messages import delta_of
 from wire_shapes import SHAPES
 

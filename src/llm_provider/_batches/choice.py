@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
-from .._providers.batches import DAY, module_of
+from .._providers.shared.batches import DAY, module_of
 from .._requests.checks import DeliveryMode
 from .._requests.request import check
 from .._requests.routing import price_names, resolve
 
 if TYPE_CHECKING:
-    from .._calls.engine import Engine
+    from .._calls.lifecycle.engine import Engine
     from .._money.pricing import PriceTable
 
 

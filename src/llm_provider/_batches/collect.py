@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .._calls.attempt import parse_reply
 from .._calls.call import Call, Sample
-from .._calls.recorder import BatchRow, Bound
-from .._calls.repair import find_mismatch, mismatch
+from .._calls.lifecycle.repair import find_mismatch, mismatch
+from .._calls.sending.attempt import parse_reply
+from .._calls.sending.recorder import BatchRow, Bound
+from .._calls.sending.worst_case import worst_case
 from .._calls.sent_requests import NOTHING_SENT, SentRequests
-from .._calls.worst_case import worst_case
 from .._errors import (
     APIResponseValidationError,
     BadRequestError,
@@ -29,7 +29,7 @@ from .._errors import (
     LLMError,
     NotFoundError,
 )
-from .._providers.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
+from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
 from .missing_rows import RESULTS_PATIENCE, MissingRows
@@ -37,7 +37,7 @@ from .remote import Remote
 from .rows import call_of
 
 if TYPE_CHECKING:
-    from .._calls.engine import Engine
+    from .._calls.lifecycle.engine import Engine
     from .._types.usage import Usage
 
 _POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0

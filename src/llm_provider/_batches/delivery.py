@@ -15,11 +15,11 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .._calls.attempt import parse_reply
 from .._calls.call import Call, Sample
+from .._calls.sending.attempt import parse_reply
 from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._providers.batches import DAY
+from .._providers.shared.batches import DAY
 from .._requests.api_keys import APIKey, find_accounts, find_key
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, decode_error
@@ -32,8 +32,8 @@ from .spending import Spending
 from .submit import Submitter, content_of, split_by_limits
 
 if TYPE_CHECKING:
-    from .._calls.engine import Engine
-    from .._calls.uploads import Uploads
+    from .._calls.lifecycle.engine import Engine
+    from .._calls.sending.uploads import Uploads
 
 
 class BatchDelivery:
@@ -163,7 +163,7 @@ class BatchDelivery:
 
     def _files(self) -> Uploads:
         if self._uploads is None:
-            from .._calls.uploads import Uploads
+            from .._calls.sending.uploads import Uploads
 
             leases = self._engine.cache.lease_directory
             directory = None if leases is None else leases.parent / "uploads"

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequen
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._calls.batch import in_order, look_up
-from .._calls.batch_lookup import with_metadata
+from .._calls.batch.driver import in_order, look_up
+from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call
 from .._errors import InternalServerError, LLMError, RequestError
 from .._runtime import event_loop
@@ -20,8 +20,8 @@ from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
 
 if TYPE_CHECKING:
-    from .._calls.batch import Observers
-    from .._calls.engine import Engine
+    from .._calls.batch.driver import Observers
+    from .._calls.lifecycle.engine import Engine
     from .._types.messages import Prompt
 
 T = TypeVar("T")

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from .._calls.batch_lookup import with_metadata
+from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call, Sample
-from .._calls.repair import mismatch, mismatch_error
-from .._calls.several_parts import describe
+from .._calls.lifecycle.repair import mismatch, mismatch_error
+from .._calls.lifecycle.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
-from .._providers.batches import BatchLimits, limits_of
+from .._providers.shared.batches import BatchLimits, limits_of
 from .._requests.checks import Resend
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
 
 if TYPE_CHECKING:
-    from .._calls.engine import Engine
+    from .._calls.lifecycle.engine import Engine
     from .._requests.api_keys import APIKey
     from .._requests.attachments import Attachment
 

@@ -19,7 +19,7 @@ import time
 from typing import Literal
 
 from .._errors import PendingBatchError
-from .._providers.batches import RemoteBatch
+from .._providers.shared.batches import RemoteBatch
 from .journal import KEPT_SECONDS, Record
 from .remote import Pauses
 

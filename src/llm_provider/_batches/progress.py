@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from .._calls.progress import Progress
+from .._calls.batch.progress import Progress
 from .._words import format_duration
 from .journal import Record
 

@@ -15,7 +15,14 @@ from typing import TypeVar
 from .._errors import LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
-from .._providers.batches import BatchConnection, BatchLimits, BatchSpec, RemoteBatch, RowReply, module_of
+from .._providers.shared.batches import (
+    BatchConnection,
+    BatchLimits,
+    BatchSpec,
+    RemoteBatch,
+    RowReply,
+    module_of,
+)
 from .._requests.api_keys import APIKey
 from .._requests.routing import Target
 from .._runtime.imports import when_imported

@@ -13,16 +13,16 @@ from typing import Any
 import orjson
 
 from .._calls.call import Call, Operation, Sample
-from .._calls.chat import CHAT, build_payload
-from .._calls.embed import EMBED
-from .._calls.recorder import plain_metadata
+from .._calls.operations.chat import CHAT, build_payload
+from .._calls.operations.embed import EMBED
+from .._calls.sending.recorder import plain_metadata
 from .._calls.sent_requests import SentRequests
 from .._errors import LLMError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Patience
 from .._money.track import Tracks
 from .._providers import registry
-from .._providers.adapter import EncodedRequest
+from .._providers.protocol import EncodedRequest
 from .._requests.routing import ROUTES, Target
 from .._runtime.canonical_json import canonical
 from .journal import Header, RowLine

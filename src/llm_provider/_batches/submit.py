@@ -16,8 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from .._errors import LLMError, NotFoundError, UncertainBatchError
-from .._providers.batches import BatchLimits, BatchSpec, RemoteBatch
-from .._providers.files import with_ids
+from .._providers.shared.batches import BatchLimits, BatchSpec, RemoteBatch
+from .._providers.shared.files import with_ids
 from .journal import Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from .._calls.batch import END, BatchPrompts, Finished, iterate
-from .._calls.batch_lookup import Lookup
+from .._calls.batch.driver import END, BatchPrompts, Finished, iterate
+from .._calls.batch.lookup import Lookup
 from .._calls.call import Call
 from .._calls.early_stop import EarlyStop
-from .._calls.engine import READING
+from .._calls.lifecycle.engine import READING
 from .._errors import APITimeoutError, CacheMissError, LLMError, RequestError
 from .._requests.checks import Resend
 from .._runtime import event_loop
@@ -23,8 +23,8 @@ from .journal import Record
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from .._calls.batch import Observers
-    from .._calls.engine import Engine
+    from .._calls.batch.driver import Observers
+    from .._calls.lifecycle.engine import Engine
     from .._types.response import Result
 
 _ROWS_AT_ONCE = 1000

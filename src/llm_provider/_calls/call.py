@@ -20,7 +20,7 @@ from .._errors import LLMError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
-from .._providers.adapter import Adapter, AnyAnswer, EncodedRequest
+from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
 from .._runtime.json_pieces import LARGE, read_large
 from .._types.usage import Usage
@@ -29,7 +29,7 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 if TYPE_CHECKING:
     import asyncio
 
-    from .._providers.facts import RequestFacts
+    from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
     from .early_stop import EarlyStop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from .._providers.adapter import number_step
+from .._providers.shared.replies import number_step
 from .._types.messages import Delta, Step, ToolCallDelta, delta_of
 from .._types.response import Choice
 

@@ -381,7 +381,7 @@ def _describe_rest(
     work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: dict[str, Any]
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""
-    from .._calls.batch import describe_interrupt
+    from .._calls.batch.driver import describe_interrupt
 
     again = "command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":

@@ -9,15 +9,15 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from .._calls.batch.preload import SHORTAGES, shortage
 from .._calls.call import Call, Operation
-from .._calls.chat import CHAT
-from .._calls.engine import Engine
-from .._calls.preload import SHORTAGES, shortage
+from .._calls.lifecycle.engine import Engine
+from .._calls.operations.chat import CHAT
 from .._errors import LLMError, RequestError
 from .._limits.concurrency import Concurrency
 
 if TYPE_CHECKING:
-    from .._calls.stream import Arrived, Start
+    from .._calls.lifecycle.stream import Arrived, Start
     from .._money.pricing import PriceTable
     from .._types.messages import Prompt
     from .._types.token_count import TokenCount
@@ -79,7 +79,7 @@ class Answers:
                 if call.request.max_tool_rounds is None:
                     result = event_loop.wait(event_loop.submit((run or self.run)(call), engine.cancel))
                 else:
-                    from .._calls import tool_loop
+                    from .._calls.tools import loop as tool_loop
 
                     chat, hit = cast("Any", call), cast("Any", result)
                     result = cast("T", tool_loop.run_and_wait(engine, chat, hit))
@@ -109,7 +109,7 @@ class Answers:
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
-                from .._calls import tool_loop
+                from .._calls.tools import loop as tool_loop
 
                 self.start()
                 chat, hit = cast("Any", call), cast("Any", result)
@@ -149,7 +149,7 @@ class Answers:
         return call
 
     def _warn_of_dropped(self, call: Call[Any]) -> None:
-        from .._calls.dropping import warn
+        from .._calls.lifecycle.drop_unsupported import warn
 
         warn(call, self.warned)
 
@@ -188,7 +188,7 @@ class Answers:
         self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
     ) -> Start:
         """What starts a streamed call, or replays a stored one."""
-        from .._calls.stream import replay
+        from .._calls.lifecycle.stream import replay
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(function)
@@ -204,7 +204,7 @@ class Answers:
         if function == "stream" and hit is None:
             self.engine.load(call)
         if rounds is not None:
-            from .._calls import tool_loop
+            from .._calls.tools import loop as tool_loop
 
             return tool_loop.start_stream(self.engine, call, hit, here=function == "astream")
 

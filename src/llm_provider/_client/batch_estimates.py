@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .._calls.chat import CHAT
-from .._calls.embed import EMBED
+from .._calls.operations.chat import CHAT
+from .._calls.operations.embed import EMBED
 from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates

@@ -6,8 +6,8 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
-from .._calls.chat import CHAT
-from .._calls.preload import load_for_batch, name_shortage
+from .._calls.batch.preload import load_for_batch, name_shortage
+from .._calls.operations.chat import CHAT
 from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from .._batches.handle import Batch
     from .._batches.journal import Record
     from .._batches.work import BatchWork
-    from .._calls.batch import Batches, BatchPrompts, Observers
+    from .._calls.batch.driver import Batches, BatchPrompts, Observers
+    from .._calls.batch.progress import Progress
+    from .._calls.batch.worker_pool import LiveWork
     from .._calls.call import Call
-    from .._calls.progress import Progress
-    from .._calls.worker_pool import LiveWork
     from .._errors import LLMError
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
@@ -121,7 +121,7 @@ class BatchMethods(Hinting):
 
     def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
         with name_shortage():
-            from .._calls.batch import iterate
+            from .._calls.batch.driver import iterate
 
             if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
                 from .._batches.work import iterate_jobs
@@ -161,7 +161,7 @@ class BatchMethods(Hinting):
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
-            from .._calls.batch import aiterate
+            from .._calls.batch.driver import aiterate
 
             if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
                 return aiterate(*self._jobs(options))
@@ -172,7 +172,7 @@ class BatchMethods(Hinting):
         batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
         begin = None
         if options.progress is not False:
-            from .._calls.progress import Progress
+            from .._calls.batch.progress import Progress
 
             engine = self._answers.engine
             shown = (options.total, options.progress, engine.statistics, engine.waits, options.models)
@@ -199,7 +199,7 @@ class BatchMethods(Hinting):
         return jobs, self._observers(options, None if options.progress is False else begin)
 
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
-        from .._calls.batch import Observers
+        from .._calls.batch.driver import Observers
 
         return Observers(self._answers.tell, begin, options.inputs[0].labels)
 
@@ -208,9 +208,9 @@ class BatchMethods(Hinting):
 
         An invalid model or parameter would fail every input, so it is found here, once.
         """
-        from .._calls.batch_lookup import batch_lookup, run_with_metadata
+        from .._calls.batch.lookup import batch_lookup, run_with_metadata
+        from .._calls.batch.worker_pool import LiveWork
         from .._calls.early_stop import EarlyStop
-        from .._calls.worker_pool import LiveWork
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(options.function)
@@ -242,7 +242,7 @@ class BatchMethods(Hinting):
         caches_prompts = bool(request.options and request.options.get("prompt_caching"))
         if request.max_tool_rounds is not None:
             caches_prompts = False
-            from .._calls import tool_loop
+            from .._calls.tools import loop as tool_loop
 
             lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
         if metadata is not None:
@@ -321,7 +321,7 @@ class BatchMethods(Hinting):
         seal(parameters)
         options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
         with name_shortage():
-            from .._calls.batch import in_order, noting_interrupt
+            from .._calls.batch.driver import in_order, noting_interrupt
         self._show_estimates(options)
         results: dict[int, Result] = {}
         with noting_interrupt(results, options.total, self._cache_mode(options)):
@@ -406,7 +406,7 @@ class BatchMethods(Hinting):
         defaults = self._answers.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error, awaited=True)
         with name_shortage():
-            from .._calls.batch import in_order, noting_interrupt
+            from .._calls.batch.driver import in_order, noting_interrupt
         self._show_estimates(options)
         results: dict[int, Result] = {}
         with noting_interrupt(results, options.total, self._cache_mode(options)):

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from .._cache.response_cache import ResponseCache
-from .._calls.chat import CHAT
-from .._calls.embed import EMBED
-from .._calls.engine import Engine
-from .._calls.recorder import CostRecorder
+from .._calls.lifecycle.engine import Engine
+from .._calls.operations.chat import CHAT
+from .._calls.operations.embed import EMBED
+from .._calls.sending.recorder import CostRecorder
 from .._errors import RequestError, cite
 from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .._batches.handle import Batch
     from .._cache.storage.diff import Explanation
-    from .._calls.stream import AsyncStream, Stream
+    from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
     from .._requests.parameters import ClientParameters, Common, EmbedParameters, Parameters, Untyped
@@ -158,7 +158,7 @@ class Client(BatchMethods):
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """`llm_provider.stream` with the settings and defaults of this client."""
         seal(parameters)
-        from .._calls.stream import Stream
+        from .._calls.lifecycle.stream import Stream
 
         answers = self._answers
         start = answers.start_stream("stream", model, messages, parameters, answers.concurrency_of_threads)
@@ -176,7 +176,7 @@ class Client(BatchMethods):
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """`llm_provider.astream` with the settings and defaults of this client."""
         seal(parameters)
-        from .._calls.stream import AsyncStream
+        from .._calls.lifecycle.stream import AsyncStream
 
         answers = self._answers
         start = answers.start_stream("astream", model, messages, parameters, answers.concurrency)
@@ -341,7 +341,7 @@ class Client(BatchMethods):
         if provider is None:
             raise RequestError("live=True asks one provider: write models('openai', live=True)")
         check_provider(provider)
-        from .._calls.model_list import ask_for_models, find_destination
+        from .._calls.operations.list_models import ask_for_models, find_destination
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread("models")

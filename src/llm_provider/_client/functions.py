@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from .._batches.handle import Batch
-    from .._calls.stream import AsyncStream, Stream
+    from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._errors import LLMError
     from .._requests.parameters import (
         BatchCommon,

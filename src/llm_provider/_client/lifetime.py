@@ -11,7 +11,7 @@ from .._runtime.forks import reset_in_child
 
 if TYPE_CHECKING:
     from .._cache.response_cache import ResponseCache
-    from .._calls.engine import Engine
+    from .._calls.lifecycle.engine import Engine
     from .._money.ledger_file import LedgerFile
 
 _lifetimes: weakref.WeakSet[Lifetime] = weakref.WeakSet()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._calls.call import Call
-from .._calls.chat import CHAT
-from .._calls.count import count_tokens, question_of
+from .._calls.operations.chat import CHAT
+from .._calls.operations.count_tokens import count_tokens, question_of
 from .._errors import LLMError
-from .._providers import registry
+from .._providers.token_counts import FORMATS
 from .._requests.checks import flag
 from .._runtime import event_loop
 from .._types.messages import Prompt
@@ -68,7 +68,7 @@ def _find_count(
     """
     flag("exact", exact)
     call = answers.prepare(CHAT, model, messages, parameters, answers.concurrency, function)
-    if not exact or call.cache == "only" or registry.load_token_counts(call.target) is None:
+    if not exact or call.cache == "only" or call.target.route.adapter not in FORMATS:
         from .._estimates.local_count import local_count
 
         return local_count(call)

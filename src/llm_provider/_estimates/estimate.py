@@ -13,8 +13,8 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._calls.batch_lookup import fetch_ahead
-from .._calls.engine import READING, Engine
+from .._calls.batch.lookup import fetch_ahead
+from .._calls.lifecycle.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
-    from .._providers.facts import RequestFacts
+    from .._providers.shared.request_facts import RequestFacts
     from .._types.messages import Prompt
 
 _NOTHING = Range.exactly(0)

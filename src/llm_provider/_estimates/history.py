@@ -17,7 +17,7 @@ from .._tokens.range import Range
 
 if TYPE_CHECKING:
     from .._calls.call import Call
-    from .._calls.engine import Engine
+    from .._calls.lifecycle.engine import Engine
 
 _FEWEST, _MOST = 5, 200
 """The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""

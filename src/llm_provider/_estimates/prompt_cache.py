@@ -11,7 +11,7 @@ from .._tokens.range import Range
 if TYPE_CHECKING:
     from .._calls.call import Call
     from .._money.price_rows import PriceRow
-    from .._providers.prompt_cache import Prefix
+    from .._providers.shared.prompt_cache import Prefix
 
 
 class _Request(NamedTuple):
@@ -23,7 +23,7 @@ class _Request(NamedTuple):
 
 
 class CachedInput:
-    """The common prefixes of the requests of a batch, as `_calls/prefix` finds them while they are sent."""
+    """The common prefixes of the requests of a batch, as a batch finds them while they are sent."""
 
     def __init__(self) -> None:
         self._requests: list[_Request] = []
@@ -38,7 +38,7 @@ class CachedInput:
             read: The likely number.
         """
         # It imports asyncio, which other estimates do not need.
-        from .._calls.prefix import prefixes_of
+        from .._calls.batch.prefix import prefixes_of
 
         self._requests += [_Request(prefixes_of(call), tokens, read)] * requests
 

@@ -2,8 +2,7 @@
 
 A `Posting` is one event that may have cost money: an answered request, an answer that cost nothing, or a
 request that failed and may have been billed. `Totals` keeps sums of postings, never the postings themselves.
-`ledger` shows totals to users, `ledger_file` keeps postings on disk, and `_calls/recorder` posts what calls
-cost.
+`ledger` shows totals to users, `ledger_file` keeps postings on disk, and `recorder` posts what calls cost.
 
 Postings are queued, and hits of equal prices are priced together. Adding and pricing each hit at once would
 take 15 % more instructions per hit.

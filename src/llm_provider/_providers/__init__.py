@@ -1,12 +1,14 @@
-"""The providers' wire formats, all behind one protocol.
+"""The providers' wire formats, all behind one `protocol`.
 
-In the order of imports: `facts` is what an adapter tells other folders of a request; `adapter` is the
-protocol; `parameters` writes parameters by the table of a format; `earlier_answers` warns of content that
-only another provider accepts; `call_ids` names calls without ids, and `foreign_tools` tells the providers'
-own tools apart; `errors` maps failures, `sse` splits streams, `body_size` bounds answers, `proxies` refuses
-what no client can use, and `http_client` sends over aiohttp; `sdk_connection` serves the SDKs of OpenAI and
-Anthropic; `vectors` and `embedding_models` serve all embeddings. Each wire format is a folder: `openai`,
-`anthropic`, `gemini`, and `litellm`, which uses OpenAI's format. `registry` loads the adapter of a route when
-the first call needs it, and `files` decides which files are uploaded. But for the names of tools, no field
+Each format is a folder. Its files have the same names everywhere: `encode` writes a request, `decode` reads a
+reply, `stream` folds the events of a stream into a reply, `connection` sends through the SDK, and `models`
+says what each family of models accepts. `adapter` names the pure parts as the protocol asks for them. Where a
+format has more, it has `messages`, `request_facts`, `rich_content`, `schema`, `prompt_cache`, `embeddings`,
+`batches` and `files`. What a folder does not have, the format shares: `openai` is the provider of two
+formats, `openai_chat` and `openai_responses`, and `litellm` takes and returns the first of them.
+
+`transport` has the HTTP clients of the SDKs, and `shared` what formats have in common. `registry` loads the
+modules of a format when the first call needs them. `model_lists` and `token_counts` have a table each, with a
+row for each format that has such a list or count. But for these two, and for the names of tools, no field
 name of a wire format stands outside its folder.
 """

@@ -1,14 +1,19 @@
-"""The protocol of the lists of models that providers give: a module `model_list` beside an adapter."""
+"""The models that a key reaches, by the lists of the providers, through their SDKs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .registry import load_model_list
+from .._errors import APIResponseValidationError
+from .shared.batches import close_clients
 
 if TYPE_CHECKING:
     from .._requests.api_keys import APIKey
     from .._requests.routing import Target
+
+_PAGE = 1000
 
 
 class ListedModel(NamedTuple):
@@ -23,13 +28,116 @@ class ListedModel(NamedTuple):
     embeds: bool | None = None
 
 
-class ModelListModule(Protocol):
-    """A module `model_list` beside an adapter."""
-
-    async def list_models(self, target: Target, key: APIKey) -> list[ListedModel]:
-        """The models that a key reaches. It raises exceptions of the SDK and its transport."""
+ListModels: TypeAlias = "Callable[[Target, APIKey], Awaitable[list[ListedModel]]]"
+"""Lists the models that a key reaches. It raises exceptions of the SDK and its transport."""
 
 
-def module_of(target: Target) -> ModelListModule | None:
-    """The module that lists the models of a target; None if the provider gives no list."""
-    return cast("ModelListModule | None", load_model_list(target))
+async def _list_anthropics(target: Target, key: APIKey) -> list[ListedModel]:
+    """The models at Anthropic, without the retired ones in its list."""
+    from .anthropic.files import sdk_client
+
+    client = sdk_client(target, key)
+    try:
+        return [
+            _read_anthropics(model)
+            async for model in client.models.list(limit=_PAGE)
+            if getattr(model, "lifecycle", None) != "retired"
+        ]
+    finally:
+        await close_clients(client)
+
+
+def _read_anthropics(model: Any) -> ListedModel:
+    # Older releases of the SDK know fewer fields.
+    capabilities = getattr(model, "capabilities", None)
+    sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
+    return ListedModel(
+        model.id,
+        getattr(model, "max_input_tokens", None),
+        getattr(model, "max_tokens", None),
+        None if sees is None else ("text", "image") if sees else ("text",),
+        embeds=False,
+    )
+
+
+async def _list_geminis(target: Target, key: APIKey) -> list[ListedModel]:
+    """The models at Gemini, without those for other tasks, such as videos."""
+    from .gemini.files import close_client, sdk_client
+
+    client, http_client = sdk_client(target, key)
+    try:
+        models = []
+        async for model in await client.aio.models.list(config={"page_size": _PAGE}):
+            actions = model.supported_actions or ()
+            answers = "generateContent" in actions
+            if answers or "embedContent" in actions:
+                name = (model.name or "").removeprefix("models/")
+                limits = model.input_token_limit, model.output_token_limit
+                models.append(ListedModel(name, *limits, embeds=not answers))
+        return models
+    finally:
+        await close_client(client, http_client)
+
+
+_WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
+_LONGEST = ("max_completion_tokens", "max_output_tokens")
+
+_OTHER_KINDS = re.compile(
+    r"(dall-e|gpt-image|chatgpt-image|sora|tts|whisper|babbage|davinci|omni-moderation|text-moderation).*"
+    r"|.*-(tts|transcribe|realtime|diarize)(-.*)?"
+)
+"""Models of OpenAI's that `call` and `embed` cannot use."""
+
+
+async def _list_openais(target: Target, key: APIKey) -> list[ListedModel]:
+    """The models at OpenAI or a compatible host.
+
+    OpenAI tells the names alone. Hosts tell more, in fields of their own, and some of them answer with a
+    plain list, which the SDK's `models.list` cannot read.
+    """
+    from .openai.files import sdk_client
+
+    client = sdk_client(target, key)
+    try:
+        reply: Any = await client.get("/models", cast_to=object)
+    finally:
+        await close_clients(client)
+    entries = reply.get("data") if isinstance(reply, dict) else reply
+    if not isinstance(entries, list):
+        raise APIResponseValidationError("the provider's list of models is no list")
+    models = [
+        _read_openais(entry)
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    ]
+    if target.provider == "openai":
+        models = [model for model in models if not _OTHER_KINDS.fullmatch(model.name)]
+    return models
+
+
+def _read_openais(entry: dict[str, Any]) -> ListedModel:
+    architecture, top = entry.get("architecture"), entry.get("top_provider")
+    inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+    longest = _find_number(entry, _LONGEST)
+    if longest is None and isinstance(top, dict):
+        longest = _find_number(top, _LONGEST)
+    return ListedModel(
+        entry["id"],
+        _find_number(entry, _WINDOWS),
+        longest,
+        tuple(map(str, inputs)) if isinstance(inputs, list) and inputs else None,
+        embeds=True if entry.get("type") == "embedding" else None,
+    )
+
+
+def _find_number(entry: dict[str, Any], names: tuple[str, ...]) -> int | None:
+    values = (entry.get(name) for name in names)
+    return next((value for value in values if type(value) is int and value > 0), None)
+
+
+LISTS: Mapping[str, ListModels] = {
+    "openai": _list_openais,
+    "anthropic": _list_anthropics,
+    "gemini": _list_geminis,
+}
+"""Adapter → what lists the models of its providers. The others give no list."""

@@ -2,7 +2,7 @@
 
 A provider limits and bills an account; an account has one key or several. Lists of accounts come from
 `Client(keys=)` or from variables with a plural name, such as `OPENAI_API_KEYS`. With more than one key,
-`_calls/key_pool` decides which one a request uses.
+`_calls/sending/key_pool` decides which one a request uses.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .text import text_tokens
 from .vocabularies import ENCODINGS, vocabulary_of
 
 if TYPE_CHECKING:
-    from .._providers.facts import RequestFacts
+    from .._providers.shared.request_facts import RequestFacts
     from .._types.usage import Usage
 
 _BYTES_PER_TOKEN = 4

@@ -23,7 +23,7 @@ from .._foreign_attributes import NoMapping
 from .._json_values import json_value
 from .._runtime.frozen import quickly_made
 from .._runtime.late_fields import with_late_field
-from . import extra_reader
+from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .row_label import RowLabel
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from .._schemas.reading import ParsedFrom, Reading
-    from .extras import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from .messages import FinishReason as EndOfSample
+    from .rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -202,7 +202,7 @@ class Response(NoMapping, Generic[T_co]):
         return cast("list[ServerToolCall]", self._read_extra("server_tool_calls"))
 
     def _read_extra(self, name: str) -> object:
-        return extra_reader.read(name, self.provider, self.raw)
+        return raw_reader.read(name, self.provider, self.raw)
 
     @property
     def rounds(self) -> tuple[Response, ...]:

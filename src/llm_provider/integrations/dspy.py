@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 from dspy import lm15
 
-from .._providers.openai import chat
+from .._providers.openai_chat import encode as chat
 from .conversation import NAME, Variant, parameter_names
 from .dspy_requests import StreamParts, make_response, read_request, stream_end, translate_errors
 

@@ -41,7 +41,7 @@ from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
-from .._providers.openai import chat
+from .._providers.openai_chat import encode as chat
 from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical

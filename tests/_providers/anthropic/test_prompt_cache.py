@@ -9,7 +9,7 @@ import pydantic
 import pytest
 
 from llm_provider._providers.anthropic import prompt_cache
-from llm_provider._providers.prompt_cache import PrefixMark
+from llm_provider._providers.shared.prompt_cache import PrefixMark
 
 from ..test_prompt_cache import LONG, TOOL, encoded
 

@@ -32,6 +32,8 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini.connection import connect
+from llm_provider._providers.gemini.stream import Assembler
 from llm_provider._requests.api_keys import APIKey
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
 from support import ignore, wait_until
@@ -83,7 +85,7 @@ def test_a_stream_is_the_answer_without_streaming(simulator: Simulator, transpor
     for more in ({"reasoning_effort": "low"}, {"tools": [WEATHER], "tool_choice": "required"}, {"n": 3}):
         request = outgoing(simulator.url("gemini"), **more)
         whole, events = asyncio.run(main())
-        assembler = adapter.Assembler()
+        assembler = Assembler()
         for event in events:
             assembler.feed(event)
         assembled = assembler.reply()
@@ -317,7 +319,7 @@ def test_closing_leaves_nothing_open(simulator: Simulator, transport: str) -> No
 
 
 def test_closing_what_was_never_opened() -> None:
-    asyncio.run(adapter.connect("aiohttp").close())
+    asyncio.run(connect("aiohttp").close())
 
 
 def test_the_sdk_prints_nothing(simulator: Simulator) -> None:
@@ -329,12 +331,14 @@ from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._providers.gemini import adapter
-from llm_provider._providers.adapter import Outgoing
+from llm_provider._providers.gemini.connection import connect
+from llm_provider._providers.gemini.stream import Assembler
+from llm_provider._providers.protocol import Outgoing
 
 async def main():
     target = resolve("gemini-3.8-flash", {simulator.url("gemini")!r})
     encoded = adapter.encode(Request.build("gemini-3.8-flash", "Hi", {{}}), target)
-    connection = adapter.connect("aiohttp")
+    connection = connect("aiohttp")
     request = Outgoing(encoded, canonical(encoded.payload), target, APIKey("k"), Timeouts(total=30))
     await connection.send(request, lambda headers: None)
     async for batch in connection.stream(request, lambda headers: None):

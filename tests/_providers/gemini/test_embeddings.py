@@ -25,9 +25,9 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import Outgoing
 from llm_provider._providers.gemini import adapter, embeddings
 from llm_provider._providers.gemini.connection import GeminiConnection
+from llm_provider._providers.protocol import Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve

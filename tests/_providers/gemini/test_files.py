@@ -8,8 +8,8 @@ import time
 import pytest
 
 from llm_provider import BadRequestError
-from llm_provider._providers.files import UploadedFile
 from llm_provider._providers.gemini.files import connect
+from llm_provider._providers.shared.files import UploadedFile
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.routing import resolve

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider._providers.litellm import adapter
+from llm_provider._providers.litellm.connection import connect
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,6 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def connection(runner: asyncio.Runner) -> Iterator[Any]:
-    opened = adapter.connect("aiohttp")
+    opened = connect("aiohttp")
     yield opened
     runner.run(opened.close())

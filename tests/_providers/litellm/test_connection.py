@@ -19,8 +19,8 @@ from litellm_support import (
     sent,
 )
 from llm_provider import Client
-from llm_provider._providers import extras
 from llm_provider._providers.litellm import adapter
+from llm_provider._providers.shared import rich_content
 from llm_provider._requests.api_keys import find_key
 from llm_provider.simulator import Fault, Simulator
 from openai_support import completion
@@ -72,9 +72,9 @@ class TestThroughLiteLLM:
         behaviour = streaming([reply]) if stream else answering(orjson.dumps(reply))
         with RawServer(behaviour) as server:
             body = runner.run(sent(connection, outgoing(server.root, "Hi", OPENAI), stream=stream))
-        (citation,) = extras.read("citations", "litellm", body)
+        (citation,) = rich_content.read("citations", "litellm", body)
         assert (citation.start, citation.end, citation.url) == (0, 5, "https://a")
-        assert [image.url for image in extras.read("images", "litellm", body)] == ["https://x/a.png"]
+        assert [image.url for image in rich_content.read("images", "litellm", body)] == ["https://x/a.png"]
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_thinking_is_signed_and_goes_back(
@@ -176,7 +176,8 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
         from llm_provider._requests.routing import resolve
         from llm_provider._limits.timeouts import Timeouts
         from llm_provider._providers.litellm import adapter
-        from llm_provider._providers.adapter import Outgoing
+        from llm_provider._providers.litellm.connection import connect
+        from llm_provider._providers.protocol import Outgoing
 
         def order(**parameters):
             model = "litellm/anthropic/claude-sonnet-5-5"
@@ -191,7 +192,7 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
         form = {{"type": "json_schema", "json_schema": {{"name": "a", "schema": schema}}}}
 
         async def main():
-            connection = adapter.connect("aiohttp")
+            connection = connect("aiohttp")
             await connection.send(order(), lambda _: None)
             await connection.send(order(response_format=form), lambda _: None)
             async for _ in connection.stream(order(), lambda _: None):
@@ -219,8 +220,9 @@ def test_the_missing_extra_is_named(run_script: RunScript) -> None:
         sys.modules["litellm"] = None
         from llm_provider._errors import MissingDependencyError
         from llm_provider._providers.litellm import adapter
+        from llm_provider._providers.litellm.connection import connect
         try:
-            adapter.connect("aiohttp")
+            connect("aiohttp")
         except MissingDependencyError as error:
             print(error)
         """

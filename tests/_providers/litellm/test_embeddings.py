@@ -25,8 +25,9 @@ from llm_provider._errors import (
     UnsupportedParameterError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import Outgoing
 from llm_provider._providers.litellm import adapter, embeddings
+from llm_provider._providers.litellm.connection import connect
+from llm_provider._providers.protocol import Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
@@ -83,7 +84,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def connection(runner: asyncio.Runner) -> Iterator[Any]:
-    opened = adapter.connect("aiohttp")
+    opened = connect("aiohttp")
     yield opened
     runner.run(opened.close())
 
@@ -198,8 +199,9 @@ def test_litellm_says_nothing_while_it_embeds(simulator: Simulator, run_script: 
         import asyncio
         from llm_provider._errors import LLMError
         from llm_provider._limits.timeouts import Timeouts
-        from llm_provider._providers.adapter import Outgoing
+        from llm_provider._providers.protocol import Outgoing
         from llm_provider._providers.litellm import adapter, embeddings
+        from llm_provider._providers.litellm.connection import connect
         from llm_provider._requests.api_keys import APIKey
         from llm_provider._requests.embed_request import EmbedRequest
         from llm_provider._requests.routing import resolve
@@ -211,7 +213,7 @@ def test_litellm_says_nothing_while_it_embeds(simulator: Simulator, run_script: 
         body = canonical(embeddings.payload_of(encoded, ["a"]))
 
         async def main():
-            connection = adapter.connect("aiohttp")
+            connection = connect("aiohttp")
             for key in ("sk-right", "sk-wrong"):
                 order = Outgoing(encoded, body, target, APIKey(key), Timeouts(total=20, connect=15))
                 try:

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from llm_provider import APITimeoutError, BadRequestError, Client, RateLimitError
-from llm_provider._providers.batches import BatchSpec
 from llm_provider._providers.openai.batches import _reply, connect
+from llm_provider._providers.shared.batches import BatchSpec
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator

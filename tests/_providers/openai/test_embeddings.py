@@ -28,8 +28,9 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.adapter import EncodedRequest, Outgoing
 from llm_provider._providers.openai import adapter, embeddings
+from llm_provider._providers.openai.connection import connect
+from llm_provider._providers.protocol import EncodedRequest, Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
@@ -98,7 +99,7 @@ def outgoing(
 
 def send(transport: str, request: Outgoing) -> Any:
     async def main() -> bytes:
-        connection = adapter.connect(transport)
+        connection = connect(transport)
         try:
             return await connection.send(request, ignore)
         finally:

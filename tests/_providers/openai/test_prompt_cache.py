@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider._providers.openai import prompt_cache
-from llm_provider._providers.prompt_cache import PrefixMark
+from llm_provider._providers.shared.prompt_cache import PrefixMark
 
 from ..test_prompt_cache import LONG, TOOL, encoded
 

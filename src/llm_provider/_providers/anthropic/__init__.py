@@ -1,5 +1,1 @@
-"""Anthropic's Messages format.
-
-In the order of imports: `decode` reads replies and streams, `encode_messages` converts messages, and
-`adapter` has the parameters of each model family, tools and structured output.
-"""
+"""Anthropic's Messages format."""

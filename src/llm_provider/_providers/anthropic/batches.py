@@ -16,7 +16,7 @@ import orjson
 from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
-from ..batches import (
+from ..shared.batches import (
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -28,9 +28,9 @@ from ..batches import (
     lines_of,
     mark_unbilled,
 )
-from ..error_bodies import error_fields
-from ..errors import from_answer
-from ..files import SECONDS_OF_A_FILE
+from ..shared.error_bodies import error_fields
+from ..shared.errors import from_answer
+from ..shared.files import SECONDS_OF_A_FILE
 from .decode import OPERATION
 from .files import sdk_client
 

@@ -13,9 +13,9 @@ from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
-from ..batches import close_clients
-from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
-from ..proxies import check_proxy
+from ..shared.batches import close_clients
+from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..transport.proxies import check_proxy
 
 _BETA = "files-api-2025-04-14"
 
@@ -43,7 +43,7 @@ def sdk_client(target: Target, key: APIKey) -> Any:
     """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
     import anthropic
 
-    from ..sdk_connection import build_http_client, replace_headers
+    from ..transport.sdk_connection import build_http_client, replace_headers
 
     check_proxy(target.base_url, "http1")
     client = anthropic.AsyncAnthropic(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._requests.routing import Target
-from ..prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
+from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
 from .decode import PROVIDER
 
 _LIFETIME = 300.0

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._requests.request import Request
-from ..adapter import refuse
-from ..schema_rules import describe_limits, find_recursions
+from ..shared.payload import refuse
+from ..shared.schema_rules import describe_limits, find_recursions
 from .decode import PROVIDER
 
 _WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")

@@ -19,7 +19,7 @@ import orjson
 from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
-from ..batches import (
+from ..shared.batches import (
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -27,8 +27,8 @@ from ..batches import (
     cut,
     mark_unbilled,
 )
-from ..errors import from_answer
-from ..files import SECONDS_OF_A_FILE
+from ..shared.errors import from_answer
+from ..shared.files import SECONDS_OF_A_FILE
 from . import embeddings
 from .files import close_client, sdk_client
 

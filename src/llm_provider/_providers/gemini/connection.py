@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
 from ..._settings import MAX_RESPONSE_BYTES
-from .. import http_client, proxies
-from ..adapter import IsComplete, OnHeaders, Outgoing, SendInChunks, never
+from ..protocol import IsComplete, OnHeaders, Outgoing, SendInChunks, never
+from ..transport import http_client, proxies
 from . import sdk_http_clients
 from .api_version import split_version
 from .private_requests import PrivateRequests, is_known
@@ -136,3 +136,8 @@ def without_warning(beginning: str) -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(keep)
+
+
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> GeminiConnection:
+    """Connect through the google-genai SDK."""
+    return GeminiConnection(transport, most_bytes)

@@ -17,13 +17,14 @@ from ..._limits.retry import retry_delay
 from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
-from ..adapter import Answer, count, expect_dict, part, split_reply
-from ..bill import gemini_tools, with_tools
-from ..error_bodies import error_fields
-from ..errors import from_answer, reports_error
-from ..facts import variant_of
-from ..logprobs import read_logprobs
-from ..sse import EventSplitter
+from ..protocol import Answer
+from ..shared.error_bodies import error_fields
+from ..shared.errors import from_answer, from_exception, headers_of, reports_error
+from ..shared.logprobs import read_logprobs
+from ..shared.replies import count, expect_dict, part, split_reply
+from ..shared.request_facts import variant_of
+from ..shared.tool_charges import gemini_tools, with_tools
+from ..transport.sse import EventSplitter
 
 PROVIDER = "gemini"
 
@@ -98,7 +99,7 @@ def _service_tier(usage: Mapping[str, Any]) -> str | None:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply; see `Adapter.usage`."""
+    """The usage in a reply."""
     reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
     if not isinstance(reported, dict):
         return None
@@ -106,7 +107,7 @@ def usage(reply: Any) -> Usage | None:
 
 
 def split(reply: Any) -> list[Any]:
-    """Divide a reply with several candidates into one for each; see `Adapter.split`."""
+    """Divide a reply with several candidates into one for each."""
     return split_reply(reply, "candidates", "usageMetadata")
 
 
@@ -352,3 +353,20 @@ def _reasons(details: list[dict[str, Any]], message: str) -> Iterator[str]:
 def text_or_none(value: Any) -> str | None:
     """`value` if it is a text."""
     return value if isinstance(value, str) else None
+
+
+def map_error(error: BaseException) -> LLMError:
+    """The error for an exception of the SDK, or of its transport."""
+    if isinstance(error, LLMError):
+        return error
+    if not any(kind.__name__ == "APIError" for kind in type(error).__mro__):
+        return from_exception(error)
+    response = getattr(error, "response", None)
+    # An error event inside a stream has a code of its own, although the status of the answer is 200.
+    status = getattr(response, "status", None) or getattr(response, "status_code", None)
+    code = getattr(error, "code", None)
+    return error_of(
+        getattr(error, "details", None),
+        status=status if isinstance(status, int) else code if isinstance(code, int) else None,
+        headers=headers_of(response),
+    )

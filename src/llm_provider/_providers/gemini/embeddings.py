@@ -14,12 +14,14 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
-from ..adapter import EmbeddingAnswer, EncodedRequest, expect_dict, merge, refuse
-from ..embedding_models import check_model
-from ..vectors import apportion, check_count, vector_of
-from .adapter import operation, resource
+from ..protocol import EmbeddingAnswer, EncodedRequest
+from ..shared.embedding_models import check_model
+from ..shared.payload import merge, refuse
+from ..shared.replies import expect_dict
+from ..shared.vectors import apportion, check_count, vector_of
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
+from .encode import operation, resource
 
 ACTION = "batchEmbedContents"
 

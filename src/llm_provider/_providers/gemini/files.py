@@ -14,10 +14,10 @@ from ..._errors import APITimeoutError, BadRequestError
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
-from ..batches import close_clients
-from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
-from ..proxies import all_work, check_proxy
-from ..sdk_connection import limit_class
+from ..shared.batches import close_clients
+from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..transport.proxies import all_work, check_proxy
+from ..transport.sdk_connection import limit_class
 from .api_version import split_version
 from .connection import without_warning
 from .sdk_http_clients import certificates

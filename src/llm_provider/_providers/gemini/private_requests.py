@@ -12,8 +12,8 @@ import functools
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
-from ..adapter import OnHeaders, Outgoing
-from ..sse import events
+from ..protocol import OnHeaders, Outgoing
+from ..transport.sse import events
 from .sdk_http_clients import chunks_of, close_response, exchanging
 from .typed_requests import MOST_PREPARED, http_options
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._requests.routing import Target
-from ..prompt_cache import PrefixMark, Unit, content_units, json_unit
+from ..shared.prompt_cache import PrefixMark, Unit, content_units, json_unit
 
 _MINIMUM, _MINIMUM_OF_2_5 = 4096, 2048
 _LIFETIME = 300.0

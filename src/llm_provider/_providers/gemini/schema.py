@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..schema_rules import find_recursions
+from ..shared.schema_rules import find_recursions
 
 
 def adapt_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from .. import body_size, http_client, proxies
-from ..adapter import Outgoing
-from ..errors import headers_of
-from ..sdk_connection import MAX_CONNECTIONS
+from ..protocol import Outgoing
+from ..shared.errors import headers_of
+from ..transport import body_size, http_client, proxies
+from ..transport.sdk_connection import MAX_CONNECTIONS
 from .decode import error_of
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..adapter import OnHeaders, Outgoing
+from ..protocol import OnHeaders, Outgoing
 from .light_config import config_class
 from .sdk_http_clients import Exchange, close_response, exchanging
 

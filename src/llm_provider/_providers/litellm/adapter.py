@@ -1,157 +1,16 @@
-"""Every provider without a route of its own, through `litellm.acompletion` and `litellm.aembedding`.
+"""Every provider without a route of its own, as the protocol names its parts.
 
-litellm takes and returns Chat Completions, so the wire format is that of `openai.chat`. Four of its habits
-cannot be turned off: it follows redirects; it sends a request a second time when a connection breaks before
-the answer; it adds "stop" to an answer that came without a finish reason (`LiteLLMConnection.stream` detects
-this); and it reports refusals and filtered answers alike as "content_filter".
+litellm takes and returns Chat Completions. Four of its habits cannot be turned off: it follows redirects; it
+sends a request a second time when a connection breaks before the answer; it adds "stop" to an answer that
+came without a finish reason (`LiteLLMConnection.stream` detects this); and it reports refusals and filtered
+answers alike as "content_filter".
 """
 
-from __future__ import annotations
-
-import re
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from ..._errors import RequestError
-from ..._requests.embed_request import EmbedRequest
-from ..._requests.request import Request
-from ..._requests.routing import Target
-from ..._settings import MAX_RESPONSE_BYTES
-from ..._types.messages import Message
-from ..adapter import Answer, EncodedRequest, part
-from ..foreign_tools import with_named_tools
-from ..openai import chat, chat_stream
-from ..openai.facts import facts, variant
+from ..openai_chat.decode import usage
+from ..openai_chat.request_facts import facts, variant
+from .decode import decode, split
+from .encode import encode
 from .errors import map_error
+from .stream import assembler
 
-if TYPE_CHECKING:
-    from ..parameters import Accepts
-    from .connection import LiteLLMConnection
-
-__all__ = [
-    "assembler",
-    "connect",
-    "decode",
-    "encode",
-    "facts",
-    "map_error",
-    "split",
-    "usage",
-    "variant",
-]
-
-PROVIDER = "litellm"
-
-# Arguments of `acompletion` that are not part of the payload, and the parameter to use for each. An API key
-# among them would become part of the cache key, and litellm's retries would multiply with this library's.
-_NOT_IN_EXTRA_BODY = {
-    "api_key": "api_key=",
-    "api_base": "base_url=",
-    "base_url": "base_url=",
-    "timeout": "timeout=",
-    "request_timeout": "timeout=",
-    "max_retries": "max_retries=",
-    "num_retries": "max_retries=",
-    "extra_headers": "extra_headers=",
-    "headers": "extra_headers=",
-    "stream": "stream()",
-}
-
-
-def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the keyword arguments. litellm decides which parameters the provider accepts.
-
-    Raises:
-        RequestError: `extra_body` sets an argument that has a parameter of its own.
-    """
-    check_extra_body(request)
-    if request.tools:
-        request = with_named_tools(request, PROVIDER)
-    if re.search("claude|anthropic", target.model):
-        request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
-    return chat.encode(request, target, accepts=ACCEPTS)
-
-
-# litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`. It has no
-# other endpoint.
-_NOT_ACCEPTED = {"allowed_tools", "endpoint", "metadata"}
-
-ACCEPTS: Accepts = {
-    **{name: chat.ACCEPTS[name] for name in chat.ACCEPTS.keys() - _NOT_ACCEPTED},
-    "safety_settings": "safety_settings",
-}
-"""Parameter → the field of the payload, or the function that writes it."""
-
-
-def check_extra_body(request: Request | EmbedRequest) -> None:
-    """Refuse fields that are arguments of the call, because litellm reads both from the same place.
-
-    Raises:
-        RequestError: `extra_body` sets an argument that has a parameter of its own.
-    """
-    for name in request.extra_body or ():
-        if name in _NOT_IN_EXTRA_BODY:
-            raise RequestError(
-                f"extra_body cannot set {name!r}: use {_NOT_IN_EXTRA_BODY[name]}",
-                provider=PROVIDER,
-                model=request.model,
-            )
-
-
-def _with_thinking(message: Message) -> Message:
-    """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
-    fields = message.get("provider_specific_fields")
-    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
-        return message
-    kept = fields.get("content")
-    thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
-    if not thinking:
-        return message
-    others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
-    return {**others, "thinking_blocks": thinking}
-
-
-def decode(reply: Any) -> Answer:
-    """Turn a completion into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the completion is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
-    """
-    answer = chat.decode(reply)
-    for choice, entry in zip(answer.choices, reply["choices"], strict=True):
-        thinking = part(entry, "message").get("thinking_blocks")
-        if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):
-            choice.message.pop("thinking_blocks", None)
-            kept = {"thinking_blocks": thinking}
-            choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
-    return answer
-
-
-usage = chat.usage
-
-
-def split(reply: Any) -> list[Any]:
-    """The reply itself: each request asks litellm for one sample."""
-    return [reply]
-
-
-def assembler(encoded: EncodedRequest) -> chat_stream.Assembler:
-    """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
-    return chat_stream.Assembler()
-
-
-def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
-    """Import litellm and return a connection; litellm chooses its transport itself.
-
-    Args:
-        transport: Not used.
-        most_bytes: Not used: litellm reads answers of any size.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
-    """
-    from .connection import LiteLLMConnection, load
-
-    return LiteLLMConnection(load())
+__all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]

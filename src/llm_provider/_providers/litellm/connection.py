@@ -16,12 +16,14 @@ import orjson
 from ..._errors import APIResponseValidationError, MissingDependencyError, UnsupportedParameterError
 from ..._requests.api_keys import NO_KEY
 from ..._runtime.imports import install_command, is_unfinished
-from ..adapter import IsComplete, OnHeaders, Outgoing, never, reply_body
-from ..bill import is_own_cost
+from ..._settings import MAX_RESPONSE_BYTES
 from ..openai import embeddings
+from ..protocol import IsComplete, OnHeaders, Outgoing, never
+from ..shared.replies import reply_body
+from ..shared.tool_charges import is_own_cost
 from .addresses import check_addresses
 from .errors import unsent_error
-from .whole_replies import read_whole_reply
+from .stream import read_whole_reply
 
 _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
@@ -233,3 +235,16 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
     return {
         str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in (headers or {}).items()
     }
+
+
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
+    """Import litellm and return a connection; litellm chooses its transport itself.
+
+    Args:
+        transport: Not used.
+        most_bytes: Not used: litellm reads answers of any size.
+
+    Raises:
+        MissingDependencyError: litellm is not installed.
+    """
+    return LiteLLMConnection(load())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import ROUTES, EmbeddingLimits, Target, price_names
-from ..adapter import EncodedRequest
 from ..openai import embeddings as openai_format
-from .adapter import check_extra_body
+from ..protocol import EncodedRequest
+from .encode import check_extra_body
 
 decode = openai_format.decode
 split = openai_format.split

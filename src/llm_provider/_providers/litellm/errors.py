@@ -22,8 +22,8 @@ from ..._errors import (
     UnknownModelError,
     UnsupportedParameterError,
 )
-from ..error_bodies import error_fields
-from ..errors import (
+from ..shared.error_bodies import error_fields
+from ..shared.errors import (
     exception_chain,
     failure_headers,
     from_answer,

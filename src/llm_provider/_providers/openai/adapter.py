@@ -1,143 +1,25 @@
-"""OpenAI and every OpenAI-compatible host, through the openai SDK (2 and 3).
-
-`_FAMILIES` says which parameters a model accepts. The wire formats are in `chat` and `responses`.
-"""
+"""OpenAI and every compatible host, as the protocol names its parts. A call takes one of two wire formats."""
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..._errors import RequestError
-from ..._requests.checks import Endpoint
-from ..._requests.parameter_table import PARAMETERS
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..._settings import MAX_RESPONSE_BYTES
 from ..._types.usage import Usage
-from ..adapter import Answer, EncodedRequest, Outgoing, refuse
-from ..errors import from_sdk as map_error
-from ..foreign_tools import adapt_tools
-from . import chat, chat_stream, responses, responses_stream
-from .facts import facts, variant
+from ..openai_chat import decode as chat_replies
+from ..openai_chat import encode as chat
+from ..openai_chat import stream as chat_stream
+from ..openai_chat.request_facts import facts, variant
+from ..openai_responses import decode as responses_replies
+from ..openai_responses import encode as responses
+from ..openai_responses import stream as responses_stream
+from ..protocol import Answer, EncodedRequest
+from ..shared.errors import from_sdk as map_error
+from ..shared.foreign_tools import adapt_tools
+from .models import check_parameters, endpoint_of, endpoint_of_host, family_of
 
-if TYPE_CHECKING:
-    from ..sdk_connection import PostConnection
-
-__all__ = ["assembler", "connect", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
-
-_DOES_NOT_REASON = "leave it out; it does not reason"
-
-_CLASSIC = ("minimal", "low", "medium", "high")
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """What a family of OpenAI's models accepts.
-
-    `efforts` are the levels of `reasoning_effort`, empty where the model does not reason. `default` is the
-    level that applies where it is unset. Unless the level is "none", the model refuses sampling parameters.
-    `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
-    `responses_only` those that Chat Completions does not serve. `lacks` are the parameters of OpenAI's hosts
-    that they do not have.
-    """
-
-    pattern: str
-    efforts: tuple[str, ...] = ()
-    default: str = "medium"
-    tools_need_responses: bool = False
-    responses_only: bool = False
-    lacks: tuple[str, ...] = ("top_k",)
-
-
-_BEFORE_GPT_5 = ("top_k", "verbosity")
-
-_DATE = r"(-\d{4}-\d\d-\d\d)?"
-
-# The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
-# 2026.
-_FAMILIES = (
-    _Family(
-        r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*",
-        default="none",
-        lacks=_BEFORE_GPT_5,
-    ),
-    _Family(
-        r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
-        efforts=("none", *_CLASSIC, "xhigh", "max"),
-        responses_only=True,
-    ),
-    _Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), lacks=_BEFORE_GPT_5),
-    _Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
-    _Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
-    _Family(
-        r"gpt-5\.[23](-mini|-nano)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        default="none",
-    ),
-    _Family(
-        r"gpt-5\.4(-mini|-nano)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        default="none",
-        tools_need_responses=True,
-    ),
-    _Family(
-        r"gpt-5\.5(-sol|-terra|-luna)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        tools_need_responses=True,
-    ),
-    _Family(
-        r"gpt-6(-astra|\.1-sol)" + _DATE,
-        efforts=("low", "medium", "high", "xhigh", "max"),
-        tools_need_responses=True,
-    ),
-    _Family(
-        r"gpt-5\.6(-sol|-terra|-luna)?.*|gpt-6.*",
-        efforts=("none", "low", "medium", "high", "xhigh", "max"),
-        tools_need_responses=True,
-    ),
-)
-
-_ONLY_RESPONSES = frozenset(
-    {
-        "access_programs", "background", "context_management", "conversation", "image", "include", "input",
-        "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "reasoning",
-        "text", "truncation",
-    }
-)  # fmt: skip
-"""Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
-
-_ONLY_RESPONSES_OPTIONS = frozenset({"previous_response_id", "reasoning_summary", "reasoning_context"})
-
-_SAMPLING = frozenset(
-    {
-        "temperature",
-        "top_p",
-        "logprobs",
-        "top_logprobs",
-        "frequency_penalty",
-        "presence_penalty",
-        "logit_bias",
-    }
-)
-_NEUTRAL = {"temperature": 1, "top_p": 1, "logprobs": False}
-"""The values that a model which reasons uses anyway, so the API accepts them."""
-
-
-@functools.lru_cache(maxsize=1024)
-def _family(provider: str, model: str) -> _Family | None:
-    if provider != "openai":
-        return None
-    name = model.split(":")[1] if model.startswith("ft:") else model
-    return next((family for family in _FAMILIES if re.fullmatch(family.pattern, name)), None)
-
-
-def is_known(target: Target) -> bool:
-    """Whether the target is a model of OpenAI's whose parameters are known."""
-    return _family(target.provider, target.model) is not None
+__all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
@@ -149,92 +31,25 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     if request.tools:
         request = adapt_tools(request, target.provider)
-    family = _family(target.provider, target.model)
+    family = family_of(target.provider, target.model)
     if family is None:
-        if (request.endpoint or (request.options and _endpoint_of_host(request, target))) == "responses":
+        if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":
             return responses.encode(request, target)
         return chat.encode(request, target)
-    _check(request, family)
-    if (request.endpoint or _endpoint(request, family)) == "responses":
+    check_parameters(request, family)
+    if (request.endpoint or endpoint_of(request, family)) == "responses":
         return responses.encode(request, target)
     return chat.encode(request, target, accepts=chat.OPENAIS)
 
 
-def _endpoint(request: Request, family: _Family) -> Endpoint:
-    """The endpoint that serves a model of OpenAI's with these parameters."""
-    if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
-        return "responses"
-    if request.options and _needs_responses(request.options):
-        return "responses"
-    if request.tools:
-        reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
-        if family.tools_need_responses and reasons:
-            return "responses"
-        # OpenAI's own tools, such as web search.
-        if any(tool.get("type", "function") not in ("function", "custom") for tool in request.tools):
-            return "responses"
-    return "chat"
-
-
-def _endpoint_of_host(request: Request, target: Target) -> Endpoint:
-    """The endpoint of a compatible host, or for a model that is not known, that has the options."""
-    needed = target.route.stores_answers and _needs_responses(request.options or {})
-    return "responses" if needed else "chat"
-
-
-def _needs_responses(options: Mapping[str, Any]) -> bool:
-    """Whether options are about what only Responses has, such as stored answers."""
-    return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
-
-
-def _check(request: Request, family: _Family) -> None:
-    """Refuse parameters that a model does not accept.
-
-    Raises:
-        UnsupportedParameterError: one of them is set.
-        RequestError: the answer may be speech, and nothing says in which voice.
-    """
-    parameters = request.parameters_to_send()
-    if not parameters:
-        return
-    effort = request.reasoning_effort
-    if effort is not None and effort not in family.efforts:
-        remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else _DOES_NOT_REASON
-        raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
-    reasons = bool(family.efforts) and (effort or family.default) != "none"
-    for name, value in parameters.items():
-        remedy = ""
-        if name in family.lacks:
-            remedy = PARAMETERS[name].remedy
-        elif name in ("reasoning_summary", "reasoning_context") and not family.efforts:
-            remedy = _DOES_NOT_REASON
-        elif reasons and name in _SAMPLING and value != _NEUTRAL.get(name):
-            switch = "set reasoning_effort='none' or leave it out"
-            switch = switch if "none" in family.efforts else "leave it out"
-            remedy = f"it reasons before it answers; {switch}"
-        if remedy:
-            raise refuse(name, request, remedy, provider="openai")
-    modalities = parameters.get("modalities", ())
-    if "image" in modalities:
-        remedy = "use tools=[{'type': 'image_generation'}]; Gemini has the modality"
-        raise refuse("the modality 'image'", request, remedy, provider="openai")
-    if "audio" in modalities and "audio" not in (request.extra_body or {}):
-        raise RequestError(
-            "modalities has 'audio': say how it sounds, with "
-            "extra_body={'audio': {'voice': 'alloy', 'format': 'wav'}}",
-            provider="openai",
-            model=request.model,
-        )
-
-
 def decode(reply: Any) -> Answer:
     """Turn a chat completion or a response object into an `Answer`."""
-    return responses.decode(reply) if _is_response(reply) else chat.decode(reply)
+    return responses_replies.decode(reply) if _is_response(reply) else chat_replies.decode(reply)
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply of either format; see `Adapter.usage`."""
-    return responses.usage(reply) if _is_response(reply) else chat.usage(reply)
+    """The usage in a reply of either format."""
+    return responses_replies.usage(reply) if _is_response(reply) else chat_replies.usage(reply)
 
 
 def _is_response(reply: Any) -> bool:
@@ -245,39 +60,12 @@ def _is_response(reply: Any) -> bool:
 
 
 def split(reply: Any) -> list[Any]:
-    """Divide a completion with several choices; a response object has one sample. See `Adapter.split`."""
-    return chat.split(reply) if "choices" in reply else [reply]
+    """Divide a completion with several choices; a response object has one sample."""
+    return chat_replies.split(reply) if "choices" in reply else [reply]
 
 
 def assembler(encoded: EncodedRequest) -> chat_stream.Assembler | responses_stream.Assembler:
     """Folds a stream in the format of its endpoint."""
     return (
         responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat_stream.Assembler()
-    )
-
-
-def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
-    if outgoing.encoded.operation == chat.OPERATION and outgoing.target.route.stream_usage:
-        return {
-            "stream_options": {"include_usage": True, **outgoing.encoded.payload.get("stream_options", {})}
-        }
-    return {}
-
-
-def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
-    """Connect through the openai SDK, for OpenAI and all compatible hosts."""
-    import openai
-
-    from ..sdk_connection import PostConnection
-
-    return PostConnection(
-        openai,
-        transport,
-        most_bytes,
-        client_class="AsyncOpenAI",
-        path=lambda operation: f"/{operation}",
-        stream_fields=_stream_fields,
-        client_options={},
-        # The default, which the SDK copies deeply for each request where it is missing.
-        post_options={"security": {"bearer_auth": True}},
     )

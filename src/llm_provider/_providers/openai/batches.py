@@ -15,7 +15,9 @@ import orjson
 from ..._errors import LLMError
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
-from ..batches import (
+from ..openai_chat import encode as chat
+from ..openai_responses import encode as responses
+from ..shared.batches import (
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -27,10 +29,10 @@ from ..batches import (
     lines_of,
     mark_unbilled,
 )
-from ..error_bodies import error_fields
-from ..errors import from_answer
-from ..files import SECONDS_OF_A_FILE
-from . import chat, embeddings, responses
+from ..shared.error_bodies import error_fields
+from ..shared.errors import from_answer
+from ..shared.files import SECONDS_OF_A_FILE
+from . import embeddings
 from .files import sdk_client
 
 _OPERATIONS = (chat.OPERATION, responses.OPERATION, embeddings.OPERATION)

@@ -13,12 +13,14 @@ from ..._errors import APIResponseValidationError, RequestError
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
-from ..adapter import EmbeddingAnswer, EncodedRequest, count, expect_dict, merge, refuse
-from ..bill import cost_in, without_cost
-from ..embedding_models import check_model
-from ..errors import raise_error_in
-from ..vectors import BITS, INT8, apportion, check_count, vector_of
-from .usage import read_usage
+from ..openai_chat.usage import read_usage
+from ..protocol import EmbeddingAnswer, EncodedRequest
+from ..shared.embedding_models import check_model
+from ..shared.errors import raise_error_in
+from ..shared.payload import merge, refuse
+from ..shared.replies import count, expect_dict
+from ..shared.tool_charges import cost_in, without_cost
+from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
 OPERATION = "embeddings"
 

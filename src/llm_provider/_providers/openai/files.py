@@ -12,9 +12,9 @@ from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
-from ..batches import close_clients
-from ..files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
-from ..proxies import check_proxy
+from ..shared.batches import close_clients
+from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..transport.proxies import check_proxy
 
 _LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
 """OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
@@ -35,7 +35,7 @@ def sdk_client(target: Target, key: APIKey) -> Any:
     """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
     import openai
 
-    from ..sdk_connection import build_http_client, replace_headers
+    from ..transport.sdk_connection import build_http_client, replace_headers
 
     check_proxy(target.base_url, "http1")
     client = openai.AsyncOpenAI(

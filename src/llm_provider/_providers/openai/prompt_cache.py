@@ -15,8 +15,8 @@ from hashlib import blake2b
 from typing import Any
 
 from ..._requests.routing import Target
-from ..prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
-from .adapter import is_known
+from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
+from .models import is_known
 
 _MINIMUM = 1024
 _LIFETIME, _LIFETIME_OF_BREAKPOINTS = 300.0, 1800.0

@@ -1,0 +1,438 @@
+"""Batches: many calls at once, results as they finish, in bounded memory.
+
+    inputs → look up ── stored or wrong ───────────────────────────────→ hand out → user
+                └────── to send → carrier (workers, or a provider's batch) → collect ─┘
+
+`Driver` says what is to be done next: read an input, hand out a result, or wait. It does no I/O. `iterate`
+and `aiterate` do what it says, in the user's thread and in the user's event loop. The carrier gets the
+answers on the background loop: a `WorkerPool` live, a `BatchWork` by a provider's batch API.
+
+The inputs are read, checked and looked up in the cache in the user's thread or event loop. They are read only
+as fast as results are taken, so the iterable may be endless. A failed call is a result like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import math
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
+
+from ..._errors import BudgetExceededError, LLMError
+from ..._runtime import event_loop
+from ..._types.messages import Prompt
+from ..._types.response import Response, Result
+from ..._types.results import Results
+from ..call import Call
+from ..early_stop import EarlyStop
+from .lookup import Lookup
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ..._types.row_label import RowLabel
+    from .progress import Progress
+
+END = -1
+"""The index under which a provider's batch tells its end, with its error or None."""
+
+Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
+"""Finished calls with the indices of their inputs."""
+
+_ENOUGH_REFUSALS = 32
+"""Inputs in a row that a budget refuses, or fewer where fewer may be in flight."""
+
+
+class Carrier(Protocol):
+    """Gets the answers of the calls of one model. The user's thread calls it."""
+
+    def give(self, index: int, call: Call[Response]) -> object:
+        """Take a call."""
+
+    def flush(self) -> object:
+        """Note that no further input is read before a call has ended."""
+
+    def cancel(self) -> object:
+        """Cancel what is under way. The answers of finished calls are stored."""
+
+
+class Work(Protocol):
+    """How the inputs of one model are looked up, and how their calls are sent."""
+
+    @property
+    def lookup(self) -> Lookup:
+        """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
+
+    @property
+    def early_stop(self) -> EarlyStop:
+        """Says whether the batch was stopped."""
+
+    @property
+    def max_in_flight(self) -> int:
+        """How many requests may be in flight."""
+
+    @property
+    def width(self) -> int:
+        """Inputs that may be read ahead of the results taken, so that no worker waits for the reader."""
+
+    @property
+    def sends_as_whole(self) -> bool:
+        """Whether nothing is sent before all inputs are read. The end of the calls is then told as `END`."""
+
+    def open(
+        self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
+    ) -> Carrier:
+        """The carrier of the calls.
+
+        Args:
+            call: The first of them.
+            deliver: Takes finished calls; on the background loop.
+            is_list: Whether the inputs are all there.
+            waits: Whether this thread waits for the batch anyway.
+        """
+
+
+class _Refusals:
+    """Counts refusals by a budget, to stop reading an endless iterable when the budget is used up.
+
+    One refusal is not enough, because a shorter request may still fit. Reading stops after several refusals
+    without a paid answer between them. An iterable with a length is read to its end: every input gets a
+    result, and a stored answer costs nothing.
+    """
+
+    def __init__(self, inputs: object, max_in_flight: int) -> None:
+        self._most = math.inf if isinstance(inputs, Sized) else min(max_in_flight, _ENOUGH_REFUSALS)
+        self._count = 0
+
+    def note(self, result: object) -> None:
+        if isinstance(result, BudgetExceededError):
+            self._count += 1
+        elif isinstance(result, Response) and not result.cached:
+            self._count = 0
+
+    @property
+    def enough(self) -> bool:
+        return self._count >= self._most
+
+
+class Observers:
+    """What sees the results of a batch before the user gets them. They are entered before the first result.
+
+    Args:
+        tell: Called with each result.
+        begin: Makes the progress bar.
+        labels: The labels of the inputs in a pandas object, which each of several models has.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[Result], object] | None = None,
+        begin: Callable[[], Progress] | None = None,
+        labels: Sequence[RowLabel] | None = None,
+    ) -> None:
+        self._tell = tell
+        self._begin = begin
+        self._labels = labels
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        if self._begin is not None:
+            self._progress = self._begin().__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(kind, error, trace)
+
+    def show(self, index: int, result: Result) -> tuple[int, Result]:
+        """Show a result to all of them. It gets the label of its input."""
+        if self._tell is not None:
+            self._tell(result)
+        if self._progress is not None:
+            self._progress.update(result, index)
+        if self._labels:
+            # Inputs that are equal may share an error.
+            result = result if result.row_label is None else copy.copy(result)
+            object.__setattr__(result, "row_label", self._labels[index % len(self._labels)])
+        return index, result
+
+
+class Lane:
+    """The inputs and the calls of one model. Several models have lanes side by side, so that none waits.
+
+    Args:
+        work: How the inputs are looked up and sent.
+        inputs: The prompts.
+        offset: The index of the first input.
+        post: Takes finished calls; on the background loop.
+        waits: Whether this thread waits for the batch anyway.
+    """
+
+    def __init__(
+        self, work: Work, inputs: BatchPrompts, offset: int, post: Callable[[Arrived], object], *, waits: bool
+    ) -> None:
+        self.work, self.inputs, self.offset = work, inputs, offset
+        self.exhausted = False
+        self.found: tuple[int, Result] | None = None
+        """The last input that was read, if it needs no request: its answer is stored, or it is wrong."""
+        self.outstanding = 0
+        self.error: BaseException | None = None
+        """It is raised after the calls that were sent have finished."""
+        self._post = post
+        self._waits = waits
+        self._width = work.width
+        self._refusals = _Refusals(inputs, work.max_in_flight)
+        self._carrier: Carrier | None = None
+        self._early_stop = work.early_stop
+        self._early_stop.stored = getattr(inputs, "answered_before", 0)
+
+    @property
+    def reads(self) -> bool:
+        """Whether another input may be read now."""
+        return not self.exhausted and self.outstanding < self._width
+
+    def take(self, index: int, found: Result | Call[Response]) -> None:
+        """Note an input that was read, and send its call if it needs one."""
+        if isinstance(found, (Response, LLMError)):
+            self._early_stop.stored += found.__class__ is Response
+            self.found = (index, found)
+            return
+        if self._carrier is None:
+            is_list = isinstance(self.inputs, Sized)
+            self._carrier = self.work.open(found, self._deliver, is_list=is_list, waits=self._waits)
+            # The end of the whole is awaited too.
+            self.outstanding += self.work.sends_as_whole
+        self._carrier.give(index, found)
+        self.outstanding += 1
+        self._early_stop.given += 1
+
+    def _deliver(self, finished: Finished) -> None:
+        self._post((self, finished))
+
+    def end(self, error: Exception | None = None) -> None:
+        """Note the end of the inputs, or the error of the user's iterable.
+
+        Raises:
+            Exception: it is that error, and nothing was sent.
+        """
+        self.exhausted, self.error = True, error
+        self._early_stop.all_read = True
+        if error is not None and self.work.sends_as_whole:
+            raise error
+
+    def flush(self) -> None:
+        """Note that no further input is read before a call has ended."""
+        if self._carrier is not None:
+            self._carrier.flush()
+
+    def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
+        """The results that the user gets.
+
+        Raises:
+            BaseException: a call ended with something else than an answer or an error of this library.
+        """
+        self._early_stop.warn()
+        for index, result in finished:
+            if index == END:
+                self.outstanding, self.error = 0, cast("BaseException | None", result)
+                return
+            self.outstanding -= 1
+            self._refusals.note(result)
+            if not isinstance(result, (Response, LLMError)):
+                raise cast("BaseException", result)
+            yield index, result
+        self.exhausted = self.exhausted or self._refusals.enough
+
+    def cancel(self) -> None:
+        """Cancel the calls under way."""
+        if self._carrier is not None:
+            self._carrier.cancel()
+            # The carrier refers to its lane. A cycle would wait for the garbage collector.
+            self._carrier = None
+
+
+class Driver:
+    """Batches that run side by side.
+
+    Args:
+        batches: Each with its inputs, which need a length if there are several batches.
+        post: Takes finished calls with their lane; on the background loop.
+        waits: Whether this thread waits for the batch anyway.
+    """
+
+    def __init__(self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool) -> None:
+        self.lanes: list[Lane] = []
+        self.arrived: Arrived | None = None
+        offset = 0
+        for work, inputs in batches:
+            self.lanes.append(Lane(work, inputs, offset, post, waits=waits))
+            # The indices of each batch follow those of the one before it.
+            offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
+
+    def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
+        """What is to be done next, until all inputs have their results.
+
+        It yields a lane to read its next input, a result to hand out, or None to wait for finished calls and
+        put them into `arrived`.
+
+        Raises:
+            BaseException: the error of the inputs, or of a batch as a whole.
+        """
+        while True:
+            reading = True
+            while reading and nothing_arrived():
+                reading = False
+                for lane in self.lanes:
+                    if lane.reads:
+                        yield lane
+                        reading = reading or not lane.exhausted
+                        if lane.found is not None:
+                            found, lane.found = lane.found, None
+                            yield found
+            if not any(lane.outstanding for lane in self.lanes):
+                break
+            for lane in self.lanes:
+                lane.flush()
+            yield None
+            lane, finished = cast("Arrived", self.arrived)
+            yield from lane.collect(finished)
+        for lane in self.lanes:
+            if lane.error is not None:
+                raise lane.error
+
+    def close(self) -> None:
+        """Cancel the calls under way."""
+        for lane in self.lanes:
+            lane.cancel()
+
+
+Arrived: TypeAlias = tuple[Lane, Finished]
+BatchPrompts: TypeAlias = Iterable[Prompt] | AsyncIterable[Prompt]
+Batches: TypeAlias = Sequence[tuple[Work, BatchPrompts]]
+"""How the inputs of each model are looked up and sent, and its prompts."""
+
+
+def iterate(batches: Batches, observers: Observers) -> Iterator[tuple[int, Result]]:
+    """Run batches side by side from a synchronous thread, yielding `(index, result)` as calls finish.
+
+    Args:
+        batches: The batches. The indices of each follow those of the one before it.
+        observers: They see each result first.
+    """
+    queue: SimpleQueue[Arrived] = SimpleQueue()
+    driver = Driver(batches, queue.put, waits=True)
+    sources = {
+        lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
+        for lane in driver.lanes
+    }
+    with observers, contextlib.closing(driver):
+        for step in driver.steps(queue.empty):
+            if step is None:
+                driver.arrived = queue.get()
+            elif isinstance(step, tuple):
+                yield observers.show(*step)
+            else:
+                try:
+                    index, found = next(sources[step])
+                except StopIteration:
+                    step.end()
+                except Exception as error:
+                    step.end(error)
+                else:
+                    step.take(index, found)
+
+
+async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tuple[int, Result], None]:
+    """`iterate` from the user's event loop."""
+    queue: asyncio.Queue[Arrived] = asyncio.Queue()
+    inbox = event_loop.inbox_here()
+
+    def post(arrived: Arrived) -> None:
+        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+            inbox.post(queue.put_nowait, arrived)
+
+    driver = Driver(batches, post, waits=False)
+    sources = {lane: look_up(lane.work.lookup, lane.inputs, lane.offset) for lane in driver.lanes}
+    with observers, contextlib.closing(driver):
+        for step in driver.steps(queue.empty):
+            if step is None:
+                driver.arrived = await queue.get()
+            elif isinstance(step, tuple):
+                yield observers.show(*step)
+            else:
+                try:
+                    index, found = await anext(sources[step])
+                except StopAsyncIteration:
+                    step.end()
+                except Exception as error:
+                    step.end(error)
+                else:
+                    step.take(index, found)
+                    # While inputs are read, the user's other tasks run, and results arrive.
+                    await asyncio.sleep(0)
+
+
+async def look_up(
+    lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], index: int = 0
+) -> AsyncIterator[tuple[int, Result | Call[Response]]]:
+    """The inputs with their stored answers, their errors or their calls, and their indices."""
+    if isinstance(inputs, AsyncIterable):
+        async for prompt in inputs:
+            for found in lookup((prompt,)):
+                yield index, found
+            index += 1
+    else:
+        for each in enumerate(lookup(inputs), index):
+            yield each
+
+
+def describe_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
+    """What an interrupted batch leaves, for scripts and for the command line.
+
+    >>> describe_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
+    '11 of 12 rows are answered in out.jsonl; the same command asks the rest'
+    """
+    return f"{answered:,}{'' if total is None else f' of {total:,}'} {where}; the same {again}"
+
+
+@contextlib.contextmanager
+def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: object) -> Iterator[None]:
+    """Adds a note to an interrupt of the block: how many calls are answered, and what the next run does."""
+    try:
+        yield
+    except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
+        # It has a note already where a provider's batch goes on.
+        if not getattr(interrupt, "__notes__", None):
+            answered = sum(isinstance(result, Response) for result in results.values())
+            again = "call asks the rest and takes the answers from the cache"
+            if cache in ("off", False):
+                again = "call asks all of them, as cache='off' stores nothing"
+            interrupt.add_note(describe_interrupt(answered, total, "calls are answered", again))
+        raise
+
+
+def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
+    """The results of a finished batch in the order of its inputs.
+
+    Raises:
+        BatchError: a call failed and `on_error` is "raise".
+    """
+    ordered = Results(results[index] for index in range(len(results)))
+    if on_error == "raise":
+        ordered.raise_for_errors()
+    return ordered

@@ -1,0 +1,165 @@
+"""The cache lookup of a batch, in the user's thread: a stored prompt becomes a result, another one a call.
+
+The parts of a request that are equal for all prompts are encoded once (`template`). The prompts of a list are
+looked up in groups. The prompts of other iterables are read one by one, as results are taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+from ..._errors import CacheMissError, LLMError
+from ..._money.track import current
+from ..._types.messages import Prompt
+from ..._types.response import Response, Result
+from ..call import Call
+from ..lifecycle.engine import READING, Engine
+from .template import Template, find_template
+
+Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
+"""Yields for each prompt its stored answer, its call if nothing is stored, or its error."""
+
+ResultT = TypeVar("ResultT", bound=Result)
+
+_GROUP = 128
+"""Prompts that are looked up together. Larger groups do not make a hit faster, and they need more memory for
+the entries that are read ahead."""
+
+
+def batch_lookup(
+    engine: Engine,
+    prepare: Callable[[Prompt], Call[Response]],
+    metadata: Callable[[Prompt], Any] | None = None,
+) -> Lookup:
+    """The lookup of a batch.
+
+    Args:
+        engine: The engine of the client.
+        prepare: Makes the call of a prompt.
+        metadata: Gives the metadata of each prompt, in the order of the prompts; None if there is none.
+
+    Raises:
+        LLMError: the model or a parameter is wrong, so every call would fail.
+        TypeError: there is no such parameter.
+    """
+    shared = find_template(prepare)
+
+    def by_itself(prompt: Prompt) -> Result | Call[Response]:
+        described = None if metadata is None else metadata(prompt)
+        try:
+            call = prepare(prompt)
+            call.metadata = described
+            found: Result | None = engine.lookup(call)
+        except LLMError as error:
+            found = error
+        return call if found is None else with_metadata(found, described)
+
+    def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
+        # Several samples have several keys, which are looked up one by one.
+        if shared is None or len(shared.call.parts) > 1:
+            return map(by_itself, inputs)
+        return _by_template(engine, shared, by_itself, inputs, metadata)
+
+    return lookup
+
+
+def _by_template(
+    engine: Engine,
+    shared: Template,
+    by_itself: Callable[[Prompt], Result | Call[Response]],
+    inputs: Iterable[Prompt],
+    metadata: Callable[[Prompt], Any] | None,
+) -> Iterator[Result | Call[Response]]:
+    cache, call = engine.cache, shared.call
+    reads = call.cache in READING
+    by_template = call.watch is None or not call.watch.observer.reads_prompts
+    # The next prompt of a generator may take long, and the prompts before it must not wait.
+    for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
+        started = time.perf_counter()
+        texts = [shared.fits(prompt) if by_template else None for prompt in prompts]
+        keys = [shared.key(text) if text and reads else None for text in texts]
+        ahead = cache.read_ahead([key for key in keys if key]) if len(keys) > 1 else {}
+        for prompt, text, key in zip(prompts, texts, keys, strict=True):
+            engine.refuse_closed()
+            if text is None:
+                yield by_itself(prompt)
+            else:
+                result: Result | None = None
+                # A call counts in the `track` blocks around the code that takes its result.
+                call.tracks = current()
+                if metadata is not None:
+                    call.metadata = metadata(prompt)
+                if key is not None:
+                    try:
+                        # A missing key is looked up again: its answer may have been stored meanwhile.
+                        result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
+                    except LLMError as error:
+                        result = error
+                if result is None:
+                    yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
+                else:
+                    yield with_metadata(result, call.metadata)
+            started = time.perf_counter()
+
+
+def with_metadata(result: ResultT, metadata: Any) -> ResultT:
+    """A result that was just made, with the metadata of its input."""
+    if metadata is not None:
+        # A response is frozen for its user, who has not seen this one yet.
+        object.__setattr__(result, "metadata", metadata)
+    return result
+
+
+async def run_with_metadata(
+    run: Callable[[Call[Response]], Awaitable[Response]], call: Call[Response]
+) -> Response:
+    """The answer of a call, or its error, with the metadata of its input.
+
+    Raises:
+        LLMError: the call failed.
+    """
+    try:
+        return with_metadata(await run(call), call.metadata)
+    except LLMError as error:
+        raise with_metadata(error, call.metadata) from None
+
+
+def fetch_ahead(
+    engine: Engine, prepare: Callable[[Prompt], Call[Any]], inputs: Iterable[Prompt]
+) -> Iterable[Prompt]:
+    """The inputs, once their answers in a second level of the cache are in the local store."""
+    if not engine.cache.has_second_level:
+        return inputs
+    prompts, keys = list(inputs), []
+    for prompt in prompts:
+        with contextlib.suppress(LLMError):  # the caller prepares it again, and reports the error
+            call = prepare(prompt)
+            keys += [call.key(part) for part in call.parts] if call.cache in READING else []
+    engine.cache.fetch(keys)
+    return prompts
+
+
+def _report_miss(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
+    if call.cache == "only" and not engine.cache.has_second_level:
+        return with_metadata(engine.missing(call, call.parts[0]), call.metadata)
+    return call
+
+
+def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:
+    group: list[Prompt] = []
+    try:
+        for prompt in inputs:
+            group.append(prompt)
+            if len(group) == most:
+                yield group
+                group = []
+    except Exception:
+        # The prompts before the error get their results before it is raised.
+        if group:
+            yield group
+        raise
+    if group:
+        yield group

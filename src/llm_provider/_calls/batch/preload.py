@@ -1,0 +1,101 @@
+"""What a batch loads before its first request.
+
+Its connections may use up the file descriptors of the process. Then no module can be imported, and no file be
+opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import weakref
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import APIConnectionError
+
+if TYPE_CHECKING:
+    from ..call import Call
+    from ..lifecycle.engine import Engine
+
+_NEEDED = 64
+"""File descriptors that must be left before the first batch of a client: up to 48 for the eight shards of the
+cache, three for the event loop, and the rest for connections and small files."""
+
+SHORTAGES = (errno.EMFILE, errno.ENFILE)
+
+_MODULES = (
+    "diskcache",
+    "llm_provider._cache.storage.row_format",
+    "llm_provider._cache.storage.uncancellable",
+)
+"""What is imported at the first answer otherwise."""
+
+_MODULES_OF_STRUCTURES = (
+    "jsonschema_rs",
+    "llm_provider._calls.lifecycle.repair",
+    "llm_provider._schemas.checking",
+)
+"""What is imported at the first answer with a `response_format` otherwise."""
+
+_prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
+"""The engines that have made a batch. What they need later is loaded."""
+
+
+def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
+    """Load what the calls of a batch need later.
+
+    Args:
+        engine: The engine of the client.
+        call: The first call.
+        waits: Whether this thread waits for the batch anyway. It then imports the SDK too.
+
+    Raises:
+        APIConnectionError: the process has too few file descriptors left, so nothing is sent.
+    """
+    with name_shortage():
+        if engine not in _prepared:
+            _check_descriptors()
+            for module in _MODULES:
+                import_module(module)
+            engine.recorder.prices()
+            _prepared.add(engine)
+        if call.encoded.structure is not None:
+            for module in _MODULES_OF_STRUCTURES:
+                import_module(module)
+        if waits:
+            engine.load(call)
+
+
+@contextlib.contextmanager
+def name_shortage() -> Iterator[None]:
+    """Replace Python's error for a process without file descriptors.
+
+    Raises:
+        APIConnectionError: the process has no file descriptor left.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in SHORTAGES:
+            raise
+        found = shortage()
+    else:
+        return
+    raise found
+
+
+def shortage() -> APIConnectionError:
+    """The error of a process that has too few file descriptors left."""
+    return APIConnectionError(
+        f"the process has too few file descriptors left (a batch needs {_NEEDED}): raise its limit "
+        "(ulimit -n), or close files"
+    )
+
+
+def _check_descriptors() -> None:
+    with contextlib.ExitStack() as opened:
+        for _ in range(_NEEDED):
+            opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))

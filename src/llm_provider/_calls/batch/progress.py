@@ -1,0 +1,222 @@
+"""The progress bar of a batch.
+
+It is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
+`notebook_bars` has the bars of notebooks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
+from ..._telemetry.waits import print_line
+from ..._types.response import Response
+from ..._words import format_clock_time, format_usd
+
+if TYPE_CHECKING:
+    from ..._limits.scopes import ScopeStatistics
+    from ..._telemetry.waits import Waits
+
+_RENEWED_EVERY = 0.1
+"""Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
+_REFRESHED_EVERY = 1.0
+"""Seconds between two updates without a result, as while a provider refuses every request."""
+_LINE_EVERY = 60.0
+"""Seconds between two lines where no bar is shown."""
+
+
+class Sums:
+    """The results of some calls: how many were cached or failed, and their cost in USD."""
+
+    __slots__ = ("cached", "cost", "failed", "unknown")
+
+    def __init__(self) -> None:
+        self.cached = self.failed = self.unknown = 0
+        self.cost = 0.0
+
+    def add(self, result: object) -> None:
+        """Count one result: a `Response`, or the error of a call that failed."""
+        if isinstance(result, Response):
+            self.cached += result.cached
+        else:
+            self.failed += 1
+        cost = getattr(result, "cost", 0.0)
+        if cost is None:
+            self.unknown += 1
+        else:
+            self.cost += cost
+
+    def facts(self) -> list[str]:
+        """What is not 0, in a few words."""
+        counts = {"cached": self.cached, "failed": self.failed}
+        return [
+            f"cost={format_usd(self.cost, self.unknown)}",
+            *(f"{name}={count}" for name, count in counts.items() if count),
+        ]
+
+
+class Progress:
+    """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
+
+    Several models have a line each below that of all calls.
+
+    Args:
+        total: Number of calls where it is known.
+        show: Whether to show the bar; None shows it on a terminal and in a notebook, and lines elsewhere.
+        limits: Returns the present statistics of the scopes.
+        waits: Tells why calls wait. As long as there is a bar, it shows the waits.
+        models: The names of several models, whose equal shares of the calls follow each other.
+    """
+
+    def __init__(
+        self,
+        total: int | None,
+        show: bool | None,
+        limits: Callable[[], Sequence[ScopeStatistics]],
+        waits: Waits | None = None,
+        models: Sequence[str] = (),
+    ) -> None:
+        self.sums = Sums()
+        self._total, self._done = total, 0
+        self._share = total // len(models) if total and len(models) > 1 else 0
+        self._limits = limits
+        self._waits = waits
+        self._shows_waits = contextlib.ExitStack()
+        self._bar: Any = _bar(total) if _is_shown(show) else None
+        self._lines: list[tuple[Sums, Any]] = []
+        # marimo shows one bar at a time.
+        if self._bar is not None and self._share and not in_marimo():
+            self._lines = [(Sums(), _bar(self._share, desc=f"  {model}")) for model in models]
+        self._renewed = -math.inf
+        self._ended = threading.Event()
+        if self._bar is not None and waits is not None:
+            self._shows_waits.enter_context(waits.in_bar())
+        if self._bar is not None or show is None:
+            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
+
+    def update(self, result: object, index: int = 0) -> None:
+        """Count one result: a `Response`, or the error of a call that failed.
+
+        Args:
+            result: The result.
+            index: Its number, which tells its model.
+        """
+        self.sums.add(result)
+        self._done += 1
+        if self._lines:
+            sums, line = self._lines[index // self._share]
+            sums.add(result)
+            line.set_postfix_str(" ".join(sums.facts()), refresh=False)
+            line.update()
+        if self._bar is not None:
+            now = time.monotonic()
+            if now - self._renewed >= _RENEWED_EVERY:
+                self._renewed = now
+                self._bar.set_postfix_str(self._facts(), refresh=False)
+            self._bar.update()
+
+    def _facts(self) -> str:
+        facts = self.sums.facts()
+        if self._waits is not None and (wait := self._waits.current):
+            # At the beginning, because a narrow terminal cuts the end off.
+            facts.insert(0, f"{wait};")
+        return " ".join([*facts, *describe(self._limits())])
+
+    def _stay_fresh(self) -> None:
+        if self._bar is None:
+            while not self._ended.wait(_LINE_EVERY):
+                whole = "" if self._total is None else f" of {self._total:,}"
+                print_line(f"{self._done:,}{whole} calls: {self._facts()}")
+            return
+        while not self._ended.wait(_REFRESHED_EVERY):
+            self._bar.set_postfix_str(self._facts())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._shows_waits.close()
+        # The last line of the bar stays, and nothing waits any more.
+        self._waits = None
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._facts(), refresh=False)
+            self._bar.close()
+            for _, line in self._lines:
+                line.close()
+
+
+def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
+    """The state of the rate control in a few words; empty if no request is under way.
+
+    >>> from llm_provider import ScopeStatistics
+    >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
+    >>> describe([ScopeStatistics(**facts, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
+    ['in_flight=20', 'limit=9.8/s', 'paused=2s', 'refused=3']
+    >>> facts |= dict(rate=None, in_flight=1, gated_for=0.0, refusals=0)
+    >>> describe([ScopeStatistics(**facts, down_for=61.0, next_try=8.2)])  # doctest: +ELLIPSIS
+    ['in_flight=1', 'provider down since ...:...:..., next try in 8 s']
+    """
+    busy = [scope for scope in scopes if scope.in_flight or scope.waiting]
+    if not busy:
+        return []
+    words = [f"in_flight={sum(scope.in_flight for scope in busy)}"]
+    rates = [scope.rate for scope in busy if scope.rate is not None]
+    if rates:
+        words.append(f"limit={sum(rates):.3g}/s")
+    paused = min(scope.gated_for for scope in busy)
+    if paused >= 1:
+        words.append(f"paused={paused:.0f}s")
+    down = [scope for scope in busy if scope.down_for is not None]
+    if down:
+        since = format_clock_time(max(scope.down_for or 0.0 for scope in down))
+        next_try = min(scope.next_try or 0.0 for scope in down)
+        words.append(f"provider down since {since}, next try in {next_try:.0f} s")
+    refusals = sum(scope.refusals for scope in busy)
+    if refusals:
+        words.append(f"refused={refusals}")
+    return words
+
+
+def _is_shown(show: bool | None) -> bool:
+    """Whether there is a bar: as `show` says, else on a terminal and in a notebook."""
+    if show is not None:
+        return show
+    return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
+
+
+def _bar(total: int | None, desc: str | None = None) -> Any:
+    options: dict[str, Any] = {"total": total, "unit": "call", "desc": desc}
+    bar = None
+    if in_jupyter():
+        from .notebook_bars import jupyter_bar
+
+        bar = jupyter_bar(**options)
+    elif in_marimo():
+        from .notebook_bars import marimo_bar
+
+        bar = marimo_bar(**options)
+    if bar is None:
+        from tqdm import tqdm
+
+        # On a terminal of unknown size, the bar would be empty.
+        size = {} if _columns() else {"ncols": 100, "nrows": 24}
+        bar = tqdm(dynamic_ncols=not size, file=sys.stderr, **size, **options)
+    return bar
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 0

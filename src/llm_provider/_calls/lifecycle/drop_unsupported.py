@@ -1,0 +1,83 @@
+"""`unsupported="drop"`: the request without the parameters that its model or host does not have.
+
+It is imported by the first call that asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..._errors import UnsupportedParameterError
+from ..._providers.protocol import EncodedRequest
+from ..._requests.parameter_table import PARAMETERS
+from ..call import Call
+
+_MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top_logprobs")}
+
+
+def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
+    """Encode a request, without each parameter that is refused and may be left out.
+
+    Args:
+        request: The request.
+        encode: Encodes a request.
+
+    Returns:
+        The encoded request. `dropped` has the names of the parameters that were left out.
+
+    Raises:
+        UnsupportedParameterError: a parameter is refused that may not be left out.
+    """
+    dropped: list[str] = []
+    while True:
+        try:
+            encoded = encode(request)
+        except UnsupportedParameterError as error:
+            name = _name_of(error)
+            names = [one for one in _MEANT_BY.get(name, (name,)) if one and _is_set(request, one)]
+            if not names:
+                raise
+            for one in names:
+                request = _without(request, one)
+            dropped += names
+        else:
+            encoded.dropped = tuple(dropped)
+            return encoded
+
+
+def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
+    """Warn of each parameter that a call leaves out.
+
+    Args:
+        call: The call.
+        warned: The models and parameters that were warned about before.
+    """
+    for name in call.encoded.dropped:
+        place = call.request.model, name
+        if place not in warned:
+            warned.add(place)
+            problem = f"{place[0]} does not accept {name}: unsupported='drop' leaves it out"
+            warnings.warn(problem, UserWarning, stacklevel=4)
+
+
+def _name_of(error: UnsupportedParameterError) -> str | None:
+    """The parameter that an error is about; None if it may not be left out."""
+    words = re.findall(r"[a-z]+(?:_[a-z]+)*", error.parameter)
+    if words and words[0] in ("a", "the"):
+        del words[0]
+    row = PARAMETERS.get(words[0]) if words else None
+    return words[0] if row is not None and row.remedy and not row.essential else None
+
+
+def _is_set(request: Any, name: str) -> bool:
+    return name in request.options if PARAMETERS[name].rare else getattr(request, name) is not None
+
+
+def _without(request: Any, name: str) -> Any:
+    if not PARAMETERS[name].rare:
+        return replace(request, **{name: None})
+    return replace(request, options={kept: request.options[kept] for kept in request.options if kept != name})

@@ -1,0 +1,494 @@
+"""The lifecycle of a call, from top to bottom.
+
+    prepare → lookup → run: share → deliver → store → result
+
+`prepare` and `lookup` run in the user's thread. `run` runs on the background loop. A script whose answers are
+all stored goes no further than `lookup`, and this module loads neither an event loop nor an SDK for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from sys import modules
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..._cache.response_cache import Entry, ResponseCache
+from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
+from ..._limits.concurrency import Concurrency
+from ..._limits.timeouts import Deadline, Patience
+from ..._money.track import current
+from ..._providers import registry
+from ..._requests.environment_headers import adds_headers, with_headers
+from ..._requests.routing import resolve
+from ..._runtime.canonical_json import canonical
+from ..._runtime.imports import when_imported
+from ..._runtime.json_pieces import LARGE, loads, read_large
+from ..._settings import Settings
+from ..._telemetry.logs import is_logging
+from ..._telemetry.observer import Observer
+from ..._telemetry.telemetry import SDK
+from ..._telemetry.waits import Waits
+from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
+from ..early_stop import STOPPING
+from ..observation import observe_call, observe_lookup
+from ..sending.recorder import CostRecorder
+from ..sent_requests import SentRequests
+from .several_parts import ask_for_missing, describe, note, stream_missing
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..._limits.scopes import ScopeStatistics
+    from ..._providers.protocol import AnyAnswer
+    from ..deltas import Emit
+    from .loop_state import LoopState
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+READING, WRITING = ("use", "only"), ("use", "refresh")
+"""The cache modes that look answers up, and those that store them."""
+
+_READS_PER_ITERATION = 16
+"""Cache entries that may be read in one event-loop iteration. A thread would take several times as long for
+each read, but many reads in a row would block the other tasks of the loop."""
+
+_EXPLAINED = 20
+"""Misses with cache="only" for which a client names the nearest stored entry. This takes about 10 ms each,
+and a batch may have thousands of misses."""
+
+_NO_MONEY = (BudgetExceededError, UnknownPriceError)
+"""Errors of a budget. The leader of a shared request may get one although a follower's budget has room."""
+
+
+class Engine:
+    """Takes the calls of one client through their lifecycle."""
+
+    def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
+        self.settings = settings
+        self.cache = cache
+        self.recorder = recorder
+        self.closed = False
+        """Whether the client is closed. A closed client makes no calls."""
+        self._state: LoopState | None = None
+        self.waits = Waits(show=settings.show_waits)
+        self.observer = Observer(settings.telemetry, content=settings.log_content, statistics=self.statistics)
+        self._loaded: set[tuple[str, str]] = set()
+        # Weak keys: if a loop ends within an iteration, its count is removed with it.
+        self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
+        self._remote: bool | None = None
+        self._adds_headers = adds_headers()
+        self._explained = 0
+
+    # --- in the user's thread ----------------------------------------------------------------------------
+
+    def prepare(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
+        """Route and encode a request.
+
+        Raises:
+            RequestError: the model or the provider cannot serve the request.
+            RuntimeError: the client is closed.
+        """
+        started = perf_counter()
+        if self.closed:
+            self.refuse_closed()
+        target = resolve(request.model, request.base_url, self.settings.env_file)
+        request = with_headers(request, target) if self._adds_headers else request
+        adapter = registry.load(target.route.adapter)
+        encoded = operation.encode(request, target, adapter)
+        body = canonical(encoded.payload)
+        if len(body) > MAX_REQUEST_BYTES:
+            size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
+            problem = f"the request has {size}: pass large files as URLs"
+            raise RequestError(problem, provider=target.provider, model=request.model)
+        patience = request.outage_patience
+        if patience is None:
+            patience = self.settings.outage_patience
+        call = Call(
+            operation=operation,
+            exchange=operation,
+            request=request,
+            target=target,
+            adapter=adapter,
+            encoded=encoded,
+            body=body,
+            parts=operation.parts(request),
+            started=started,
+            concurrency=concurrency,
+            cache=request.cache or self.settings.cache,
+            tracks=current(),
+            patience=Patience(operation.patience if patience is None else patience, monotonic()),
+        )
+        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
+            call.watch = self.observer.idle
+        if request.deadline is not None:
+            call.deadline = Deadline(request.deadline, started + request.deadline)
+        return call
+
+    def refuse_closed(self) -> None:
+        """Raise if the client is closed."""
+        if self.closed:
+            raise RuntimeError("this client is closed")
+
+    def lookup(self, call: Call[T]) -> T | None:
+        """The result of a call from the cache; None if a part of it is not stored.
+
+        In a thread that runs an event loop, a second level of the cache is left to `run`.
+
+        Raises:
+            CacheMissError: a part is not stored, and the call may not be sent.
+        """
+        if call.cache not in READING:
+            return None
+        if len(call.parts) == 1:
+            part = call.parts[0]
+            result = self.answer_from(call, self.cache.get(call.key(part)), call.started)
+            if result is None and call.cache == "only" and not self.cache.has_second_level:
+                raise self.missing(call, part)
+            return result
+        found = []
+        ahead = (
+            self.cache.read_ahead([call.key(part) for part in call.parts])
+            if self.cache.has_second_level
+            else {}
+        )
+        for part in call.parts:
+            key = call.key(part)
+            sample = self.sample(call, self.cache.get_here(key, ahead.get(key)))
+            if sample is None:
+                if call.cache == "only" and not self.cache.has_second_level:
+                    raise self.missing(call, part)
+                return None
+            found.append(sample)
+        return observe_lookup(call, call.started, self.result(call, found))
+
+    async def lookup_soon(self, call: Call[T]) -> T | None:
+        """`lookup` for an event loop, which must not wait long for the disk."""
+        if call.cache not in READING:
+            return None
+        import asyncio
+
+        if self._remote is None:
+            self._remote = self.cache.lease_directory is None
+        if self._remote:
+            # On a network file system each read may take a message to another machine.
+            return await asyncio.to_thread(self.lookup, call)
+        here = asyncio.get_running_loop()
+        while (reads := self._reads.get(here, 0)) >= _READS_PER_ITERATION:  # noqa: ASYNC110  # one iteration
+            await asyncio.sleep(0)
+        if not reads:
+            here.call_soon(self._reads.pop, here, None)
+        self._reads[here] = reads + len(call.parts)
+        result = self.lookup(call)
+        if result is not None:
+            # A loop that only has hits would never let other tasks run.
+            await asyncio.sleep(0)
+        return result
+
+    def answer_from(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
+        """The result of a call of one part from its cache entry; None if the entry cannot be served.
+
+        Args:
+            call: The call, or one that differs in its prompt alone.
+            entry: The cache entry of the part.
+            started: Monotonic time at which the user made the call.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        answer = self.decode_entry(call, entry)
+        if answer is None or entry is None:
+            return None
+        before = self.recorder.hit(call, answer)
+        if before is not None:
+            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        result = call.operation.restore(call, entry, answer, started)
+        return result if call.watch is None else observe_lookup(call, started, result)
+
+    def decode_entry(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
+        """The answer in a cache entry, if it can be served."""
+        if entry is None:
+            return None
+        try:
+            if len(entry.body) < LARGE:
+                answer = call.operation.decode(call, loads(entry.body), 1)
+            else:
+                answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
+        except (LLMError, ValueError):
+            # The entry was written by another version, whose decoder accepted other replies.
+            return None
+        kept = call.operation.is_kept(answer, self.settings.kept)
+        if kept and call.encoded.structure is not None:
+            # Another type of the same schema may have accepted it, or a version that did not check.
+            from .repair import mismatch
+
+            kept = mismatch(call, answer) is None
+        return answer if kept else None
+
+    def missing(self, call: Call[Any], part: int) -> CacheMissError:
+        """The error of a call with cache="only" for a part that is not stored."""
+        key = call.key(part)
+        message = f"no answer is stored under {key}, and cache='only' sends nothing"
+        if self.cache.peek(key) is not None:
+            message = f"the answer under {key} is not used: it is cut, refused or not of response_format"
+        elif self._explained < _EXPLAINED:
+            self._explained += 1
+            with contextlib.suppress(OSError):
+                nearest = self.cache.explain_miss(call.build_question(part))
+                if nearest is not None:
+                    message += f"; {nearest}"
+        error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
+        return observe_lookup(call, call.started, error)
+
+    def load(self, call: Call[Any]) -> None:
+        """Import the SDK of a call in the user's thread, which waits for the call anyway.
+
+        An import on the loop's thread takes longer, because the C library maps memory page by page in every
+        thread but the main one. An import that fails is reported when the call is sent.
+        """
+        route, transport = call.target.route, self.settings.transport_of(call.target.route)
+        if (route.adapter, transport) not in self._loaded:
+            with contextlib.suppress(Exception):
+                when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
+            self._loaded.add((route.adapter, transport))
+
+    # --- on the background loop --------------------------------------------------------------------------
+
+    def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
+        """Send a call that is not in the cache and return its result.
+
+        The task that runs it is cancelled by `cancel` only.
+
+        Raises:
+            LLMError: the call failed after its last retry, or its deadline has passed.
+        """
+        return self.begin(call, self._run)
+
+    def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
+        """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        return self.begin(call, partial(self._stream, emit=emit))
+
+    def begin(
+        self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
+    ) -> Coroutine[Any, Any, V]:
+        """Work for a call that is sent, with its observer and its deadline."""
+        call.sent = SentRequests()
+        if call.watch is None:
+            return self._by_deadline(call, work(call))
+        return observe_call(call, lambda: self._by_deadline(call, work(call)))
+
+    def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
+        return work if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
+
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a task that runs calls. A request that other calls share continues for them."""
+        self.here().flights.cancel(task)
+
+    async def _run(self, call: Call[T]) -> T:
+        parts = call.parts
+        try:
+            if len(parts) == 1:
+                samples = await self.ask(call, parts)
+            else:
+                samples = await ask_for_missing(call, await self.find_parts(call), self.ask, self.cancel)
+            return self.result(call, samples)
+        except LLMError as error:
+            describe(call, error)
+            raise
+
+    async def _stream(self, call: Call[T], emit: Emit) -> T:
+        parts = call.parts
+        try:
+            if len(parts) == 1 and not self.cache.has_second_level:
+                samples = await self.deliver(call, parts, emit)
+            else:
+                found = await self.find_parts(call)
+                if call.cache == "only" and len(found) < len(parts):
+                    raise self.missing(call, next(part for part in parts if part not in found))
+                samples = await stream_missing(call, found, emit, self.deliver, self.cancel)
+            return self.result(call, samples)
+        except LLMError as error:
+            describe(call, error)
+            raise
+
+    def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
+        """Get a group of parts that one request can ask for."""
+        if call.cache == "use":
+            return self._share(call, parts)
+        return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
+
+    async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get parts from the second level of the cache, and send nothing.
+
+        Raises:
+            CacheMissError: a part is not stored.
+        """
+        samples = await self.all_stored(call, parts)
+        if samples is None:
+            raise self.missing(call, parts[0])
+        return samples
+
+    async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
+        """Get parts from an equal call under way, in this process or another, else deliver them."""
+        state = self.here()
+        key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
+        while (flight := state.flights.under_way(key)) is not None:
+            try:
+                shared, paid = await flight.follow(call.sent)
+            except _NO_MONEY:
+                # The budgets of this call may have room where those of the leader had none.
+                if not state.sender.affordable(call, parts):
+                    raise
+            except STOPPING as error:
+                # The batch of the leader may have been stopped before the request was sent.
+                if error.attempts:
+                    raise
+            else:
+                for sample in shared if call.encoded.structure else ():
+                    from .repair import find_mismatch
+
+                    if await find_mismatch(call, sample.answer):
+                        # The leader's type has the same schema, and accepts more.
+                        return await self.deliver(call, parts)
+                return shared if paid else [sample.share() for sample in shared]
+        with state.flights.lead(key, call.sent) as flight:
+            samples: list[Sample] | None = None
+            elsewhere = flight.elsewhere
+            if elsewhere:
+                await flight.wait_for_other_process()
+            if elsewhere or self.cache.has_second_level:
+                samples = await self.all_stored(call, parts)
+            if samples is None:
+                flight.take_lease()
+                if self.cache.leases:
+                    from .machine_lease import deliver_once
+
+                    find, deliver = partial(self.all_stored, call, parts), partial(self.deliver, call, parts)
+                    samples = await deliver_once(self.cache, key, find, deliver)
+                else:
+                    samples = await self.deliver(call, parts)
+            flight.result = samples
+        return samples
+
+    async def deliver(
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
+    ) -> list[Sample]:
+        """Get parts from the provider, and store them before they are returned.
+
+        `places` are the numbers of the parts, which the deltas of a stream of several samples have.
+        """
+        samples: list[Sample] = []
+        while len(samples) < len(parts):
+            # A server that ignores the number of samples returns one. The others are requested again.
+            wanted = parts[len(samples) :]
+            shown, sender = emit, self.here().sender
+            if places and emit is not None:
+                from ..deltas import renumber
+
+                shown = renumber(emit, places[len(samples) :])
+            answered = await sender.send(call, wanted, shown)
+            if len(answered.body) < LARGE:
+                got = call.operation.split(call, answered, wanted)
+            else:
+                read = partial(call.operation.split, call, answered, wanted)
+                got = await call.run_off_loop(read, answered.body)
+            if call.encoded.structure is not None:
+                from .repair import keep_matching
+
+                again = sender if emit is None else None
+                got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
+            else:
+                await self._accept(call, wanted, got)
+            samples += got
+        return samples
+
+    async def _accept(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        """Note the samples of some parts. Those that are to be kept are on disk when it returns."""
+        note(call, parts, samples)
+        for write in self.writes(call, parts, samples) if call.cache in WRITING else ():
+            # A write also completes if the task is cancelled meanwhile: the answer is paid for.
+            await write
+
+    def writes(
+        self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
+    ) -> list[asyncio.Future[bool]]:
+        """Begin to store the samples of some parts that are to be kept."""
+        here, created = self.here().loop, time.time()
+        return [
+            self.cache.put_soon(
+                call.key(part),
+                Entry(
+                    sample.body,
+                    sample.sending,
+                    created,
+                    sample.answer.model,
+                    call.build_question(part),
+                    sample.price,
+                ),
+                here,
+            )
+            for part, sample in zip(parts, samples, strict=False)
+            if call.operation.is_kept(sample.answer, self.settings.kept)
+        ]
+
+    async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
+        """All parts from the cache; None if one of them is not stored."""
+        found = await self.find_samples(call, parts)
+        return list(found.values()) if len(found) == len(parts) else None
+
+    async def find_parts(self, call: Call[Any]) -> dict[int, Sample]:
+        """The parts of a call that are in the cache now, if it may be answered from there."""
+        return await self.find_samples(call, call.parts) if call.cache in READING else {}
+
+    async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
+        """The parts that are in the cache now."""
+        here, found = self.here().loop, {}
+        entries = [self.cache.get_soon(call.key(part), here) for part in parts]
+        for part, waiting in zip(parts, entries, strict=True):
+            entry = await waiting
+            if entry and (sample := await call.run_off_loop(partial(self.sample, call, entry), entry.body)):
+                found[part] = sample
+        return found
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
+        """A part from its cache entry, if it can be served."""
+        answer = self.decode_entry(call, entry)
+        if answer is None or entry is None:
+            return None
+        return Sample(answer, entry.body, cached=True, price=entry.price)
+
+    def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
+        """Put the parts of a call together and record the hits among them.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        self.recorder.check_samples(call, samples)
+        return call.operation.result(call, samples)
+
+    def statistics(self) -> list[ScopeStatistics]:
+        """Every scope in use."""
+        return [] if self._state is None else self._state.sender.statistics()
+
+    def here(self) -> LoopState:
+        """The state of this client on the running loop. The new loop of a forked process gets a new state."""
+        if self._state is None or not self._state.is_current():
+            from .loop_state import LoopState
+
+            # After a fork the old state is the parent's: finalizing it would close the parent's connections.
+            self._abandoned = self._state
+            self._state = LoopState(self.settings, self.cache, self.recorder, self.waits)
+        return self._state
+
+    async def close(self) -> None:
+        """Close every connection, on the loop."""
+        state, self._state = self._state, None
+        if state is not None:
+            await state.close()

@@ -1,0 +1,44 @@
+"""The mutable objects of a client that belong to one event loop: its flights, its sender, its batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ..._cache.response_cache import ResponseCache
+from ..._runtime.leases import Leases
+from ..._settings import Settings
+from ..._telemetry.waits import Waits
+from ..call import Sample
+from ..sending.recorder import CostRecorder
+from ..sending.sender import Sender
+from .single_flight import Flights
+
+
+class LoopState:
+    """The flights and the sender of a client, made on the loop by the first call that is sent."""
+
+    __slots__ = ("batches", "flights", "loop", "sender", "to_close")
+
+    def __init__(
+        self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        directory = cache.lease_directory
+        self.flights: Flights[list[Sample]] = Flights(Leases(directory), waits)
+        self.sender = Sender(settings, recorder, directory, waits)
+        self.batches: object = None
+        """The batch delivery, made by the first job that uses it."""
+        self.to_close: list[Callable[[], Awaitable[None]]] = []
+        """Closes what others made for this loop."""
+
+    def is_current(self) -> bool:
+        """Whether its loop is the running one."""
+        return self.loop is asyncio.get_running_loop()
+
+    async def close(self) -> None:
+        """Close every connection, on the loop."""
+        self.flights.close()
+        await self.sender.close()
+        for close in self.to_close:
+            await close()

@@ -1,0 +1,120 @@
+"""Calls of several parts: they are asked for in as few requests as the API allows, all at the same time.
+
+If one request fails, the others are waited for, and their answers are stored and noted. The error of the call
+has them as `samples`, and the same call asks again for what failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ..._errors import LLMError, ModelDriftError
+from ..call import Call, Sample
+from ..sent_requests import SentRequests
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..deltas import Emit
+
+T = TypeVar("T")
+
+
+Ask: TypeAlias = Callable[[Call[Any], Sequence[int]], Coroutine[Any, Any, list[Sample]]]
+"""Gets a group of parts of a call."""
+Deliver: TypeAlias = Callable[
+    [Call[Any], Sequence[int], "Emit", Sequence[int]], Coroutine[Any, Any, list[Sample]]
+]
+"""Gets a group of parts from the provider, and emits the deltas with the numbers of these parts."""
+Cancel: TypeAlias = Callable[["asyncio.Task[Any]"], object]
+"""Cancels a task that gets parts."""
+
+
+async def ask_for_missing(
+    call: Call[Any], found: dict[int, Sample], ask: Ask, cancel: Cancel
+) -> list[Sample]:
+    """The parts of a call, after getting those that are not in `found`, the stored ones."""
+    call.found = found
+    await _ask_for_groups(call, _missing_groups(call, found), ask, cancel)
+    return [found[part] for part in call.parts]
+
+
+async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask: Ask, cancel: Cancel) -> None:
+    """Get groups of parts, in smaller groups where a request is refused as too large."""
+
+    async def ask_for_group(parts: Sequence[int]) -> None:
+        try:
+            samples = await ask(_part_of(call), parts)
+        except LLMError as error:
+            smaller = call.operation.smaller_groups(call, parts, error)
+            if not smaller:
+                raise
+            await _ask_for_groups(call, smaller, ask, cancel)
+        else:
+            note(call, parts, samples)
+
+    await run_side_by_side(list(map(ask_for_group, groups)), cancel)
+
+
+async def stream_missing(
+    call: Call[Any], found: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
+) -> list[Sample]:
+    """The parts of a call: those in `found` are shown whole, and the others are streamed."""
+    # Its module loads asyncio, which a hit does not need.
+    from ..deltas import delta_of_choice
+
+    call.found = found
+    places = {part: index for index, part in enumerate(call.parts)}
+    for part, sample in found.items():
+        emit([delta_of_choice(sample.answer.choices[0], places[part])])
+
+    async def stream_group(group: Sequence[int]) -> None:
+        samples = await deliver(_part_of(call), group, emit, [places[part] for part in group])
+        note(call, group, samples)
+
+    await run_side_by_side(list(map(stream_group, _missing_groups(call, found))), cancel)
+    return [found[part] for part in call.parts]
+
+
+def _missing_groups(call: Call[Any], found: dict[int, Sample]) -> list[Sequence[int]]:
+    return call.operation.groups(call, [part for part in call.parts if part not in found])
+
+
+async def run_side_by_side(work: Sequence[Coroutine[Any, Any, T]], cancel: Cancel) -> list[T]:
+    """Run coroutines at the same time. All of them end before the first failure is raised."""
+    import asyncio
+
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
+    except asyncio.CancelledError:
+        for task in tasks:
+            cancel(task)
+        raise
+    return [task.result() for task in tasks]
+
+
+def _part_of(call: Call[T]) -> Call[T]:
+    """A call for some parts of another one. Its requests are counted by themselves, and there too."""
+    part = replace(call, sent=SentRequests())
+    call.sent.parts += (part.sent,)
+    return part
+
+
+def note(call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
+    """Note that some parts of a call are answered."""
+    if call.found is not None:
+        call.found.update(zip(parts, samples, strict=False))
+
+
+def describe(call: Call[Any], error: LLMError) -> None:
+    """Set what the error of a call says of its requests, and of the parts that were answered."""
+    call.sent.write_to(error)
+    found = call.found or {}
+    samples = [found[part] for part in call.parts if part in found]
+    if isinstance(error, ModelDriftError):
+        samples = [sample for sample in samples if sample.served_before is None]
+    if samples:
+        error.samples = call.operation.good_samples(call, samples)

@@ -1,0 +1,233 @@
+"""Single flight: equal calls that are under way at the same time share one request.
+
+The first call of a key leads: its task sends the request. Calls that come until it ends follow and get the
+same result. A leader holds a lease on its key (`_runtime/leases`). Calls of other processes wait for the end
+of the lease and then look into the cache, where the answer is stored before the lease is released.
+
+Decisions:
+
+- A leader that is cancelled while others follow continues until its request has ended. `Flights.cancel`
+  decides this, so every task that may lead is cancelled through it. The cancellation of the last follower
+  cancels the request.
+- The request has the timeout and the retries of the leader. The time that a follower waits counts in its
+  deadline, which is its own, and not in its timeout, which bounds one attempt.
+- A failure reaches every follower of the process as a copy: an exception that several tasks raise would
+  collect the tracebacks of all. Other processes only learn that the request has ended. Each then sends its
+  own request at once: in sequence, the last of sixteen would wait for fifteen failures.
+- Only calls that read and write the cache share. "refresh" and "off" each ask for a new answer.
+- Streams neither lead nor follow: a follower would have missed the beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ..._runtime.leases import Lease, Leases
+from ..._telemetry.waits import Waits
+from ..sent_requests import SentRequests
+
+T = TypeVar("T")
+
+
+class Shared(NamedTuple, Generic[T]):
+    """The result of a flight for one of its followers."""
+
+    value: T
+    paid: bool
+    """Whether this follower has taken over the request, because the call that sent it has been cancelled."""
+
+
+class Flight(Generic[T]):
+    """A request under way: a context manager for its leader, which sets `result`."""
+
+    __slots__ = (
+        "_abandoned", "_flights", "_followers", "_heir", "_leader", "_lease", "_sent", "key", "result",
+    )  # fmt: skip
+
+    def __init__(self, flights: Flights[T], key: str, sent: SentRequests) -> None:
+        self.key = key
+        self.result: T
+        self._flights = flights
+        self._sent = sent
+        self._heir: SentRequests | None = None
+        """The requests of the call that pays for the leader."""
+        self._followers: dict[asyncio.Future[Shared[T]], SentRequests] = {}
+        self._leader: asyncio.Task[Any]
+        self._lease: Lease | None = None
+        self._abandoned = False
+
+    def __enter__(self) -> Flight[T]:
+        leader = asyncio.current_task()
+        assert leader is not None
+        self._leader = leader
+        self._lease = self._flights.leases.take(self.key)
+        self._flights.begin(self, leader)
+        return self
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process sends the same request, or has just ended it."""
+        return self._lease is None or self._lease.released_before
+
+    async def wait_for_other_process(self) -> None:
+        """Wait until no other process sends the same request. Its answer may then be in the cache."""
+        if self._lease is None:
+            text = "another process sends the same request, and its answer is waited for"
+            with self._flights.waits.during("an equal call", "elsewhere", text):
+                self._lease = await self._flights.leases.wait(self.key)
+
+    def take_lease(self) -> None:
+        """Take the lease for calls that come later. A call that does not get it continues without one."""
+        if self._lease is None:
+            self._lease = self._flights.leases.take(self.key)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._flights.end(self, self._leader)
+        if self._lease is not None:
+            self._lease.release(finished=error is None or isinstance(error, Exception))
+        if self._abandoned:
+            self._hand_over()
+        followers, self._followers = self._followers, {}
+        abandoned, self._abandoned = self._abandoned, False
+        for follower, sent in followers.items():
+            if follower.done():
+                continue
+            if error is None:
+                follower.set_result(Shared(self.result, paid=sent is self._heir))
+            elif isinstance(error, asyncio.CancelledError):
+                follower.cancel()
+            else:
+                follower.set_exception(_copy(error))
+        if abandoned:
+            raise asyncio.CancelledError
+
+    async def follow(self, sent: SentRequests) -> Shared[T]:
+        """Wait for the result of the leader's request.
+
+        Args:
+            sent: The requests of the call that waits. It may take over those of the leader.
+
+        Raises:
+            Exception: a copy of the exception that ended the request.
+        """
+        follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
+        self._followers[follower] = sent
+        try:
+            return await follower
+        finally:
+            self._followers.pop(follower, None)
+            if self._abandoned and self._followers:
+                self._hand_over()
+            elif self._abandoned:
+                self._flights.cancel(self._leader)
+            # The traceback of an exception holds this frame, and the future holds the exception.
+            del follower
+
+    def abandon(self) -> bool:
+        """Let the leader continue for its followers only; False if there are none."""
+        self._abandoned = bool(self._followers)
+        if self._abandoned:
+            self._hand_over()
+        return self._abandoned
+
+    def _hand_over(self) -> None:
+        """Let the first call that waits pay for the request, unless another call has told of it."""
+        if self._sent.is_told or (self._heir is not None and self._heir.is_told):
+            return
+        heir = next((sent for follower, sent in self._followers.items() if not follower.done()), None)
+        if heir is not self._heir:
+            if self._heir is not None:
+                self._heir.parts = tuple(part for part in self._heir.parts if part is not self._sent)
+            if heir is not None:
+                heir.parts += (self._sent,)
+            self._heir = heir
+
+
+class Flights(Generic[T]):
+    """The flights of one event loop.
+
+    Args:
+        leases: They keep other processes from sending the same request.
+        waits: Tells why calls wait.
+
+    >>> async def call(flights):
+    ...     flight = flights.under_way("key")
+    ...     if flight is not None:
+    ...         return await flight.follow(SentRequests())
+    ...     with flights.lead("key", SentRequests()) as flight:
+    ...         print("sent")
+    ...         await asyncio.sleep(0.01)
+    ...         flight.result = "answer"
+    ...     return flight.result
+    >>> async def example():
+    ...     flights = Flights(Leases(None))
+    ...     return await asyncio.gather(*(call(flights) for _ in range(3)))
+    >>> asyncio.run(example())
+    sent
+    ['answer', Shared(value='answer', paid=False), Shared(value='answer', paid=False)]
+    """
+
+    def __init__(self, leases: Leases, waits: Waits | None = None) -> None:
+        self.leases = leases
+        self.waits = Waits(show=False) if waits is None else waits
+        self._flights: dict[str, Flight[T]] = {}
+        self._led: dict[asyncio.Task[Any], Flight[T]] = {}
+
+    def under_way(self, key: str) -> Flight[T] | None:
+        """The flight of a key, to follow; None if no call leads one."""
+        return self._flights.get(key)
+
+    def lead(self, key: str, sent: SentRequests) -> Flight[T]:
+        """A new flight, to be entered by the task that sends the request.
+
+        Args:
+            key: Calls with equal keys share a request. The caller has found nothing in the cache just before.
+            sent: Counts the requests of the flight.
+        """
+        return Flight(self, key, sent)
+
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a task that may lead a flight. While others follow, it ends with its request."""
+        task.add_done_callback(_retrieve)
+        flight = self._led.get(task)
+        if flight is None or not flight.abandon():
+            if flight is not None:
+                # A call that comes now must not follow a request that is being cancelled.
+                self.end(flight, task)
+            task.cancel()
+
+    def begin(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+        """Let other calls follow a flight."""
+        self._flights[flight.key] = flight
+        self._led[leader] = flight
+
+    def end(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
+        """Let no more calls follow a flight."""
+        if self._flights.get(flight.key) is flight:
+            del self._flights[flight.key]
+            del self._led[leader]
+
+    def close(self) -> None:
+        """Close the files of the leases. Requests under way continue."""
+        self.leases.close()
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    # Nothing awaits a cancelled task, and asyncio logs an exception that is never retrieved.
+    if not task.cancelled():
+        task.exception()
+
+
+def _copy(error: BaseException) -> BaseException:
+    try:
+        twin = copy.copy(error)
+    except Exception:  # an exception that cannot be copied is shared
+        return error
+    # A task that raises the copy adds its own traceback to this one.
+    twin.__traceback__, twin.__cause__ = error.__traceback__, error.__cause__
+    return twin

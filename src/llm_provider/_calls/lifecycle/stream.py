@@ -1,0 +1,169 @@
+"""The streams that the user iterates: first deltas, then `.response`. Closing one early cancels it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, Self, TypeAlias
+
+from ..._errors import LLMError
+from ..._foreign_attributes import Hinting
+from ..._runtime import event_loop
+from ..._types.messages import Delta, Step
+from ..._types.response import Response, Result, T_co
+from ..deltas import delta_of_choice
+
+Arrived: TypeAlias = list[Step] | Response | BaseException
+"""Steps of a stream that arrived together. The last item is the response or an exception."""
+
+Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
+"""Starts a streamed call, and returns a function that cancels it. The call gives its items to the argument,
+from another thread."""
+
+
+class _Running(Hinting, Generic[T_co]):
+    """The common part of both kinds of stream: a call under way and its items."""
+
+    def __init__(
+        self, start: Start, put: Callable[[Arrived], None], tell: Callable[[Result], object]
+    ) -> None:
+        self._ended = False
+        self._tell = tell
+        self._response: Response[T_co] | None = None
+        self._here: deque[Step] = deque()
+        # `put` has no reference to the stream, so a dropped stream is deleted and cancelled at once.
+        self._cancel = start(put)
+
+    @property
+    def response(self) -> Response[T_co]:
+        """The complete answer. It is equal to that of a call that is not streamed.
+
+        Raises:
+            RuntimeError: the stream has not been read to its end.
+        """
+        if self._response is None:
+            raise RuntimeError("the stream has not ended: read it to the end before asking for .response")
+        return self._response
+
+    def close(self) -> None:
+        """Stop reading. If the request is still under way, it is cancelled at the server."""
+        if not self._ended:
+            self._ended = True
+            self._cancel()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_cancel"):
+            self.close()
+
+    def _take(self, arrived: Arrived) -> bool:
+        """Take an item. Returns whether it has steps; if not, the stream has ended."""
+        if isinstance(arrived, list):
+            self._here.extend(arrived)
+            return True
+        self._ended = True
+        if isinstance(arrived, Response | LLMError):
+            self._tell(arrived)
+        if isinstance(arrived, Response):
+            self._response = arrived
+            return False
+        raise (
+            RuntimeError("the stream was closed") if isinstance(arrived, asyncio.CancelledError) else arrived
+        )
+
+
+class Stream(_Running[T_co]):
+    """A synchronous stream: an iterator of `Delta` and a context manager."""
+
+    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
+        self._items: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
+        super().__init__(start, self._items.put, tell)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Delta:
+        if self._ended:
+            raise StopIteration
+        if not self._here:
+            try:
+                arrived = self._items.get()
+            except BaseException:
+                self.close()
+                raise
+            if not self._take(arrived):
+                raise StopIteration
+        step = self._here.popleft()
+        return Delta(text=step) if isinstance(step, str) else step
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncStream(_Running[T_co]):
+    """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
+
+    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
+        items: asyncio.Queue[Arrived] = asyncio.Queue()
+        self._items = items
+        try:
+            inbox = event_loop.inbox_here()
+        except RuntimeError:
+            raise RuntimeError(
+                "astream() needs a running event loop: call it in an async function, or call stream()"
+            ) from None
+
+        def put(arrived: Arrived) -> None:
+            # The user's loop may be closed when an item arrives.
+            with contextlib.suppress(RuntimeError):
+                inbox.post(items.put_nowait, arrived)
+
+        super().__init__(start, put, tell)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        if self._ended:
+            raise StopAsyncIteration
+        if not self._here:
+            try:
+                arrived = await self._items.get()
+            except BaseException:
+                self.close()
+                raise
+            if not self._take(arrived):
+                raise StopAsyncIteration
+        step = self._here.popleft()
+        return Delta(text=step) if isinstance(step, str) else step
+
+    async def aclose(self) -> None:
+        """The same as `close`. Asynchronous iterators have this name for it."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def replay(response: Response, samples: int = 1) -> Start:
+    """A stream of a stored answer: one delta with all of each sample."""
+
+    def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+        put([delta_of_choice(choice, index) for index, choice in enumerate(response.choices[:samples])])
+        put(response)
+        return lambda: None
+
+    return start

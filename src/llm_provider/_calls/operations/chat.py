@@ -1,0 +1,264 @@
+"""The operation `chat`: messages in, one or several samples of an answer out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..._cache.storage.entry import Entry
+from ..._limits.timeouts import DEFAULT_PATIENCE
+from ..._providers.protocol import Adapter, Answer, EncodedRequest
+from ..._requests.attachments import Attachment
+from ..._requests.model_kinds import check_answers
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..._runtime.canonical_json import canonical
+from ..._runtime.json_pieces import loads
+from ..._types.response import Choice, Response
+from ..._types.usage import Timing, Usage
+from ..call import Call, Operation, Sample, price_of, usage_of
+
+if TYPE_CHECKING:
+    from ..._providers.shared.prompt_cache import PrefixMark
+    from ..._providers.shared.request_facts import RequestFacts
+
+
+class Chat(Operation[Request, Response]):
+    """Text generation. Its parts are samples, numbered from `draw` on."""
+
+    name = "chat"
+    nests = True
+    patience = DEFAULT_PATIENCE
+    defaults = None
+    has_texts = False
+    build = staticmethod(Request.build)
+
+    def bare_request(self, model: str, base_url: str | None) -> Request:
+        """A request without messages."""
+        return Request(model=model, messages=(), base_url=base_url)
+
+    def encode(self, request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The payload, without what `unsupported="drop"` leaves out, its files and its schema."""
+        uploads: tuple[Attachment, ...] = ()
+        if Attachment.exist:
+            # Calls without files do not need its modules.
+            from ..._providers.shared.files import refer_to_files
+
+            request, uploads, headers = refer_to_files(request, target)
+            if uploads and headers:
+                request = replace(request, extra_headers=_add_headers(request.extra_headers, headers))
+        if request.options and request.options.get("unsupported") == "drop":
+            from ..lifecycle.drop_unsupported import encode_supported
+
+            encoded = encode_supported(request, lambda supported: _encode(supported, target, adapter))
+        else:
+            encoded = _encode(request, target, adapter)
+        if request.response_format is not None and encoded.structure is None:
+            # Calls without a format do not need its modules.
+            from ..._schemas.structure import structure_of
+
+            encoded.structure = structure_of(request.response_format)
+        if request.options and request.options.get("prompt_caching"):
+            encoded.prefix = _find_mark(encoded, target)
+        if uploads:
+            encoded.uploads = uploads
+        return encoded
+
+    def parts(self, request: Request) -> Sequence[int]:
+        """The numbers of its samples."""
+        return range(request.draw, request.draw + request.n)
+
+    def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
+        """The payload for one sample, which is the same for all, and the number of the sample."""
+        return call.body, part
+
+    def groups(self, call: Call[Response], parts: Sequence[int]) -> list[Sequence[int]]:
+        """As many samples in one request as the API allows."""
+        most = call.encoded.most_samples
+        return [parts[start : start + most] for start in range(0, len(parts), most)]
+
+    def body(self, call: Call[Response], parts: Sequence[int]) -> bytes:
+        """The payload, its labels and cache breakpoints; it has a number of samples if that is above one.
+
+        A schema keeps the order of its fields, in which models write them. The key does not depend on it.
+        """
+        encoded = call.encoded
+        write = canonical if encoded.structure is None else orjson.dumps
+        if (
+            len(parts) == 1
+            and encoded.labels is None
+            and encoded.structure is None
+            and encoded.prefix is None
+        ):
+            return call.body
+        return write(build_payload(encoded, len(parts)))
+
+    def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
+        """The likely input tokens and the longest answers: providers count both against a rate limit."""
+        from ..._tokens.counting import likely_input_tokens
+
+        return likely_input_tokens(call.body, call.facts) + (call.request.max_tokens or 0) * len(parts)
+
+    def prompt(self, call: Call[Response], parts: Sequence[int]) -> bytes:
+        """The payload for one sample: the model reads the prompt of several samples once."""
+        return call.body
+
+    def facts(self, call: Call[Response], parts: Sequence[int]) -> RequestFacts:
+        """Those that the adapter reads from the payload."""
+        return call.adapter.facts(call.encoded)
+
+    def variant(self, call: Call[Response]) -> str:
+        """The one that the payload names."""
+        return call.adapter.variant(call.encoded)
+
+    def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
+        """The answer. A usage of zeros counts as none."""
+        answer = call.adapter.decode(reply)
+        usage = answer.usage
+        if usage is not None and not usage.output_tokens and not usage.input_tokens:
+            # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
+            answer.usage = None
+        return answer
+
+    def usage(self, call: Call[Response], reply: Any) -> Usage | None:
+        """The usage as the adapter reads it."""
+        return call.adapter.usage(reply)
+
+    def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """One sample per choice. The first carries the usage and the price of the request."""
+        if len(parts) == 1:
+            return [sample]
+        replies = call.adapter.split(loads(sample.body))[: len(parts)]
+        return [
+            replace(
+                sample,
+                answer=call.adapter.decode(reply),
+                body=orjson.dumps(reply),
+                price=0.0 if place and sample.price is not None else sample.price,
+            )
+            for place, reply in enumerate(replies)
+        ]
+
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
+        """Whether every sample ended for a reason that is kept, and holds text, tool calls, images or audio.
+
+        By default refused, filtered, empty and truncated answers are not kept: another request may succeed.
+        """
+        # A generator takes longer than the loop for the one sample of nearly every answer.
+        for choice in answer.choices:
+            if choice.finish_reason not in kept:
+                return False
+            if choice.text or choice.tool_calls or answer.has_media or "empty" in kept:
+                continue
+            if not (choice.message.get("images") or choice.message.get("audio")):
+                return False
+        return True
+
+    def restore(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
+        """The response of an entry, which costs nothing."""
+        total, structure = time.perf_counter() - started, call.encoded.structure
+        return Response(
+            choices=answer.choices if call.request.tools is None else _bind_tools(call, answer.choices),
+            usage=answer.usage or Usage(),
+            model=answer.model or call.target.model,
+            provider=call.target.provider,
+            id=answer.id,
+            cost=0.0,
+            price=entry.price,
+            cached=True,
+            timing=Timing(total=total, overhead=total),
+            body=entry.body,
+            response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
+        )
+
+    def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
+        """The samples of all requests as one response."""
+        sent = call.sent.whole()
+        (first, *rest), cost = samples, sent.cost
+        choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
+        for sample in rest:
+            choices += sample.answer.choices
+            cached = cached and sample.cached
+            # Samples are requested at the same time, so the call waited for the slowest of them.
+            slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
+        if rest:
+            body = b"[" + b",".join(sample.body for sample in samples) + b"]"
+        total, structure = time.perf_counter() - call.started, call.encoded.structure
+        return Response(
+            choices=choices if call.request.tools is None else _bind_tools(call, choices),
+            usage=usage_of(sent, samples),
+            model=first.answer.model or call.target.model,
+            provider=call.target.provider,
+            id=first.answer.id,
+            cost=cost,
+            cost_source=sent.cost_source,
+            price=price_of(sent, samples),
+            cached=cached,
+            timing=Timing(
+                queue=slowest.queue,
+                first_token=slowest.first_token,
+                total=total,
+                attempts=sent.attempts,
+                overhead=max(0.0, total - slowest.queue - slowest.sending),
+            ),
+            failures=sent.failures,
+            body=body,
+            response_format=call.request.response_format,
+            dropped=call.encoded.dropped,
+            schema_in_prompt=structure is not None and structure.in_prompt,
+        )
+
+    def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
+        """A response for each sample."""
+        return tuple(self.result(call, samples).samples)
+
+
+def build_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
+    """The payload as it is sent: with its labels, and with the number of samples if that is above one."""
+    payload = dict(encoded.add_labels(encoded.payload))
+    if count > 1:
+        inner = payload
+        for name in encoded.samples_field[:-1]:
+            inner[name] = inner = dict(inner.get(name, {}))
+        inner[encoded.samples_field[-1]] = count
+    return payload
+
+
+def _bind_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Samples whose tool calls know the functions that they call."""
+    from ..._requests.tools import bound
+
+    return bound(choices, call.request.tools)
+
+
+def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
+    check_answers(request.model, target.provider, target.model)
+    return adapter.encode(request, target)
+
+
+def _add_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
+    """The user's headers with those that a request needs. Values of one header are a list with commas."""
+    headers = dict(given or {})
+    for name, value in needed.items():
+        before = headers.get(name)
+        if before is None or value not in before.split(","):
+            headers[name] = value if before is None else f"{before},{value}"
+    return headers
+
+
+def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
+    """The mark for the provider's prompt cache. A batch that knows more replaces it."""
+    from ..._providers.registry import load_prompt_cache
+    from ..._providers.shared.prompt_cache import mark_of_call
+
+    found = load_prompt_cache(target)
+    return None if found is None else mark_of_call(found, encoded.payload, target.model)
+
+
+CHAT = Chat()

@@ -1,0 +1,73 @@
+"""The question how many tokens a request has, by the provider's own count.
+
+Providers bill nothing for it, so no cost is recorded and no budget is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import LLMError
+from ..._providers.protocol import CountAnswer
+from ..._providers.token_counts import FORMATS
+from ..._runtime.canonical_json import canonical
+from ..._types.response import Response
+from ..call import Call, Exchange
+from ..lifecycle.several_parts import describe
+
+if TYPE_CHECKING:
+    from ..lifecycle.engine import Engine
+
+
+class Count(Exchange):
+    """Asks for the number of input tokens."""
+
+    name = "count_tokens"
+    nests = False
+    billed = False
+
+    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
+        """The payload."""
+        return call.body
+
+    def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
+        """Counted tokens do not count against a rate limit of tokens."""
+        return 0.0
+
+    def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
+        """The count in a reply."""
+        return CountAnswer(FORMATS[call.target.route.adapter].decode(reply))
+
+    def usage(self, call: Call[Any], reply: Any) -> None:
+        """Counting uses no tokens."""
+
+
+_COUNT = Count()
+
+
+def question_of(call: Call[Response]) -> Call[Response]:
+    """The call that asks the provider for the tokens of a chat call. It refuses what that call refuses."""
+    encoded = FORMATS[call.target.route.adapter].encode(call.encoded, call.target)
+    encoded.uploads = call.encoded.uploads
+    body = canonical(encoded.payload)
+    return replace(call, exchange=_COUNT, encoded=encoded, body=body, parts=(0,), cache="off", first_key=None)
+
+
+async def count_tokens(engine: Engine, question: Call[Response]) -> int:
+    """The number of tokens that the provider counts.
+
+    Raises:
+        LLMError: the provider failed to count, and retries did not help.
+    """
+
+    async def ask(question: Call[Response]) -> int:
+        try:
+            answered = await engine.here().sender.send(question, question.parts, None)
+        except LLMError as error:
+            describe(question, error)
+            raise
+        return int(answered.answer.tokens)
+
+    return await engine.begin(question, ask)

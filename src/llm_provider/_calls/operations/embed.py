@@ -1,0 +1,203 @@
+"""The operation `embed`: texts in, one vector for each of them out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from ..._cache.storage.entry import Entry
+from ..._errors import BadRequestError, ContextWindowExceededError, LLMError
+from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._providers import registry
+from ..._providers.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
+from ..._providers.shared.request_facts import RequestFacts
+from ..._requests.embed_request import DEFAULTS, EmbedRequest
+from ..._requests.routing import Target
+from ..._runtime.canonical_json import canonical
+from ..._types.embeddings import Embeddings
+from ..._types.usage import Timing, Usage
+from ..call import Call, Operation, Sample, price_of, usage_of
+
+_LEAST_BYTES_PER_TOKEN = 2
+"""For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
+such as base64, have as few as 1.5: if their request is refused, it is divided."""
+
+_LIKELY_BYTES_PER_TOKEN = 4
+"""For the rate limit, and for dividing the usage of a request among its texts."""
+
+_TOO_MANY_TOKENS = "max_tokens_per_request"
+"""OpenAI's code for texts that are too long together, although each of them is short enough."""
+
+
+class Embed(Operation[EmbedRequest, Embeddings]):
+    """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
+
+    name = "embeddings"
+    nests = False
+    patience = DEFAULT_BATCH_PATIENCE
+    defaults = DEFAULTS
+    has_texts = True
+    build = staticmethod(EmbedRequest.build)
+
+    def bare_request(self, model: str, base_url: str | None) -> EmbedRequest:
+        """A request without texts."""
+        return EmbedRequest(model=model, inputs=(), base_url=base_url)
+
+    def encode(self, request: EmbedRequest, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The payload without the texts."""
+        return registry.load_embeddings(target).encode(request, target)
+
+    def parts(self, request: EmbedRequest) -> Sequence[int]:
+        """The first place of each distinct text."""
+        first: dict[str, int] = {}
+        for place, text in enumerate(request.inputs):
+            first.setdefault(text, place)
+        return list(first.values())
+
+    def identity(self, call: Call[Embeddings], part: int) -> tuple[bytes, int]:
+        """The payload that asks for one text alone."""
+        return self.body(call, (part,)), 0
+
+    def groups(self, call: Call[Embeddings], parts: Sequence[int]) -> list[Sequence[int]]:
+        """As many texts in one request as the provider accepts, by their number and by their tokens."""
+        limits = _format(call).limits(call.target)
+        groups: list[Sequence[int]] = []
+        group: list[int] = []
+        tokens = 0
+        for part in parts:
+            more = len(call.request.inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1
+            full = len(group) == limits.texts or (limits.tokens is not None and tokens + more > limits.tokens)
+            if group and full:
+                groups.append(group)
+                group, tokens = [], 0
+            group.append(part)
+            tokens += more
+        return [*groups, group] if group else groups
+
+    def smaller_groups(
+        self, call: Call[Embeddings], parts: Sequence[int], error: LLMError
+    ) -> list[Sequence[int]]:
+        """Two halves of a group whose texts were too long, so that only the text that is too long fails."""
+        too_long = isinstance(error, ContextWindowExceededError) or (
+            isinstance(error, BadRequestError) and error.code == _TOO_MANY_TOKENS
+        )
+        if too_long and len(parts) > 1:
+            middle = len(parts) // 2
+            return [parts[:middle], parts[middle:]]
+        if too_long:
+            error.message = f"inputs[{parts[0]}]: {error.message}"
+            error.args = (error.message,)
+        return []
+
+    def body(self, call: Call[Embeddings], parts: Sequence[int]) -> bytes:
+        """The payload with the texts of a group."""
+        return canonical(_format(call).payload_of(call.encoded, self._texts(call, parts)))
+
+    def prompt(self, call: Call[Embeddings], parts: Sequence[int]) -> bytes:
+        """The whole body: the model reads every text."""
+        return self.body(call, parts)
+
+    def tokens(self, call: Call[Embeddings], parts: Sequence[int]) -> float:
+        """About one token for four bytes of text."""
+        return float(sum(self._shares(call, parts)))
+
+    def facts(self, call: Call[Embeddings], parts: Sequence[int]) -> RequestFacts:
+        """The texts. The model writes no tokens, and the provider adds no input."""
+        return RequestFacts(
+            variant=self.variant(call),
+            max_output_tokens=0,
+            texts=self._texts(call, parts),
+            media=(),
+            turns=0,
+            tools=(),
+            schemas=(),
+            adds_input=False,
+        )
+
+    def variant(self, call: Call[Embeddings]) -> str:
+        """No provider has service levels for embeddings."""
+        return "standard"
+
+    def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
+        """The vectors. A usage of zeros counts as none."""
+        answer = _format(call).decode(reply, count, call.encoded)
+        if answer.usage is not None and not answer.usage.input_tokens:
+            # Hosts write zeros where they count nothing.
+            answer.usage = None
+        return answer
+
+    def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
+        """The usage as the format reads it."""
+        return _format(call).usage(reply)
+
+    def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """One sample per text, with its share of the usage and of the price."""
+        if len(parts) == 1:
+            return [sample]
+        form, shares, price = _format(call), self._shares(call, parts), sample.price
+        replies = form.split(orjson.loads(sample.body), shares)
+        return [
+            replace(
+                sample,
+                answer=form.decode(reply, 1, call.encoded),
+                body=orjson.dumps(reply),
+                price=None if price is None else price * share / sum(shares),
+            )
+            for share, reply in zip(shares, replies, strict=False)
+        ]
+
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
+        """Every vector is kept: another request would return the same one."""
+        return True
+
+    def restore(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
+        """The one vector of an entry."""
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
+
+    def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
+        """The vectors in the order of the texts. A text that is repeated gets its vector at each place."""
+        inputs = call.request.inputs
+        vectors: dict[str, list[float]] = {}
+        sent = call.sent.whole()
+        slowest = queue = sending = 0.0
+        for part, sample in zip(call.parts, samples, strict=True):
+            vectors[inputs[part]] = sample.answer.vectors[0]
+            if sample.queue + sample.sending > slowest:
+                # Requests are sent at the same time, so the call waited for the slowest of them.
+                queue, sending = sample.queue, sample.sending
+                slowest = queue + sending
+        total = time.perf_counter() - call.started
+        return Embeddings(
+            vectors=tuple(vectors[text] for text in inputs),
+            usage=usage_of(sent, samples),
+            model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
+            provider=call.target.provider,
+            cost=sent.cost,
+            cost_source=sent.cost_source,
+            price=price_of(sent, samples),
+            cached=all(sample.cached for sample in samples),
+            timing=Timing(
+                queue=queue,
+                total=total,
+                attempts=sent.attempts,
+                overhead=max(0.0, total - queue - sending),
+            ),
+            failures=sent.failures,
+        )
+
+    def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:
+        return [call.request.inputs[part] for part in parts]
+
+    def _shares(self, call: Call[Embeddings], parts: Sequence[int]) -> list[int]:
+        return [len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 for text in self._texts(call, parts)]
+
+
+def _format(call: Call[Embeddings]) -> EmbeddingFormat:
+    return registry.load_embeddings(call.target)
+
+
+EMBED = Embed()

@@ -1,0 +1,64 @@
+"""The models that a provider says a key reaches."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from ..._errors import LLMError, RequestError
+from ..._providers import registry
+from ..._providers.model_lists import LISTS, ListedModel
+from ..._requests.api_keys import APIKey, find_accounts, find_key
+from ..._requests.routing import resolve
+from ..sending.retry_request import send_with_retries
+
+if TYPE_CHECKING:
+    from ..._requests.routing import Target
+    from ..._settings import Settings
+
+
+def find_destination(
+    provider: str, base_url: str | None, api_key: APIKey | None, settings: Settings
+) -> tuple[Target, APIKey]:
+    """The server and the key to ask: those of the client, else those of the environment.
+
+    Of several keys the first is asked.
+
+    Raises:
+        RequestError: the provider gives no list.
+        MissingAPIKeyError: a key is required and none is set.
+    """
+    target = resolve(f"{provider}/any", base_url)
+    if target.route.adapter not in LISTS:
+        raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
+    if target.base_url is None:
+        raise RequestError(
+            f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
+            "base_url= to Client",
+            provider=provider,
+        )
+    if api_key is None:
+        accounts = find_accounts(provider, target.route.key_variables, settings.keys)
+        required = target.route.key_required and not target.custom_base_url
+        api_key = (
+            accounts[0][0] if accounts else find_key(provider, target.route.key_variables, required=required)
+        )
+    return target, api_key
+
+
+async def ask_for_models(target: Target, key: APIKey, max_retries: int) -> list[ListedModel]:
+    """Ask for the models that a key reaches.
+
+    Raises:
+        LLMError: the provider gave no list.
+    """
+    name = target.route.adapter
+    try:
+        return await send_with_retries(
+            lambda: LISTS[name](target, key), registry.load(name), max_retries, random.Random()
+        )
+    except LLMError as error:
+        error.message = key.scrub(f"the list of models failed: {error.message}")
+        error.args, error.provider = (error.message,), target.provider
+        error.__cause__ = error.__context__ = None
+        raise error.with_traceback(None) from None

@@ -1,0 +1,289 @@
+"""One request to a provider and its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from ..._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
+from ..._limits.timeouts import Timeouts
+from ..._providers.protocol import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
+from ..._providers.shared.errors import failure_headers
+from ..._providers.shared.replies import reply_body
+from ..._providers.shared.tool_charges import cost_in
+from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
+from ..._runtime.daemon_thread import result_in_thread
+from ..._runtime.imports import is_unfinished
+from ..._runtime.json_pieces import LARGE, loads, read_large
+from ..._types.messages import Step
+from ..._types.usage import Usage
+from ..call import Call, Sample
+from ..deltas import Emit, delta_of_choice
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+class Attempt:
+    """One request and its outcome: an answer, or an `LLMError`.
+
+    Args:
+        call: The call.
+        count: How many of its parts the request asks for.
+        outgoing: The request.
+        emit: Receives the steps of a stream; None if the answer is not streamed.
+        on_headers: Receives the headers of the answer.
+    """
+
+    __slots__ = (
+        "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",
+        "_watch", "error", "first_token", "import_unfinished",
+    )  # fmt: skip
+
+    def __init__(
+        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
+    ) -> None:
+        self._call = call
+        self._count = count
+        self._outgoing = outgoing
+        self._emit = emit
+        self._on_headers = on_headers
+        self._watch: _Watch | None = None
+        self.error: LLMError | None = None
+        self.import_unfinished = False
+        """Whether it failed before it was sent, because another thread imports a module of the SDK."""
+        self.first_token: float | None = None
+        self._answer: AnyAnswer | None = None
+        self._body = b""
+        self._sent = 0.0
+        self._seconds = 0.0
+
+    async def make(self, connection: Connection) -> None:
+        """Send, receive and decode within the timeouts. Only a cancellation is raised."""
+        timeouts, streamed = self._outgoing.timeouts, None
+        self._sent = time.perf_counter()
+        timer = asyncio.timeout(total := self._outgoing.timeout)
+        try:
+            async with timer:
+                if timeouts.watches:
+                    self._watch = _Watch(timer, self._outgoing)
+                if self._emit is not None:
+                    streamed = await self._receive(connection, self._emit, timer)
+                elif self._watch is not None and connection.send_in_chunks is not None:
+                    self._body = await self._collect(connection.send_in_chunks, self._watch)
+                else:
+                    self._body = await connection.send(self._outgoing, self._on_headers)
+            if self._emit is not None:
+                self._body = reply_body(streamed)
+            if len(self._body) >= LARGE:
+                read = partial(read_large, partial(self._decode, streamed))
+                self._answer = await result_in_thread(read, "llm_provider-decode")
+            else:
+                self._answer = self._decode(streamed)
+        except LLMError as error:
+            self.error = error
+        except Exception as error:
+            if timer.expired():
+                self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
+            else:
+                self.import_unfinished = is_unfinished(error)
+                self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
+                headers = failure_headers(error)
+                if headers:
+                    self._on_headers(headers)
+        finally:
+            self._seconds = time.perf_counter() - self._sent
+
+    def _decode(self, streamed: Any) -> AnyAnswer:
+        """The answer in the body, or in the reply that a stream added up to."""
+        operation, reply = self._call.exchange, streamed
+        try:
+            if self._emit is None:
+                reply = parse_reply(self._body, nests=operation.nests)
+            return operation.decode(self._call, reply, self._count)
+        except APIResponseValidationError as error:
+            error.raw = reply
+            raise
+
+    async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
+        """A whole answer, with its timeouts checked while it arrives."""
+        watch.begin()
+        body = bytearray()
+        async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
+            async for piece in pieces:
+                watch.note_piece()
+                body += piece
+        return bytes(body)
+
+    async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
+        """The reply that is assembled from the events of a stream."""
+        # A protocol cannot have methods that only some formats have.
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        watch, several, shown = self._watch, self._count > 1, 0
+        if watch is not None:
+            watch.begin()
+        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        try:
+            async with contextlib.aclosing(stream) as batches:
+                async for batch in batches:
+                    if watch is not None:
+                        watch.note_piece()
+                    if type(batch) is tuple and type(batch[0]) is WholeReply:
+                        return self._show_whole(batch[0], emit)
+                    steps: list[Step] = []
+                    try:
+                        for event in batch:
+                            if several:
+                                steps += filter(None, assembler.feed_samples(event))
+                                continue
+                            step = assembler.feed(event)
+                            if step:
+                                steps.append(step)
+                            elif assembler.is_complete():
+                                break
+                    finally:
+                        # These steps also count if the stream failed directly after them.
+                        if steps:
+                            if self.first_token is None:
+                                self.first_token = time.perf_counter() - self._sent
+                            emit(steps)
+                            shown += len(steps)
+        except BaseException as error:
+            # An answer that came whole was billed. It is kept, whatever happens after it.
+            cancelled = not isinstance(error, Exception) and not timer.expired()
+            if cancelled or not getattr(assembler, "is_whole", never)():
+                raise
+        if shown < _MANY_STEPS:
+            return assembler.reply()
+        return await result_in_thread(assembler.reply, "llm_provider-decode")
+
+    def _show_whole(self, reply: Any, emit: Emit) -> Any:
+        """Show each sample of a reply that came whole as one delta, unless it is no answer."""
+        with contextlib.suppress(LLMError):
+            answer: Any = self._call.exchange.decode(self._call, reply, self._count)
+            self.first_token = time.perf_counter() - self._sent
+            choices = enumerate(answer.choices[: self._count])
+            emit([delta_of_choice(choice, index) for index, choice in choices])
+        return reply
+
+    def failure(self, waited: float) -> FailedAttempt:
+        """The record of a failed attempt for the user."""
+        assert self.error is not None
+        return FailedAttempt(
+            error=type(self.error).__name__,
+            status=self.error.status,
+            waited=waited,
+            seconds=self._seconds,
+            maybe_billed=self.error.maybe_billed,
+        )
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that an invalid answer reports; None if it reports none."""
+        try:
+            usage = self._call.exchange.usage(self._call, orjson.loads(self._body))
+        except (LLMError, ValueError):
+            return None
+        # An answer that reports no usage is decoded as zeros.
+        return usage if usage is not None and usage.total_tokens else None
+
+    @property
+    def cost(self) -> Decimal | None:
+        """The USD that an invalid answer reports; None if it reports none."""
+        try:
+            reply = orjson.loads(self._body)
+        except ValueError:
+            return None
+        return cost_in(reply.get("usage")) if isinstance(reply, dict) else None
+
+    def sample(self, queue: float) -> Sample:
+        """The answer of a successful attempt."""
+        assert self._answer is not None
+        return Sample(
+            self._answer,
+            self._body,
+            cached=False,
+            queue=queue,
+            sending=self._seconds,
+            first_token=self.first_token,
+        )
+
+
+_MANY_STEPS = 20_000
+"""Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
+_SURELY_FLAT = 250
+"""A body with so few brackets cannot be nested too deep."""
+
+
+class _Watch:
+    """Moves the end of an attempt's timer as its answer arrives.
+
+    Args:
+        timer: Started with the total timeout, which is never exceeded.
+        outgoing: The request with its other timeouts.
+    """
+
+    def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
+        self._timer = timer
+        self._timeouts = outgoing.timeouts
+        self._total = outgoing.timeout
+        self._end = asyncio.get_running_loop().time() + self._total
+        self._phase: Literal["first_byte", "idle"] | None = None
+        self._arrived = 0
+
+    def begin(self) -> None:
+        """Start to wait for the first byte."""
+        self._allow("first_byte", self._timeouts.first_byte)
+
+    def note_piece(self) -> None:
+        """Start to wait for the next piece, because one has arrived."""
+        self._arrived += 1
+        self._allow("idle", self._timeouts.idle)
+
+    def _allow(self, phase: Literal["first_byte", "idle"], allowed: float | None) -> None:
+        until = self._end if allowed is None else asyncio.get_running_loop().time() + allowed
+        self._phase = phase if until < self._end else None
+        self._timer.reschedule(min(until, self._end))
+
+    def make_error(self) -> APITimeoutError:
+        """The error of the timer that has expired."""
+        if self._phase is None:
+            return _too_long(self._total)
+        allowed = getattr(self._timeouts, self._phase)
+        if self._phase == "first_byte":
+            return APITimeoutError(f"no first byte within {allowed:g} s", phase=self._phase, limit=allowed)
+        pieces = f"{self._arrived} piece{'' if self._arrived == 1 else 's'} of the answer"
+        return APITimeoutError(
+            f"stalled: nothing for {allowed:g} s after {pieces}", phase=self._phase, limit=allowed
+        )
+
+
+def _too_long(total: float) -> APITimeoutError:
+    return APITimeoutError(f"no complete answer within {total:g} s", phase="total", limit=total)
+
+
+def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
+    """Adds the limit to the error of a connect timeout: the transport does not know it."""
+    if isinstance(error, APITimeoutError) and error.phase == "connect" and timeouts.connect is not None:
+        error.limit = timeouts.connect
+        error.message = f"no connection within {timeouts.connect:g} s"
+    return error
+
+
+def parse_reply(body: bytes, *, nests: bool) -> Any:
+    """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
+    try:
+        reply = loads(body.removeprefix(BYTE_ORDER_MARK))
+    except ValueError:
+        shown = body[:60].decode("utf-8", "replace")
+        raise APIResponseValidationError(
+            f"the answer is not JSON: {shown!r}" if body else "the answer is empty"
+        ) from None
+    if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
+        reply_body(reply)
+    return reply

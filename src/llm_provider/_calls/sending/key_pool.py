@@ -1,0 +1,463 @@
+"""The API keys of one client: which key sends a request, and which key is tried after a failure.
+
+A call selects its keys with `KeyPools.select`. A pool of one key is the common case, and it goes straight to
+the scope of that key. In a pool of several accounts, each account has a scope of its own. If several accounts
+can send a request at once, the one with the most headroom sends it. If none can, the call waits in the queues
+of all of them, and the first account that becomes free sends it. So no call waits for one account while
+another has room, whatever their limits are.
+
+| answer | effect on its account | the call continues |
+|---|---|---|
+| 401 | the key is retired; without its last key the account is not used | with another key |
+| no quota | all keys of the account are retired | with another account |
+| 403, 404 | used last for ten seconds; not used for this model if another serves the call | with another |
+| 429 | its scope closes its gate | with the first account that is free |
+| 429 with a longer delay than a call waits for | used last until then | with another account |
+
+A key stays retired as long as its client lives. The last account is never retired: the user has to see its
+errors.
+
+A provider's prompt cache belongs to an account. A call that continues a conversation is therefore sent by the
+account that served the previous call. The conversation is recognised by the digest of all messages before the
+last answer. A common beginning is not enough: prompts may share examples that contain answers, and these were
+never a call of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import math
+import warnings
+from collections import OrderedDict
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..._errors import (
+    AuthenticationError,
+    LLMError,
+    MissingAPIKeyError,
+    NotFoundError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from ..._limits.rate_estimator import Ticket
+from ..._limits.retry import LONGEST_RETRY_AFTER
+from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest
+from ..._limits.timeouts import Patience
+from ..._requests.api_keys import Accounts, APIKey, KeyWarning, find_accounts, find_key
+from ..._requests.env_file import EnvFile
+from ..._requests.request import Request
+from ..._requests.routing import Route, Target
+from ..._runtime.canonical_json import canonical
+
+_MAX_WAIT_FOR_PROMPT_CACHE = 5.0
+"""Seconds that a call waits for the account whose prompt cache has its conversation. A provider takes about
+as long to read a long prompt again, so a longer wait would not save time."""
+
+_USED_LAST_AFTER_DENIAL = 10.0
+"""Seconds for which an account is used last after a 403 or 404. The request may be the reason for it. But
+such an answer comes fast: an account that denies every request would seem to have the most headroom."""
+
+_MAX_CONVERSATIONS = 65_536
+"""Conversations that a pool remembers. Each takes about 200 bytes."""
+
+
+class Account:
+    """The keys that a provider limits and bills as one account. All models of a server share this object."""
+
+    __slots__ = ("identity", "keys", "secrets")
+
+    def __init__(self, keys: Sequence[APIKey]) -> None:
+        self.identity = keys[0].identity
+        self.secrets = tuple(keys)
+        """Every key."""
+        self.keys = self.secrets
+        """The keys that are not retired. The first of them is used."""
+
+
+class PooledAccount:
+    """An account and its state for one model."""
+
+    __slots__ = ("account", "denied", "scope", "used_last_until")
+
+    def __init__(self, account: Account, scope: Scope) -> None:
+        self.account = account
+        self.scope = scope
+        self.denied = False
+        """Whether the provider denies the account this model, which it serves to another account."""
+        self.used_last_until = -math.inf
+        """Time of the loop's clock. Until then, the account sends only if no other account may."""
+
+
+def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
+    """Orders controllers by their headroom for one more request.
+
+    Controllers without a known limit come first, those with the fewest requests in flight before the others.
+    The controllers that need the least time to work off their requests in flight follow. Equal controllers
+    take turns.
+
+    Args:
+        controllers: Controllers to compare.
+        first: Index, modulo their number, of the controller that comes first among equals.
+
+    Returns:
+        The indices of the controllers, most headroom first.
+
+    >>> from llm_provider._limits.controller import AdaptiveController
+    >>> idle, busy = AdaptiveController(), AdaptiveController()
+    >>> ticket = busy.record_request(0.0)
+    >>> by_headroom([busy, idle]), by_headroom([idle, AdaptiveController()], first=1)
+    ([1, 0], [1, 0])
+    """
+    count = len(controllers)
+
+    def load(index: int) -> tuple[float, int, int]:
+        controller = controllers[index]
+        in_flight = controller.in_flight
+        wait = 0.0 if controller.open else (in_flight + 1) / min(controller.rate, controller.window)
+        return wait, in_flight, (index - first) % count
+
+    return sorted(range(count), key=load)
+
+
+class KeyPool:
+    """The accounts that may send requests for one model to one server.
+
+    Args:
+        provider: Name of the provider, for warnings.
+        model: Name of the model in requests, for warnings.
+        accounts: One for each account, at least one.
+    """
+
+    def __init__(self, provider: str, model: str, accounts: Sequence[PooledAccount]) -> None:
+        self._provider = provider
+        self._model = model
+        self._accounts = accounts
+        self.secrets = [key for pooled in accounts for key in pooled.account.secrets]
+        """Every key, retired or not."""
+        self.has_one_key = len(self.secrets) == 1
+        self.has_several_accounts = len(accounts) > 1
+        self._next = 0
+        self._served_by: OrderedDict[bytes, PooledAccount] = OrderedDict()
+        self.waiting_for_one: set[KeySelection] = set()
+        """Calls that wait only for the account that served their conversation."""
+
+    def first(self) -> PooledAccount:
+        """The first account that has a key."""
+        return next(pooled for pooled in self._accounts if pooled.account.keys)
+
+    def candidates(self, tried: Collection[PooledAccount] = ()) -> list[PooledAccount]:
+        """The accounts that may send a call, without those that have failed it."""
+        now = asyncio.get_running_loop().time()
+        alive = [pooled for pooled in self._accounts if pooled.account.keys]
+        allowed = [pooled for pooled in alive if not pooled.denied] or alive
+        untried = [pooled for pooled in allowed if pooled not in tried]
+        return [pooled for pooled in untried if pooled.used_last_until <= now] or untried
+
+    def sort_accounts(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
+        """The accounts, most headroom first."""
+        self._next += 1
+        controllers = [pooled.scope.controller for pooled in accounts]
+        return [accounts[index] for index in by_headroom(controllers, self._next)]
+
+    def account_of(self, conversation: bytes | None) -> PooledAccount | None:
+        """The account that served a conversation; None if that is not known."""
+        return None if conversation is None else self._served_by.get(conversation)
+
+    def remember(self, conversation: bytes | None, account: PooledAccount) -> None:
+        """Remember which account served a conversation, if it has a digest."""
+        if conversation is None:
+            return
+        self._served_by[conversation] = account
+        self._served_by.move_to_end(conversation)
+        if len(self._served_by) > _MAX_CONVERSATIONS:
+            self._served_by.popitem(last=False)
+
+    def retire(self, pooled: PooledAccount, keys: Collection[APIKey], reason: str) -> None:
+        """Stop using some keys of an account, unless no other key would be left."""
+        account = pooled.account
+        retired = [key for key in account.keys if key in keys]
+        kept = tuple(key for key in account.keys if key not in keys)
+        if retired and (kept or any(other.account.keys for other in self._accounts if other is not pooled)):
+            account.keys = kept
+            subject = "it is" if len(retired) == 1 else f"the {len(retired)} keys of its account are"
+            remaining = sum(len(other.account.keys) for other in self._accounts)
+            self._warn(
+                retired[0],
+                f"{reason}; {subject} not used any more ({remaining} of {len(self.secrets)} left)",
+            )
+
+    def deny(self, pooled: PooledAccount) -> None:
+        """Stop using an account for this model: another account has served a request that it was denied."""
+        allowed = [other for other in self._accounts if other.account.keys and not other.denied]
+        if pooled in allowed and len(allowed) > 1:
+            pooled.denied = True
+            reason = f"may not use {self._model}, which another may; it is not used for that any more"
+            self._warn(pooled.account.keys[0], reason)
+
+    def _warn(self, key: APIKey, reason: str) -> None:
+        for selection in tuple(self.waiting_for_one):
+            selection.wait_for_all()
+        # Where warnings are turned into errors, the call still continues with another key.
+        with contextlib.suppress(KeyWarning):
+            warnings.warn(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
+
+
+class KeySelection:
+    """One call's way through a pool: the key of each of its requests.
+
+    Args:
+        pool: The accounts that may send the call.
+        request: The call. Its messages are read only if the pool has several accounts.
+    """
+
+    __slots__ = (
+        "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request", "_tried", "key",
+        "scope",
+    )  # fmt: skip
+
+    def __init__(self, pool: KeyPool, request: Request) -> None:
+        self._pool = pool
+        self._pooled = pooled = pool.first()
+        self.scope: Scope = pooled.scope
+        """The scope of the last request; before the first request, that of the first candidate."""
+        self.key: APIKey = pooled.account.keys[0]
+        """The key of the last request; before the first request, that of the first candidate."""
+        self._request = request
+        self._digests: tuple[bytes | None, bytes | None] | None = None
+        """Digests of the continued conversation and of this call, computed only for several accounts."""
+        self._tried: tuple[PooledAccount, ...] = ()
+        self._denied_by: tuple[PooledAccount, ...] = ()
+        self._slot_request: SlotRequest
+        self._joined: list[PooledAccount]
+
+    @property
+    def secrets(self) -> Sequence[APIKey]:
+        """Every key that an error message must not show."""
+        return self._pool.secrets
+
+    def acquire(
+        self,
+        max_in_flight: int,
+        *,
+        tokens: float = 1.0,
+        at_once: int = 0,
+        first: bool = False,
+        patience: Patience | None = None,
+    ) -> Coroutine[Any, Any, Ticket]:
+        """Wait until an account may send a request, as `Scope.acquire` does.
+
+        Afterwards `scope` and `key` are those of this account.
+        """
+        if self._pool.has_one_key:
+            return self.scope.acquire(
+                max_in_flight, tokens=tokens, at_once=at_once, first=first, patience=patience
+            )
+        return self._acquire_any(max_in_flight, tokens, at_once, first, patience)
+
+    async def _acquire_any(
+        self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
+    ) -> Ticket:
+        """Wait for the first of several keys."""
+        if self._digests is None and self._pool.has_several_accounts:
+            self._digests = _digests(self._request.messages)
+        while True:
+            candidates = self._candidates()
+            preferred = self._prefer(candidates)
+            accounts = candidates if preferred is None else [preferred]
+            for pooled in self._pool.sort_accounts(accounts):
+                ticket = pooled.scope.start(max_in_flight, tokens, at_once)
+                if ticket is not None:
+                    return self._use(pooled, ticket)
+            granted = asyncio.get_running_loop().create_future()
+            self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once, patience)
+            self._joined = []
+            self._join(accounts, first=first)
+            pooled, ticket = await self._wait_for_grant(for_one=preferred is not None)
+            if pooled in self._candidates():
+                return self._use(pooled, ticket)
+            # The account was retired or denied while the call waited for it.
+            pooled.scope.record_withdrawal(ticket)
+            first = True
+
+    def delay(self, backoff: float) -> float:
+        """Seconds until the next request of a call that backs off for so long, as far as they are known."""
+        candidates = self._candidates() if self._pool.has_several_accounts else [self._pooled]
+        return max(backoff, min(pooled.scope.seconds_until_open() for pooled in candidates))
+
+    def withdrawn(self, ticket: Ticket) -> None:
+        """Give back a slot whose request was not sent."""
+        self.scope.record_withdrawal(ticket)
+
+    def wait_for_all(self) -> None:
+        """Wait for every candidate from now on, not only for the account of the conversation."""
+        self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
+
+    def record_failure(self, error: LLMError) -> bool:
+        """Record the failure of the last request.
+
+        Returns:
+            Whether another key may serve the call at once.
+        """
+        pool, pooled = self._pool, self._pooled
+        if isinstance(error, AuthenticationError):
+            pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")
+        elif isinstance(error, QuotaExceededError):
+            pool.retire(pooled, pooled.account.keys, "has no quota left")
+        elif isinstance(error, (PermissionDeniedError, NotFoundError)):
+            pooled.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
+            self._denied_by += (pooled,)
+        elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+            pooled.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+        else:
+            return False
+        if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
+            # After a retired key, the account may have other keys to try.
+            self._tried += (pooled,)
+        if pool.candidates(self._tried):
+            return True
+        for denying in self._denied_by:
+            # Every account was denied, so the request is the reason and not the account.
+            denying.used_last_until = -math.inf
+        return False
+
+    def record_answer(self) -> None:
+        """Record that the last request was answered."""
+        self._pooled.used_last_until = -math.inf
+        for denying in self._denied_by:
+            self._pool.deny(denying)
+        if self._digests is not None:
+            self._pool.remember(self._digests[1], self._pooled)
+
+    def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
+        self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
+        return ticket
+
+    def _candidates(self) -> list[PooledAccount]:
+        return self._pool.candidates(self._tried) or self._pool.candidates()
+
+    def _prefer(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
+        """The account that served the conversation, unless its gate stays closed for long."""
+        pooled = None if self._digests is None else self._pool.account_of(self._digests[0])
+        if pooled is None or pooled not in candidates:
+            return None
+        return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
+
+    async def _wait_for_grant(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
+        """Wait for the first account that grants a slot."""
+        slot_request, timer = self._slot_request, None
+        if for_one:
+            self._pool.waiting_for_one.add(self)
+            timer = asyncio.get_running_loop().call_later(_MAX_WAIT_FOR_PROMPT_CACHE, self.wait_for_all)
+        try:
+            ticket = await slot_request.granted
+        except asyncio.CancelledError:
+            slot_request.withdraw()
+            raise
+        finally:
+            if timer is not None:
+                self._pool.waiting_for_one.discard(self)
+                timer.cancel()
+            for pooled in self._joined:
+                if pooled.scope is not slot_request.scope:
+                    # This call was perhaps the first in that queue, and the next one may need fewer tokens.
+                    pooled.scope.wake()
+        return next(pooled for pooled in self._joined if pooled.scope is slot_request.scope), ticket
+
+    def _join(self, accounts: Iterable[PooledAccount], *, first: bool) -> None:
+        for pooled in accounts:
+            if self._slot_request.granted.done():
+                return
+            self._joined.append(pooled)
+            pooled.scope.join(self._slot_request, first=first)
+
+
+class KeyPools:
+    """The API keys of one client on its event loop.
+
+    Args:
+        configured: The client's accounts by provider.
+        limiter: Holds the scopes of the accounts.
+        env_file: The client's `.env` file; None if it has none.
+    """
+
+    def __init__(
+        self, configured: Mapping[str, Accounts], limiter: Limiter, env_file: EnvFile | None = None
+    ) -> None:
+        self._configured = configured
+        self._env_file = env_file
+        self._limiter = limiter
+        self._listed: dict[str, Accounts | None] = {}
+        self._accounts: dict[tuple[str, str | None, str], list[Account]] = {}
+        self._pools: dict[tuple[str, str | None, str, str], KeyPool] = {}
+
+    def select(self, target: Target, request: Request) -> KeySelection:
+        """The keys for one call: its own `api_key`, else those of the client or of the environment.
+
+        The environment's list of keys is read once for each provider: a look-up for each call would take more
+        time than all other work here. A single key of the environment is looked up for each call, so a
+        notebook can set or replace it at any time.
+
+        Raises:
+            MissingAPIKeyError: a key is required and none is set.
+            RequestError: a key cannot be sent.
+        """
+        key = request.api_key
+        if key is None and not self._accounts_of(target.route):
+            key = self._single_key(target)
+        return KeySelection(self._pool(target, key), request)
+
+    def _single_key(self, target: Target) -> APIKey:
+        route = target.route
+        required = route.key_required and not target.custom_base_url
+        try:
+            return find_key(target.provider, route.key_variables, required=required, env_file=self._env_file)
+        except MissingAPIKeyError:
+            # A notebook may set the variable now, perhaps to a list.
+            self._listed.pop(target.provider, None)
+            raise
+
+    def _accounts_of(self, route: Route) -> Accounts | None:
+        """The accounts that the client or the environment lists for a provider."""
+        if route.provider not in self._listed:
+            found = find_accounts(route.provider, route.key_variables, self._configured, self._env_file)
+            self._listed[route.provider] = found
+        return self._listed[route.provider]
+
+    def _pool(self, target: Target, key: APIKey | None) -> KeyPool:
+        """The pool of one key, or of all listed accounts if it is None."""
+        route = target.route
+        server = (route.provider, target.base_url, "" if key is None else key.identity)
+        name = (*server, target.model)
+        pool = self._pools.get(name)
+        if pool is None:
+            accounts = self._accounts.get(server)
+            if accounts is None:
+                listed = self._accounts_of(route) or () if key is None else ((key,),)
+                accounts = self._accounts[server] = [Account(keys) for keys in listed]
+            pool = self._pools[name] = KeyPool(
+                route.provider,
+                target.model,
+                [PooledAccount(account, self._scope(target, account)) for account in accounts],
+            )
+        return pool
+
+    def _scope(self, target: Target, account: Account) -> Scope:
+        return self._limiter.scope(target.provider, target.base_url, target.model, account.identity)
+
+
+def _digests(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | None, bytes | None]:
+    """Digests of the messages before the last answer, None if there is no answer, and of all messages."""
+    digest, before = hashlib.blake2b(digest_size=16), None
+    try:
+        for message in messages:
+            if message["role"] == "assistant":
+                before = digest.digest()
+            digest.update(canonical(message))
+    except LLMError:
+        # A message holds a value that JSON cannot express.
+        return None, None
+    return before, digest.digest()

@@ -1,0 +1,307 @@
+"""Records the cost of each call where it arises.
+
+The cost of a request is recorded as soon as its answer or failure arrives, so a call that is cancelled
+afterwards has still paid. A hit is recorded when its call is answered. Every posting goes to the totals of
+the client, to those of the `track` blocks around the call, and to the ledger file of the client.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..._errors import ModelDriftError, cite
+from ..._json_values import json_value
+from ..._money.ledger_file import LedgerFile
+from ..._money.litellm_prices import litellm_cost
+from ..._money.model_drift import Alias, ModelDriftWarning, Served
+from ..._money.price_rows import PriceWarning
+from ..._money.pricing import PriceTable
+from ..._money.totals import HitGroup, Key, Posting, Totals
+from ..._providers.protocol import AnyAnswer
+from ..._requests.routing import price_names
+from ..._runtime.exact_decimal import total
+from ..._types.usage import CostSource, Usage
+from ..call import Call, Sample
+from ..observation import observe_payment
+from ..sent_requests import Charge
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_LONGEST_NAME = 200
+"""Characters of a model's name that are kept: a server may answer with anything."""
+
+_MOST_PLACES = 1000
+
+
+Bound: TypeAlias = "Callable[[PriceTable], Decimal | None]"
+"""The most USD that a request can cost by a price table; None if no bound is known."""
+
+
+class _Place(NamedTuple):
+    """The row of the totals that a call counts in. Calls with the same names share it."""
+
+    key: Key
+    alias: Alias
+    priced: tuple[str, str]
+    hits: dict[str, HitGroup]
+    """By variant."""
+
+
+class BatchRow(NamedTuple):
+    """A row of a provider's batch, which is billed at batch prices."""
+
+    batch: str
+    """The batch by its name in the journal."""
+    row: str
+    again: bool = False
+    """Whether the ledger has its line already, from a process that was killed before it stored the answer."""
+
+
+class CostRecorder:
+    """Computes the cost of a client's calls and keeps its totals.
+
+    Args:
+        prices: The client's price table.
+        file: The ledger file; None if there is none.
+        strict: The default of `strict_model`.
+    """
+
+    def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
+        self.totals = Totals()
+        self.prices = prices
+        self._file = file
+        self._strict = strict
+        self._served = Served(None if file is None else file.read_served())
+        self._places: dict[tuple[str | None, ...], _Place] = {}
+
+    def record_answer(
+        self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
+    ) -> Decimal | None:
+        """Record an answered request, and set `served_before` of its sample.
+
+        Args:
+            call: The call that sent the request.
+            sample: The answer.
+            bound: Gives the most that it can have cost. It is called if the usage is not known.
+            batch: The row of a batch that it answers; None for a live request.
+
+        Returns:
+            The cost in USD; None if it is not known.
+        """
+        if not call.exchange.billed:
+            return None
+        answer = sample.answer
+        place = self._place(call, answer.model, batch)
+        source: CostSource = "reply"
+        cost: Decimal | None = answer.cost
+        if cost is None:
+            variant = _variant(call, answer) if batch is None else "batch"
+            source, cost = "prices", self._cost(place, variant, answer.usage)
+            if cost is None and call.target.provider == "litellm":
+                cost = litellm_cost(call.target.model, answer.model, answer.usage, variant)
+                source = "litellm"
+        call.sent.charges += (Charge(cost, answer.usage, source),)
+        strict = self._is_strict(call)
+        if answer.model is not None:
+            sample.served_before = self._served.update(place.alias, place.key.served, keep=not strict)
+        refused = strict and sample.served_before is not None
+        if batch is not None and batch.again:
+            return cost
+        self._post(
+            call,
+            place,
+            Posting(
+                time.time(),
+                "answered",
+                place.key,
+                cost,
+                answer.usage,
+                # If the usage is known, only the price can be missing, and without it there is no bound.
+                bound(self.prices()) if answer.usage is None and cost is None else None,
+            ),
+            id=answer.id,
+            served_before=sample.served_before,
+            refused="strict_model" if refused else None,
+            batch=None if batch is None else batch.batch,
+            row=None if batch is None else batch.row,
+        )
+        return cost
+
+    def record_failure(
+        self,
+        call: Call[Any],
+        error: BaseException,
+        bound: Bound,
+        usage: Usage | None = None,
+        cost: Decimal | None = None,
+        batch: BatchRow | None = None,
+    ) -> Decimal | None:
+        """Record a request that failed or was cancelled, and may have been billed.
+
+        Args:
+            call: The call that sent the request.
+            error: The failure or cancellation.
+            bound: Gives the most that it can have cost. It is called if the usage is not known.
+            usage: The usage that an invalid answer reported; None if there is none.
+            cost: The USD that it reported; None if it reported none.
+            batch: The row of a batch that it was; None for a live request.
+
+        Returns:
+            The cost in USD; None if it is not known.
+        """
+        if not call.exchange.billed:
+            return None
+        place = self._place(call, None, batch)
+        source: CostSource = "reply"
+        if cost is None:
+            cost = self._cost(place, call.variant() if batch is None else "batch", usage)
+            source = "prices"
+        call.sent.charges += (Charge(cost, usage, source),)
+        has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
+        at_most = bound(self.prices()) if has_bound else None
+        posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
+        if batch is None or not batch.again:
+            where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
+            self._post(call, place, posting, error=type(error).__name__, **where)
+        return cost
+
+    def rows_of(self, batch: str) -> set[str]:
+        """The rows of a batch that the ledger's file has already."""
+        return set() if self._file is None else self._file.find_rows(batch)
+
+    def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
+        """Record an answer that costs nothing.
+
+        Returns:
+            The model that served before; None if it has not changed.
+        """
+        place, before = self._place(call, answer.model), None
+        if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
+            before = self._served.update(place.alias, place.key.served, keep=False)
+        variant = _variant(call, answer)
+        group = place.hits.get(variant)
+        if group is None:
+            group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
+        if answer.cost is not None:
+            self._post(
+                call, place, Posting(time.time(), "hit", place.key, answer.cost, answer.usage), id=answer.id
+            )
+            return before
+        self.totals.hit(group, answer.usage)
+        for totals in call.tracks.totals:
+            totals.hit(group, answer.usage)
+        if self._file is not None:
+            posting = Posting(time.time(), "hit", place.key, group.price(answer.usage), answer.usage)
+            self._file.append(
+                posting, base_url=place.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
+            )
+        return before
+
+    def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
+        """Record the hits among the samples of a call, and check which model served them.
+
+        Raises:
+            ModelDriftError: another model answered than before, and the call is strict.
+        """
+        changed = None
+        for sample in samples:
+            if sample.cached:
+                before = self.hit(call, sample.answer)
+                # The sample of a shared request already has the model that the leader's record names.
+                sample.served_before = sample.served_before or before
+            if sample.served_before is not None:
+                changed = sample
+        if changed is not None:
+            self.check_model(call, changed)
+
+    def check_model(self, call: Call[Any], sample: Sample) -> None:
+        """Warn the user, or raise, if another model served a sample than before.
+
+        Raises:
+            ModelDriftError: another model served, and the call is strict.
+        """
+        if sample.served_before is None:
+            return
+        place, before = self._place(call, sample.answer.model), sample.served_before
+        served = place.key.served
+        message = (
+            f"{call.request.model} was answered by {served}, and before by {before}: "
+            "the provider has changed the model"
+        )
+        if self._is_strict(call):
+            error = ModelDriftError(
+                message,
+                served=served,
+                served_before=before,
+                provider=call.target.provider,
+                model=call.request.model,
+            )
+            call.sent.write_to(error)
+            raise error
+        if self._served.is_news(place.alias, before, served):
+            # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+            with contextlib.suppress(ModelDriftWarning):
+                warnings.warn(ModelDriftWarning(message), stacklevel=2)
+
+    def sum_saved(self) -> float:
+        """USD that the client's hits would have cost."""
+        return float(total(sums.saved for _, sums in self.totals.rows()))
+
+    def _is_strict(self, call: Call[Any]) -> bool:
+        asked = call.request.strict_model
+        return self._strict if asked is None else asked
+
+    def _cost(self, place: _Place, variant: str, usage: Usage | None) -> Decimal | None:
+        if usage is None:
+            return None
+        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+        try:
+            return self.prices().cost(*place.priced, usage, variant=variant)
+        except PriceWarning:
+            return None
+
+    def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
+        if call.watch is not None:
+            observe_payment(call, posting)
+        self.totals.post(posting)
+        for totals in call.tracks.totals:
+            totals.post(posting)
+        if self._file is not None:
+            facts["metadata"] = plain_metadata(call)
+            self._file.append(posting, base_url=place.alias[1] or None, **facts)
+
+    def _place(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Place:
+        target, tag = call.target, call.tracks.tag
+        delivery = "live" if batch is None else "batch"
+        asked = (target.route.provider, target.base_url, target.model, served, tag, delivery)
+        place = self._places.get(asked)
+        if place is None:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            own = target.base_url if target.custom_base_url else None
+            place = self._places[asked] = _Place(
+                Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
+                (target.provider, own or "", target.model),
+                price_names(target),
+                {},
+            )
+        return place
+
+
+def plain_metadata(call: Call[Any]) -> Any:
+    """The metadata of a call as JSON holds it: for its line in the ledger, and for its row in a batch."""
+    try:
+        return json_value(call.metadata)
+    except Exception:
+        # It may be an object of a class of the user, and the answer must not be lost.
+        return cite(call.metadata)
+
+
+def _variant(call: Call[Any], answer: AnyAnswer) -> str:
+    """The service level that bills a call: the one that the answer names, else the one that was asked for."""
+    return answer.service_tier or call.operation.variant(call)

@@ -1,0 +1,262 @@
+"""Uploads of files that are too large for a request: each once for a key, and remembered on disk.
+
+A file is known by the SHA-256 of its content. Its id at the provider is remembered by provider, base URL, key
+and content, in a small JSON file, until the provider deletes the file. Calls that need the same file at the
+same time share one upload, in this process and, by a lease, in the others of the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
+from ..._providers.protocol import Outgoing
+from ..._providers.shared.files import FileConnection, UploadedFile, fill_ids, module_of
+from ..._runtime.files import replace_file
+from ..._runtime.imports import when_imported
+from ..._runtime.leases import Leases
+from ..call import Call
+from .retry_request import send_with_retries
+
+if TYPE_CHECKING:
+    import random
+
+    from ..._requests.api_keys import APIKey
+    from ..._requests.attachments import Attachment
+
+_MARGIN_SECONDS = 1800.0
+"""A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""
+
+
+class _Flight:
+    """An upload under way, and how many calls wait for it."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, task: asyncio.Task[UploadedFile]) -> None:
+        self.task = task
+        self.waiting = 0
+
+
+class Uploads:
+    """The uploaded files of a client.
+
+    Args:
+        directory: The directory in which ids are remembered; None to remember them in this process alone.
+        leases: The directory of leases that processes share; None if there is none.
+        kept: Seconds for which the provider must keep a file after its use begins.
+    """
+
+    def __init__(self, directory: Path | None, leases: Path | None, *, kept: float = 0.0) -> None:
+        self._kept = kept
+        self._directory = directory
+        self._leases = Leases(leases)
+        self._known: dict[str, UploadedFile] = {}
+        self._under_way: dict[str, _Flight] = {}
+        self._connections: dict[tuple[str, str | None, str], FileConnection] = {}
+
+    def ids(self, call: Call[Any], key: APIKey) -> dict[str, str] | None:
+        """The id of each file of a call at the account of a key, by its reference; None if one is missing."""
+        found: dict[str, str] = {}
+        for one in call.encoded.uploads:
+            known = self._find_remembered(_name(call, key, one))
+            if known is None:
+                return None
+            found[one.reference] = known.identifier
+        return found
+
+    async def upload(
+        self, call: Call[Any], key: APIKey, max_retries: int, random_source: random.Random
+    ) -> dict[str, str]:
+        """Upload the files of a call that the account of a key does not have, one after the other.
+
+        Returns:
+            The id of each file by its reference.
+
+        Raises:
+            LLMError: a file cannot be uploaded.
+        """
+        found: dict[str, str] = {}
+        for one in call.encoded.uploads:
+            name = _name(call, key, one)
+            known = self._find_remembered(name)
+            if known is not None:
+                found[one.reference] = known.identifier
+                continue
+            flight = self._under_way.get(name)
+            if flight is None:
+                work = self._upload_once(name, call, key, one, max_retries, random_source)
+                flight = self._under_way[name] = _Flight(asyncio.create_task(work))
+            flight.waiting += 1
+            try:
+                found[one.reference] = (await asyncio.shield(flight.task)).identifier
+            except LLMError as error:
+                # The calls that share it get an exception each.
+                raise copy(error) from None
+            finally:
+                flight.waiting -= 1
+                if not flight.waiting:
+                    if self._under_way.get(name) is flight:
+                        del self._under_way[name]
+                    flight.task.cancel()
+        return found
+
+    def forget(self, call: Call[Any], key: APIKey, used: Mapping[str, str], error: LLMError) -> bool:
+        """Forget the files that a request referred to, if its error says that the provider has none of them.
+
+        Args:
+            call: The call.
+            key: The key of the request.
+            used: The ids that it used, by reference.
+            error: Its error.
+        """
+        if not isinstance(error, (BadRequestError, NotFoundError, PermissionDeniedError)):
+            return False
+        message = error.message.lower()
+        named = any(identifier.rpartition("/")[2].lower() in message for identifier in used.values())
+        if not named and not (isinstance(error, NotFoundError) and "file" in message):
+            return False
+        for one in call.encoded.uploads:
+            name = _name(call, key, one)
+            known = self._known.get(name)
+            # Another call may have uploaded it again since.
+            if known is not None and known.identifier == used.get(one.reference):
+                del self._known[name]
+                with contextlib.suppress(OSError):
+                    self._path(name).unlink(missing_ok=True)
+        return True
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for connection in self._connections.values():
+            await connection.close()
+        self._connections.clear()
+        self._leases.close()
+
+    async def _upload_once(
+        self,
+        name: str,
+        call: Call[Any],
+        key: APIKey,
+        one: Attachment,
+        max_retries: int,
+        random_source: random.Random,
+    ) -> UploadedFile:
+        """Upload a file, unless another process does."""
+        lease = self._leases.take(name) or await self._leases.wait(name)
+        try:
+            # Another process may have uploaded it meanwhile.
+            found = self._find_remembered(name)
+            if found is None:
+                found = await self._send_file(call, key, one, max_retries, random_source)
+                self._remember(name, found)
+            return found
+        finally:
+            if lease is not None:
+                lease.release()
+
+    async def _send_file(
+        self, call: Call[Any], key: APIKey, one: Attachment, max_retries: int, random_source: random.Random
+    ) -> UploadedFile:
+        # The name tells people who look at their files where it is from.
+        name = f"llm_provider-{one.reference[-64:-48]}.{_suffix(one.media_type)}"
+        try:
+            return await send_with_retries(
+                lambda: self._connection(call, key).upload(one, name),
+                call.adapter,
+                max_retries,
+                random_source,
+            )
+        except LLMError as error:
+            raise _explain(error, one, call) from None
+
+    def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
+        target = call.target
+        place = (target.route.adapter, target.base_url, key.identity)
+        connection = self._connections.get(place)
+        if connection is None:
+            module = module_of(target)
+            assert module is not None, "`refer_to_files` has asked for its limits"
+            connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
+            connection = self._connections[place] = when_imported(connect)
+        return connection
+
+    # --- memory ------------------------------------------------------------------------------------------
+
+    def _path(self, name: str) -> Path:
+        assert self._directory is not None
+        return self._directory / f"{name}.json"
+
+    def _find_remembered(self, name: str) -> UploadedFile | None:
+        """The id of a file that is still at its provider."""
+        known = self._known.get(name)
+        if known is None and self._directory is not None:
+            try:
+                stored = orjson.loads(self._path(name).read_bytes())
+                known = UploadedFile(str(stored["id"]), stored["expires"])
+                if known.expires is not None:
+                    known = known._replace(expires=float(known.expires))
+            except (OSError, ValueError, KeyError, TypeError):
+                # A file that another version wrote, or that was damaged, is written again.
+                return None
+            self._known[name] = known
+        if known is None or known.expires is None:
+            return known
+        return known if known.expires - time.time() >= self._kept + _MARGIN_SECONDS else None
+
+    def _remember(self, name: str, found: UploadedFile) -> None:
+        self._known[name] = found
+        if self._directory is None:
+            return
+        # A full or read-only disk costs another upload in the next process, and no call.
+        with contextlib.suppress(OSError):
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with replace_file(self._path(name)) as file:
+                file.write(orjson.dumps({"id": found.identifier, "expires": found.expires}))
+
+
+def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
+    """A request in which the files have the ids that the provider gave them.
+
+    Args:
+        outgoing: The request.
+        ids: The id of each file by its reference.
+        body: The body with references.
+    """
+    payload, body = fill_ids(outgoing.encoded, body, ids)
+    return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
+
+
+def _name(call: Call[Any], key: APIKey, one: Attachment) -> str:
+    """The name of a file at the account of a key."""
+    target = call.target
+    place = [target.provider, target.base_url, key.identity, one.media_type, one.reference]
+    return hashlib.sha256(orjson.dumps(place, default=str)).hexdigest()
+
+
+def _suffix(media_type: str) -> str:
+    """The suffix of a file's name, by which OpenAI knows its kind."""
+    name = media_type.rpartition("/")[2]
+    return {"jpeg": "jpg", "mpeg": "mp3" if media_type.startswith("audio") else "mpg"}.get(name, name)
+
+
+def _explain(error: LLMError, one: Attachment, call: Call[Any]) -> LLMError:
+    """The error of an upload, which says that it is one."""
+    size = f"{one.size / 1e6:.1f} MB"
+    error.message = f"the upload of a file ({one.media_type}) of {size} failed: {error.message}"
+    if isinstance(error, NotFoundError) and call.target.custom_base_url:
+        error.message += (
+            f"; {call.target.base_url} may have no files API: make the file small enough for a request"
+        )
+    error.args = (error.message,)
+    return error

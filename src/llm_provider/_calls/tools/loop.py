@@ -1,0 +1,411 @@
+"""`max_tool_rounds`: asks a model, runs the functions that it calls, and asks again with their results.
+
+Each round is a call of its own: looked up, shared, budgeted and stored like any other. So a call that was
+interrupted continues where it was, at no cost. Only the functions run again.
+
+The rounds of an asynchronous call run in the user's task, so asynchronous functions run on the user's event
+loop. The rounds of synchronous calls run on an event loop in a thread of their own, which all of them share.
+It is not the loop of the requests, which a slow function would block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ..._errors import APITimeoutError, LLMError, ToolRoundsExceededError
+from ..._requests.tools import FunctionTool
+from ..._runtime import event_loop
+from ..._runtime.forks import run_around_forks
+from ..._types.messages import Delta, Prompt, ToolCall, ToolResult
+from ..._types.response import Response, Result, ToolRounds
+from ..._types.usage import Timing, Usage
+from ..batch.lookup import with_metadata
+from ..call import Call
+from ..deltas import Emit, delta_of_choice
+from ..lifecycle.engine import Engine
+from ..lifecycle.stream import Arrived, Start
+from ..sent_requests import SentRequests, sum_of_prices
+from .runner import run_tools
+
+_Work: TypeAlias = Coroutine[Any, Any, Response]
+
+_Ended: TypeAlias = Response | BaseException
+"""How rounds ended. A task must not raise `KeyboardInterrupt`, which would end the event loop."""
+
+
+class _Rounds:
+    """The rounds of one call.
+
+    Args:
+        engine: The engine of the client.
+        call: The call of the first round.
+        emit: Receives the deltas and the results of tools; None for a call that is not streamed.
+    """
+
+    def __init__(self, engine: Engine, call: Call[Response], emit: Emit | None = None) -> None:
+        self._engine = engine
+        self._call = call
+        self._emit = emit
+        self._started = call.started
+        self._most: int = call.request.max_tool_rounds
+        self._tools: dict[str, FunctionTool] = {}
+        self._declared: set[str] = set()
+        """The names of the tools that the user runs."""
+        for tool in call.request.tools:
+            if isinstance(tool, FunctionTool):
+                self._tools[tool["function"]["name"]] = tool
+            else:
+                self._declared.update(_names_in(tool))
+        self._messages = list(call.request.messages)
+        self._sent = SentRequests()
+        """The requests of all rounds."""
+        self._responses: list[Response] = []
+        self._results: list[ToolResult] = []
+
+    async def run(self, found: Response | None = None) -> Response:
+        """Ask until the model answers.
+
+        Args:
+            found: The answer of the first round if it was stored.
+
+        Raises:
+            ToolRoundsExceededError: the model still calls tools after the last round.
+            APITimeoutError: the deadline has passed.
+            LLMError: a round failed.
+        """
+        try:
+            return await self._ask_until_answered(found)
+        except LLMError as error:
+            self._sent.write_to(error)
+            raise
+
+    async def _ask_until_answered(self, found: Response | None) -> Response:
+        while True:
+            response = await self._answer(found)
+            found = None
+            self._responses.append(response)
+            self._messages.append(response.message)
+            paused = self._is_paused(response)
+            if not paused and not self._has_work(response):
+                return self._whole()
+            if len(self._responses) > self._most:
+                raise self._too_many_rounds(response)
+            if not paused:
+                results = await self._run_tools(response.tool_calls)
+                self._results += results
+                self._messages += [result.message for result in results]
+            self._call = self._next()
+
+    async def _answer(self, found: Response | None) -> Response:
+        """The answer of one round, from the cache if it is stored."""
+        engine, call, emit = self._engine, self._call, self._emit
+        if found is None:
+            found = await engine.lookup_soon(call)
+        if found is None:
+            work = engine.run(call) if emit is None else engine.stream(call, emit)
+            self._sent.parts += (call.sent,)
+            try:
+                return await event_loop.run(work, engine.cancel)
+            except LLMError as error:
+                if self._responses:
+                    error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
+                raise
+        if emit is not None:
+            emit([delta_of_choice(found.choices[0], 0)])
+        return found
+
+    def _is_paused(self, response: Response) -> bool:
+        """Whether the provider stopped its own tools. It goes on with the conversation as it is."""
+        if response.finish_reason != "length":
+            return False
+        is_paused = getattr(self._call.adapter, "is_paused", None)
+        return is_paused is not None and is_paused(response.raw)
+
+    def _has_work(self, response: Response) -> bool:
+        """Whether the functions of an answer are to be run.
+
+        The user answers the calls of tools that are no Python functions, so such a call ends the rounds.
+        """
+        if response.finish_reason != "tool_calls" or not response.tool_calls:
+            return False
+        return not any(map(self._is_for_user, response.tool_calls))
+
+    def _is_for_user(self, call: ToolCall) -> bool:
+        if call.type != "function":
+            return True
+        tool = self._tools.get(call.name)
+        if tool is None:
+            # The model is told that a tool does not exist.
+            return call.name in self._declared
+        if tool.function is not None:
+            return False
+        try:
+            tool.parse(call)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # also of a validator of the user's; the model is told
+            return False
+        return True
+
+    async def _run_tools(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
+        deadline = self._call.deadline
+        try:
+            return await run_tools(
+                list(calls),
+                self._tools,
+                None if deadline is None else max(0.0, deadline.left),
+                self._tell,
+                self._engine.observer.spans,
+            )
+        except TimeoutError as error:
+            assert deadline is not None
+            raise APITimeoutError(
+                f"not answered by the deadline of {deadline.allowed:g} s: {error} ran in round "
+                f"{len(self._responses)}",
+                phase="deadline",
+                limit=deadline.allowed,
+                **self._facts(),
+            ) from None
+
+    def _tell(self, result: ToolResult) -> None:
+        if self._emit is not None:
+            self._emit([Delta(tool_results=(result,))])
+
+    def _next(self) -> Call[Response]:
+        """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
+        last = self._call
+        request = replace(
+            last.request, messages=tuple(self._messages), tool_choice=later_choice(last.request.tool_choice)
+        )
+        call = self._engine.prepare(last.operation, request, last.concurrency)
+        call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
+        call.metadata, call.streamed = last.metadata, last.streamed
+        return call
+
+    def _whole(self) -> Response:
+        """The last answer, with the sums of all rounds."""
+        responses, sent = self._responses, self._sent.whole()
+        timings = [response.timing for response in responses]
+        whole = replace(
+            responses[-1],
+            usage=sum((response.usage for response in responses), Usage()),
+            cost=sent.cost,
+            cost_source=sent.cost_source,
+            price=sum_of_prices([response.price for response in responses]),
+            cached=all(response.cached for response in responses),
+            timing=Timing(
+                queue=sum(timing.queue for timing in timings),
+                first_token=timings[0].first_token,
+                total=time.perf_counter() - self._started,
+                attempts=sent.attempts,
+                overhead=sum(timing.overhead for timing in timings),
+            ),
+            failures=sent.failures,
+            tool_rounds=ToolRounds(
+                responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
+            ),
+        )
+        return self._engine.observer.join_calls(responses, whole)
+
+    def _too_many_rounds(self, response: Response) -> ToolRoundsExceededError:
+        names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
+        whole = self._whole()
+        error = ToolRoundsExceededError(
+            f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
+            "conversation of error.response",
+            response=whole,
+            **self._facts(),
+        )
+        return self._engine.observer.join_calls([whole], error)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"provider": self._call.target.provider, "model": self._call.request.model}
+
+
+def _names_in(tool: Any) -> Iterator[str]:
+    """Every name in a tool. One in the form of its provider may hold the names of several functions."""
+    if isinstance(tool, Mapping):
+        if isinstance(tool.get("name"), str):
+            yield tool["name"]
+        for value in tool.values():
+            yield from _names_in(value)
+    elif isinstance(tool, (list, tuple)):
+        for value in tool:
+            yield from _names_in(value)
+
+
+def later_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
+    """The `tool_choice` of the rounds after the first: a tool that must be called is called once.
+
+    >>> later_choice("required"), later_choice("none")
+    (None, 'none')
+    """
+    if choice == "required" or (isinstance(choice, Mapping) and choice.get("type") in ("function", "custom")):
+        return None
+    inner = choice.get("allowed_tools") if isinstance(choice, Mapping) else None
+    if isinstance(choice, Mapping) and isinstance(inner, Mapping) and inner.get("mode") == "required":
+        return {**choice, "allowed_tools": {**inner, "mode": "auto"}}
+    return choice
+
+
+# --- for the ways to call ----------------------------------------------------------------------------------
+
+
+async def run(engine: Engine, call: Call[Response], found: Response | None) -> Response:
+    """The answer to an asynchronous call, in the task that awaits it.
+
+    Args:
+        engine: The engine of the client.
+        call: The call of the first round.
+        found: Its answer, if it is stored.
+
+    Raises:
+        LLMError: see `_Rounds.run`.
+    """
+    return await _Rounds(engine, call).run(found)
+
+
+def run_and_wait(engine: Engine, call: Call[Response], found: Response | None) -> Response:
+    """`run` for a thread that waits. Interrupting the wait cancels the rounds.
+
+    Raises:
+        RuntimeError: this is the thread in which the rounds would run.
+    """
+    _own_loop.refuse_its_thread()
+    return _result(event_loop.wait(_submit(_Rounds(engine, call).run(found))))
+
+
+def start_stream(engine: Engine, call: Call[Response], found: Response | None, *, here: bool) -> Start:
+    """The start of a stream of all rounds.
+
+    Args:
+        engine: The engine of the client.
+        call: The call of the first round.
+        found: Its answer, if it is stored.
+        here: Whether the rounds run on the event loop of the caller.
+    """
+    loop = asyncio.get_running_loop() if here else None
+    if not here:
+        _own_loop.refuse_its_thread()
+
+    def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+        future = _submit(_Rounds(engine, call, put).run(found), loop)
+        future.add_done_callback(lambda done: put(_outcome(done)))
+        return future.cancel
+
+    return start
+
+
+def _outcome(done: Future[_Ended]) -> Response | BaseException:
+    return asyncio.CancelledError() if done.cancelled() else done.result()
+
+
+def batch_of(
+    engine: Engine,
+    prepare: Callable[[Prompt], Call[Response]],
+    metadata: Callable[[Prompt], Any] | None = None,
+    *,
+    here: bool,
+) -> tuple[
+    Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]],
+    Callable[[Call[Response]], Awaitable[Response]],
+]:
+    """The lookup and the run of a batch whose inputs have rounds of their own.
+
+    Args:
+        engine: The engine of the client.
+        prepare: Makes the call of an input.
+        metadata: Gives the metadata of each input, in the order of the inputs; None if there is none.
+        here: Whether the rounds run on the event loop of the caller.
+    """
+    loop: asyncio.AbstractEventLoop | None = None
+    if not here:
+        _own_loop.refuse_its_thread()
+
+    def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
+        nonlocal loop
+        # `aiter_many` may be called before the loop runs that reads its results.
+        loop = asyncio.get_running_loop() if here else None
+        for prompt in inputs:
+            described = None if metadata is None else metadata(prompt)
+            try:
+                call = prepare(prompt)
+                call.metadata = described
+                yield call
+            except LLMError as error:
+                yield with_metadata(error, described)
+
+    async def run_call(call: Call[Response]) -> Response:
+        return _result(await asyncio.wrap_future(_submit(_Rounds(engine, call).run(), loop)))
+
+    return lookup, run_call
+
+
+# --- the loop of synchronous calls -------------------------------------------------------------------------
+
+
+class _OwnLoop:
+    """The event loop of the rounds of synchronous calls. It is started when the first of them needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._background: event_loop.BackgroundLoop | None = None
+        self._abandoned: event_loop.BackgroundLoop | None = None
+
+    def start(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._background is None:
+                self._background = event_loop.BackgroundLoop("llm_provider-tools")
+                event_loop.at_exit(self.stop)
+            return self._background.loop
+
+    def refuse_its_thread(self) -> None:
+        """Raise in the thread of the loop, where a wait for the rounds would last for ever."""
+        if self._background is not None and threading.get_ident() == self._background.thread.ident:
+            raise RuntimeError(
+                "a synchronous call with max_tool_rounds was made inside an asynchronous tool, where it "
+                "would wait for itself; await acall() there, or make the tool a plain function"
+            )
+
+    def stop(self) -> None:
+        background, self._background = self._background, None
+        if background is not None:
+            background.stop()
+
+    def forget_parent(self) -> None:
+        # As for the loop of the requests: the thread does not exist in a forked child, and the parent's loop
+        # is not finalized there.
+        self._abandoned, self._background = self._background, None
+        self._lock = threading.Lock()
+
+
+_own_loop = _OwnLoop()
+
+
+def _submit(rounds: _Work, loop: asyncio.AbstractEventLoop | None = None) -> Future[_Ended]:
+    """Run rounds on a loop, by default on that of synchronous calls. Cancelling the future cancels them."""
+    return asyncio.run_coroutine_threadsafe(_end(rounds), loop or _own_loop.start())
+
+
+async def _end(rounds: _Work) -> _Ended:
+    try:
+        return await rounds
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return error
+
+
+def _result(ended: _Ended) -> Response:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+run_around_forks(after_in_child=_own_loop.forget_parent)

@@ -1,0 +1,24 @@
+"""The connection to Anthropic and to servers with its format, through the anthropic SDK 2."""
+
+from __future__ import annotations
+
+from ..._settings import MAX_RESPONSE_BYTES
+from ..transport.sdk_connection import PostConnection
+
+
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
+    """Connect through the anthropic SDK."""
+    import anthropic
+
+    return PostConnection(
+        anthropic,
+        transport,
+        most_bytes,
+        client_class="AsyncAnthropic",
+        path=lambda operation: f"/v1/{operation}",
+        # A stream reports its usage without being asked.
+        stream_fields=lambda outgoing: {},
+        # The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them.
+        client_options={"open_telemetry": False},
+        post_options={},
+    )

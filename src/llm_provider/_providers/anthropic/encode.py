@@ -1,0 +1,323 @@
+"""A request → the body of Anthropic's `messages`. Pure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import RequestError
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..protocol import EncodedRequest
+from ..shared.foreign_tools import adapt_tools, owner_of
+from ..shared.payload import merge, refuse
+from .decode import OPERATION, PROVIDER
+from .messages import encode_messages, encode_system, original_blocks
+from .models import THINKING_BUDGETS, Family, family_of
+
+if TYPE_CHECKING:
+    from ..shared.payload import Accepts, Draft
+
+DEFAULT_MAX_TOKENS = 32_000
+"""Tokens that an answer may have, thinking included, if `max_tokens` is not set; the API requires a number.
+
+Every current model allows it. The models' own maximum of 64,000 or 128,000 is not used: such an answer would
+outlast the 600 s of an attempt (the SDK assumes 128,000 tokens an hour, so 21,333), be discarded, and be sent
+and paid again. An answer that reaches this limit has the `finish_reason` "length"."""
+
+
+SAMPLING_VERSION = "2023-06-01"
+"""The last API version that accepts sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
+
+JSON_ONLY = "Answer with one JSON object and nothing else: no other text, and no Markdown around it."
+"""What the system prompt says for `{"type": "json_object"}`. Anthropic's structured output needs a schema."""
+
+_LEAST_BUDGET = 1024
+"""The fewest tokens of thinking that the API accepts."""
+
+_SAMPLING = ("temperature", "top_p", "top_k")
+_TIERS = {"auto": "auto", "default": "standard_only"}
+
+# Without `display`, most models return no thinking, and `Response.reasoning` would be empty.
+_ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the request.
+
+    Raises:
+        UnsupportedParameterError: the model does not accept a parameter.
+        RequestError: Anthropic has no form for a message, or two parameters contradict each other.
+    """
+    family = family_of(target.model)
+    if not family.schemas and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from ..shared.schema_rules import encode_with_prompt
+
+        encoded = encode_with_prompt(request, lambda plain: encode(plain, target))
+        if encoded is not None:
+            return encoded
+    payload: dict[str, Any] = {"model": target.model, "max_tokens": DEFAULT_MAX_TOKENS}
+    system, leading = encode_system(request.messages)
+    if system is not None:
+        payload["system"] = system
+    payload["messages"] = encode_messages(request.messages, leading)
+    if not payload["messages"]:
+        raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
+    _check_turns(request, family, payload["messages"])
+    labels = None
+    parameters = request.parameters_to_send()
+    if parameters:
+        from ..shared.payload import Draft, write_parameters
+
+        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+    headers = dict(request.extra_headers or {})
+    if not payload.keys().isdisjoint(_SAMPLING):
+        headers.setdefault("anthropic-version", SAMPLING_VERSION)
+    return EncodedRequest(OPERATION, payload, headers, labels=labels)
+
+
+def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
+    return refuse(parameter, request, remedy, provider=PROVIDER)
+
+
+def _check_turns(request: Request, family: Family, converted: list[dict[str, Any]]) -> None:
+    for index, turn in enumerate(converted):
+        if turn["role"] != "system":
+            continue
+        if not family.later_system:
+            raise _refuse(
+                "a system message inside the conversation",
+                request,
+                "put it at the beginning, or its text into a user message",
+            )
+        follows_user = index > 0 and converted[index - 1]["role"] == "user"
+        if not follows_user or (index + 1 < len(converted) and converted[index + 1]["role"] != "assistant"):
+            raise _refuse(
+                "a system message at this place",
+                request,
+                "it must come after a user or tool message, and be last or before an assistant's",
+            )
+    # A paused turn is sent back unchanged, and the model continues it.
+    last = request.messages[-1]
+    prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None
+    if prefills and not family.prefill:
+        raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
+
+
+def _write_temperature(draft: Draft[Family], value: float) -> None:
+    _check_sampling(draft, "temperature", accepted_while_thinking=value == 1)
+    if draft.family.sampling == 1 and draft.request.top_p is not None:
+        raise draft.refuse("temperature and top_p together", "leave one of them out")
+    if value > 1:
+        raise draft.refuse("a temperature above 1", "Anthropic's scale ends at 1")
+    draft.payload["temperature"] = value
+
+
+def _write_top_p(draft: Draft[Family], value: float) -> None:
+    _check_sampling(draft, "top_p")
+    draft.payload["top_p"] = value
+
+
+def _write_top_k(draft: Draft[Family], value: int) -> None:
+    _check_sampling(draft, "top_k", accepted_while_thinking=True)
+    if draft.payload.get("thinking", {}).get("type") == "enabled":
+        raise draft.refuse("top_k while it thinks", "leave it out, or do not let it think")
+    draft.payload["top_k"] = value
+
+
+def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool = False) -> None:
+    if not draft.family.sampling:
+        raise draft.refuse(name, "leave it out; it does its own sampling")
+    if _thinks_by_budget(draft) and not accepted_while_thinking:
+        given = "reasoning_effort" if draft.request.reasoning_effort else "thinking_budget"
+        raise draft.refuse(f"{name} together with {given}", "leave one of them out")
+
+
+def _thinks_by_budget(draft: Draft[Family]) -> bool:
+    """Whether the request lets the model think for a number of tokens, which excludes sampling parameters."""
+    request = draft.request
+    if request.options and request.options.get("thinking_budget"):
+        return True
+    return draft.family.budget and request.reasoning_effort not in (None, "none")
+
+
+def _write_tools(draft: Draft[Family], value: object) -> None:
+    tools = adapt_tools(draft.request, PROVIDER).tools or ()
+    draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
+
+
+def _encode_tool(tool: Mapping[str, Any], index: int, draft: Draft[Family]) -> dict[str, Any]:
+    """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
+    if owner_of(tool) == PROVIDER:
+        return dict(tool)
+    if "function" not in tool:
+        raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
+    function = dict(tool["function"])
+    own = {name: value for name, value in tool.items() if name not in ("type", "function")}
+    schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
+    return {"name": function.pop("name"), "input_schema": schema, **function, **own}
+
+
+def _write_tool_choice(draft: Draft[Family], choice: str | Mapping[str, Any]) -> None:
+    if choice in ("auto", "none"):
+        draft.payload["tool_choice"] = {"type": choice}
+    elif draft.family.always_thinks or _thinks_by_budget(draft):
+        raise draft.refuse(
+            "a tool_choice that forces a tool while it thinks",
+            "use tool_choice='auto' and ask for the tool in the prompt",
+        )
+    elif isinstance(choice, str):
+        draft.payload["tool_choice"] = {"type": "any"}
+    elif "function" not in choice:
+        remedy = "name a function, or use 'auto', 'none' or 'required'"
+        raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
+    else:
+        draft.payload["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
+
+
+def _write_parallel_tool_calls(draft: Draft[Family], value: bool) -> None:
+    choice = draft.payload.get("tool_choice", {"type": "auto"})
+    if not value and choice["type"] != "none":
+        draft.payload["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
+
+
+def _write_effort(draft: Draft[Family], effort: str) -> None:
+    request, family, payload = draft.request, draft.family, draft.payload
+    _check_extra_body(request, "reasoning_effort")
+    if effort not in family.efforts:
+        remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
+        raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
+    if effort == "none":
+        payload["thinking"] = {"type": "disabled"}
+        return
+    if not family.budget:
+        payload.setdefault("output_config", {})["effort"] = effort
+        # An effort without thinking says how much the model writes.
+        if family.sampling != 1 or (request.temperature is None and request.top_p is None):
+            payload["thinking"] = dict(_ADAPTIVE)
+        return
+    budget = THINKING_BUDGETS[effort]
+    if request.max_tokens is not None and request.max_tokens <= budget:
+        raise RequestError(
+            f"max_tokens={request.max_tokens} leaves no room for an answer: reasoning_effort={effort!r} lets "
+            f"{request.model} think for {budget} tokens, which count as output; raise max_tokens above that",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    payload["thinking"] = {"type": "enabled", "budget_tokens": budget}
+
+
+def _check_extra_body(request: Request, given: str) -> None:
+    extra = request.extra_body or {}
+    if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
+        raise RequestError(
+            f"{given} and extra_body both say how much to think: leave one of them out",
+            provider=PROVIDER,
+            model=request.model,
+        )
+
+
+def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
+    request, family, payload = draft.request, draft.family, draft.payload
+    _check_extra_body(request, "thinking_budget")
+    if tokens == "adaptive":
+        if family.budget or not family.schemas:
+            remedy = "use a number of tokens; Claude from 4.6 on has it"
+            raise draft.refuse("thinking_budget='adaptive'", remedy)
+        payload["thinking"] = dict(_ADAPTIVE)
+        return
+    if tokens == 0 and not family.always_thinks:
+        payload["thinking"] = {"type": "disabled"}
+        return
+    if not family.sampling:
+        raise draft.refuse("thinking_budget", f"use reasoning_effort: {', '.join(family.efforts)}")
+    if tokens < _LEAST_BUDGET:
+        remedy = f"use 0 for no thinking, or {_LEAST_BUDGET} tokens or more"
+        raise draft.refuse(f"thinking_budget={tokens}", remedy)
+    if tokens >= payload["max_tokens"]:
+        most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
+        raise RequestError(
+            f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
+            "set max_tokens above the budget",
+            provider=PROVIDER,
+            model=request.model,
+        )
+    payload["thinking"] = {"type": "enabled", "budget_tokens": tokens}
+
+
+def _write_summary(draft: Draft[Family], summary: str) -> None:
+    if summary != "auto":
+        raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
+    thinking = draft.payload.get("thinking", {})
+    if thinking.get("type") not in ("adaptive", "enabled"):
+        remedy = "set reasoning_effort or thinking_budget too"
+        raise draft.refuse("reasoning_summary without thinking", remedy)
+    thinking["display"] = "summarized"
+
+
+def _write_format(draft: Draft[Family], response_format: object) -> None:
+    if isinstance(response_format, dict) and response_format.get("type") == "text":
+        return
+    from ..._schemas.structure import structure_of
+    from .schema import adapt_schema
+
+    structure = structure_of(response_format)
+    if structure is None or structure.schema is None:
+        warnings.warn(
+            "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
+            "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
+            UserWarning,
+            stacklevel=2,
+        )
+        system = draft.payload.get("system") or []
+        before = [{"type": "text", "text": system}] if isinstance(system, str) else system
+        draft.payload["system"] = [*before, {"type": "text", "text": JSON_ONLY}] if before else JSON_ONLY
+        return
+    schema = adapt_schema(structure.schema, draft.request) if structure.adaptable else structure.schema
+    draft.payload["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+
+
+def _write_service_tier(draft: Draft[Family], tier: str) -> None:
+    if tier == "fast":
+        draft.payload["speed"] = "fast"
+    elif tier in _TIERS:
+        draft.payload["service_tier"] = _TIERS[tier]
+    else:
+        remedy = "use 'auto', which takes priority capacity where there is some, 'default' or 'fast'"
+        raise draft.refuse(f"service_tier={tier!r}", remedy)
+
+
+def _write_user(draft: Draft[Family], user: str) -> None:
+    draft.labels["metadata"] = {"user_id": user}
+
+
+def _write_metadata(draft: Draft[Family], metadata: Mapping[str, str]) -> None:
+    if metadata.keys() - {"user_id"}:
+        remedy = "leave it out, or use track() to label costs; Anthropic keeps a 'user_id' only"
+        raise draft.refuse("metadata other than 'user_id'", remedy)
+    if metadata:
+        draft.labels["metadata"] = dict(metadata)
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "max_tokens",
+    "temperature": _write_temperature,
+    "top_p": _write_top_p,
+    "stop": "stop_sequences",
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "thinking_budget": _write_thinking_budget,
+    "reasoning_summary": _write_summary,
+    "top_k": _write_top_k,
+    "parallel_tool_calls": _write_parallel_tool_calls,
+    "service_tier": _write_service_tier,
+    "user": _write_user,
+    "metadata": _write_metadata,
+}
+"""Parameter → the field of the payload, or the function that writes it."""

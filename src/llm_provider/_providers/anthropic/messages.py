@@ -1,0 +1,362 @@
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure.
+
+The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
+from ..._types.messages import Message
+from ..shared import earlier_answers
+from ..shared.call_ids import calls_of, find_id, function_of, make_id
+from ..shared.foreign_messages import in_chat_form, is_anthropics
+from .decode import PROVIDER, Block, openai_call, read_blocks
+
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
+_CALL_ID = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
+    """The content of `system` from the leading system and developer messages, and the number of these.
+
+    >>> encode_system([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    ('Be brief.', 1)
+    """
+    leading = 0
+    while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
+        leading += 1
+    if leading == len(messages):
+        raise _wrong("messages", "holds only system messages: Anthropic needs a user message")
+    if leading == 0:
+        return None, 0
+    blocks = []
+    for index, message in in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
+        said = _without_blanks(_system(message, f"messages[{index}]"))
+        blocks += _add_cache_control(said, message) if said else []
+    if (
+        leading == 1
+        and blocks
+        and isinstance(messages[0]["content"], str)
+        and "cache_control" not in messages[0]
+    ):
+        return messages[0]["content"], 1
+    return blocks or None, leading
+
+
+def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
+    """The messages from `start` on, in Anthropic's form.
+
+    Consecutive tool results become one user message, as Anthropic requires all results for one assistant
+    message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
+    assistant message without content that can be sent is left out.
+
+    Raises:
+        RequestError: Anthropic has no form for a message or part, which the error names.
+    """
+    converted: list[dict[str, Any]] = []
+    previous = ""
+    for index, given in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
+        message, where = given, f"messages[{index}]"
+        role = "system" if message["role"] == "developer" else message["role"]
+        if role == "tool" and not message["tool_call_id"]:
+            message = {**message, "tool_call_id": find_id(messages, index)}
+        elif role == "assistant" and ("tool_calls" in message or "function_call" in message):
+            message = _with_ids(message, index)
+        if "cache_control" in message:
+            rest = {name: value for name, value in message.items() if name != "cache_control"}
+            blocks = _add_cache_control(_drop_blanks(_CONVERTERS[role](rest, where)), message)
+        else:
+            blocks = _drop_blanks(_CONVERTERS[role](message, where))
+        if not blocks:
+            if role != "assistant":
+                raise _wrong(where, earlier_answers.EMPTY_TEXT)
+            earlier_answers.warn_of_empty_turn(PROVIDER)
+            continue
+        if role == previous and role in ("tool", "system"):
+            converted[-1]["content"] += blocks
+        else:
+            converted.append({"role": "user" if role == "tool" else role, "content": blocks})
+        previous = role
+    return converted
+
+
+def _drop_blanks(content: str | list[Block]) -> Any:
+    """A turn without blank texts, which Anthropic refuses; empty if it holds nothing else."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    return _without_blanks(content)
+
+
+def _without_blanks(blocks: list[Block]) -> list[Block]:
+    return [block for block in blocks if not _is_blank(block)] if any(map(_is_blank, blocks)) else blocks
+
+
+def _is_blank(block: Block) -> bool:
+    text = block.get("text")
+    return block.get("type") == "text" and isinstance(text, str) and not text.strip()
+
+
+def _with_ids(message: Message, index: int) -> Message:
+    """An assistant message whose tool calls all have ids."""
+    calls = calls_of(message)
+    if all(isinstance(call, Mapping) and call.get("id") for call in calls):
+        return message
+    named = [
+        {**call, "id": call.get("id") or make_id(index, place)} if isinstance(call, Mapping) else call
+        for place, call in enumerate(calls)
+    ]
+    return {**message, "tool_calls": named}
+
+
+def _add_cache_control(content: str | list[Block], message: Message) -> list[Block]:
+    """A message's blocks. The last one has the message's own cache_control."""
+    blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    control = message.get("cache_control")
+    for place in range(len(blocks) - 1, -1, -1) if control else ():
+        # Thinking cannot have one.
+        if blocks[place].get("type") not in ("thinking", "redacted_thinking"):
+            blocks[place] = {"cache_control": control, **blocks[place]}
+            break
+    return blocks
+
+
+def _user(message: Message, where: str) -> str | list[Block]:
+    _leave_out_name(message)
+    content = message["content"]
+    return content if isinstance(content, str) else _blocks(content, f"{where}.content")
+
+
+def _system(message: Message, where: str) -> list[Block]:
+    _leave_out_name(message)
+    content = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = _blocks(content, f"{where}.content")
+    for position, block in enumerate(blocks):
+        if block["type"] != "text":
+            raise _wrong(
+                f"{where}.content[{position}]", "must be text: a system message cannot contain anything else"
+            )
+    return blocks
+
+
+def _leave_out_name(message: Message) -> None:
+    if message.get("name"):
+        earlier_answers.warn_of("name", PROVIDER)
+
+
+def _tool(message: Message, where: str) -> list[Block]:
+    content = message["content"]
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": _CALL_ID.sub("_", message["tool_call_id"]),
+        "content": content
+        if isinstance(content, str)
+        else _without_blanks(_blocks(content, f"{where}.content")),
+    }
+    if message.get("is_error"):
+        block["is_error"] = True
+    return [block]
+
+
+def _assistant(message: Message, where: str) -> str | list[Block]:
+    own = original_blocks(message)
+    if own is not None:
+        return own
+    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal = earlier_answers.content_of(message), message.get("refusal")
+    calls = message.get("tool_calls") or ()
+    if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
+        both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
+        content = both if content else refusal
+    if isinstance(content, str) and content and not calls:
+        return content
+    if isinstance(content, str):
+        # Anthropic refuses empty text blocks.
+        content = [{"type": "text", "text": content}] if content else []
+    blocks = _blocks(content or (), f"{where}.content")
+    for position, call in enumerate(calls):
+        blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
+    return blocks
+
+
+def _tool_use(call: Any, where: str) -> Block:
+    function = function_of(call)
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
+        raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
+        raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
+    # Ids of other providers may contain characters that Anthropic refuses.
+    identifier = _CALL_ID.sub("_", str(call["id"]))
+    return {
+        "type": "tool_use",
+        "id": identifier,
+        "name": function["name"],
+        "input": earlier_answers.parse_arguments(arguments or "", PROVIDER),
+    }
+
+
+_CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
+    "user": _user,
+    "system": _system,
+    "assistant": _assistant,
+    "tool": _tool,
+}
+
+
+def original_blocks(message: Message) -> list[Block] | None:
+    """The blocks of the answer that a message came from, including thinking and its signatures.
+
+    None if it is not an answer of Anthropic's, or if its text or tool calls were edited since.
+    """
+    fields = message.get("provider_specific_fields")
+    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
+        return None
+    blocks = fields.get("content")
+    if not isinstance(blocks, list) or not blocks:
+        return None
+    try:
+        text, _, calls = read_blocks(blocks)
+    except APIResponseValidationError:
+        return None
+    same_text = (text or None) == (message.get("content") or None)
+    same_calls = [openai_call(call) for call in calls] == list(message.get("tool_calls") or ())
+    complete = all(isinstance(block.get("input", {}), dict) for block in blocks)
+    return blocks if same_text and same_calls and complete else None
+
+
+def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
+    blocks = []
+    for position, entry in enumerate(parts):
+        place, kind = f"{where}[{position}]", entry["type"]
+        convert = _PARTS.get(kind)
+        if convert is None:
+            if kind != "thinking" and not is_anthropics(entry):
+                raise _wrong(place, f"has type {kind!r}, which Anthropic has no form for")
+            convert = _own_part
+        if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
+            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+            continue
+        # The other fields are Anthropic's own, such as cache_control, which every block may have.
+        own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
+        blocks.append({**convert(entry, place), **own})
+    return blocks
+
+
+# Fields of other providers' parts, which are converted, or repeat what the part says.
+_OPENAI_FIELDS = frozenset(
+    {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
+)
+
+
+def _text_part(entry: Mapping[str, Any], where: str) -> Block:
+    text = entry.get("text", entry.get("refusal"))
+    if not isinstance(text, str):
+        raise _wrong(where, "has no text")
+    return {"type": "text", "text": text}
+
+
+def _image_part(entry: Mapping[str, Any], where: str) -> Block:
+    image = entry.get("image_url")
+    image = {"url": image} if isinstance(image, str) else image
+    if not isinstance(image, Mapping) or not isinstance(image.get("url"), str):
+        raise _wrong(where, "must look like {'type': 'image_url', 'image_url': {'url': ...}}")
+    if image.get("detail") not in (None, "auto"):
+        raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
+    url = image["url"]
+    if isinstance(url, UploadReference):
+        if url.media_type not in _IMAGES:
+            raise _wrong(where, f"is {url.media_type}; Anthropic accepts {', '.join(_IMAGES)}")
+        return {"type": "image", "source": {"type": "file", "file_id": url}}
+    if url.startswith("https://"):
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+    if media_type not in _IMAGES:
+        raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def _file_part(entry: Mapping[str, Any], where: str) -> Block:
+    file = entry.get("file")
+    if not isinstance(file, Mapping):
+        raise _wrong(where, "must look like {'type': 'file', 'file': {'file_data': ...}}")
+    title = {"title": file["filename"]} if file.get("filename") else {}
+    return {"type": "document", "source": _file_source(file, where), **title}
+
+
+def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
+    if isinstance(file.get("file_id"), str):
+        return {"type": "file", "file_id": file["file_id"]}
+    given = file.get("file_data")
+    if isinstance(given, UploadReference):
+        return {"type": "file", "file_id": given}
+    if isinstance(given, str) and given.startswith("https://"):
+        return {"type": "url", "url": given}
+    media_type, data = _data_url(given, where, "file_data as a data: URL in base64 or an https URL")
+    if media_type == "text/plain":
+        try:
+            text = base64.b64decode(data, validate=True).decode()
+        except ValueError:
+            raise _wrong(where, "is not UTF-8 text in base64") from None
+        return {"type": "text", "media_type": media_type, "data": text}
+    if media_type != "application/pdf":
+        raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
+    return {"type": "base64", "media_type": media_type, "data": data}
+
+
+def _document_part(entry: Mapping[str, Any], where: str) -> Block:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    title = {"title": name} if name else {}
+    return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
+
+
+def _encode_source(entry: Mapping[str, Any], where: str) -> Block:
+    if not isinstance(entry.get("source"), Mapping):
+        raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
+    return dict(entry)
+
+
+def _own_part(entry: Mapping[str, Any], where: str) -> Block:
+    return dict(entry)
+
+
+def _no_audio(entry: Mapping[str, Any], where: str) -> Block:
+    raise _wrong(where, "is audio, which no Claude model accepts: send its transcript")
+
+
+def _no_video(entry: Mapping[str, Any], where: str) -> Block:
+    raise _wrong(where, "is video, which no Claude model accepts: send its frames as images")
+
+
+_PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
+    "text": _text_part,
+    "refusal": _text_part,
+    "image_url": _image_part,
+    "file": _file_part,
+    "document_url": _document_part,
+    "input_audio": _no_audio,
+    "video_url": _no_video,
+    # Anthropic's own forms, for features that OpenAI's lack, such as citations.
+    "image": _encode_source,
+    "document": _encode_source,
+}
+
+
+def _data_url(url: Any, where: str, wanted: str) -> tuple[str, str]:
+    match = _DATA_URL.match(url) if isinstance(url, str) else None
+    if match is None:
+        raise _wrong(where, f"needs {wanted}")
+    return match.group(1).lower(), url[match.end() :]
+
+
+def _wrong(where: str, problem: str) -> RequestError:
+    return RequestError(f"{where} {problem}", provider=PROVIDER)

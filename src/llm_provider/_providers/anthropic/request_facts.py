@@ -1,0 +1,77 @@
+"""Facts about requests in Anthropic's Messages wire format. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol import EncodedRequest
+from ..shared.request_facts import (
+    Conversation,
+    Medium,
+    RequestFacts,
+    SpecialPrices,
+    find_words,
+    largest_limit,
+    variant_of,
+)
+
+_LABELS = frozenset({"role", "type", "id", "tool_use_id"})
+
+ADDS_INPUT = frozenset({"container", "mcp_servers"})
+"""Fields that let Anthropic read files and the results of tools on other servers."""
+
+
+def facts(encoded: EncodedRequest) -> RequestFacts:
+    """What estimates, budgets and rate limits need to know of a request to Anthropic."""
+    payload = encoded.payload
+    conversation = Conversation(_LABELS, medium)
+    for name in ("system", "messages"):
+        conversation.add(payload.get(name))
+    tools, output = payload.get("tools") or (), payload.get("output_config")
+    return RequestFacts(
+        variant=variant(encoded),
+        max_output_tokens=largest_limit(payload.get("max_tokens")),
+        texts=conversation.texts,
+        media=conversation.media,
+        turns=conversation.turns,
+        tools=tools,
+        schemas=(output,) if output else (),
+        adds_input=not ADDS_INPUT.isdisjoint(payload) or any(map(_runs_at_anthropic, tools)),
+        special_prices=functools.partial(_special_prices, payload),
+    )
+
+
+def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
+    # Any block, any tool and the request itself may set the lifetime of a cache entry.
+    return SpecialPrices(caches_for_an_hour=bool(find_words(payload, "1h")))
+
+
+def variant(encoded: EncodedRequest) -> str:
+    """The service level that a request asks Anthropic for, by its name in `prices.csv`."""
+    return tier_variant(encoded.payload) or "standard"
+
+
+def tier_variant(container: Mapping[str, Any]) -> str | None:
+    """The name in `prices.csv` of the service level in a request or in an answer's usage, if there is one.
+
+    Fast mode has prices of its own, and a field of its own beside the tier.
+    """
+    return "fast" if container.get("speed") == "fast" else variant_of(container.get("service_tier"))
+
+
+def medium(part: dict[str, Any]) -> Medium | None:
+    """The medium in a content block, None if the block holds text."""
+    kind = part.get("type")
+    if kind not in ("image", "document"):
+        return None
+    source = part.get("source")
+    if not isinstance(source, dict) or source.get("type") in ("text", "content"):
+        return None
+    return Medium("image" if kind == "image" else "application", source.get("data"))
+
+
+def _runs_at_anthropic(tool: Any) -> bool:
+    """Whether Anthropic defines a tool, and may run it by itself and read its results."""
+    return not isinstance(tool, dict) or tool.get("type", "custom") != "custom"

@@ -1,0 +1,272 @@
+"""A request → the body of Gemini's `generateContent`. Pure.
+
+The model is part of the operation, since it is in the URL and not in the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._errors import RequestError
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..protocol import EncodedRequest
+from ..shared import earlier_answers
+from ..shared.foreign_tools import adapt_tools, owner_of
+from ..shared.payload import merge
+from .api_version import choose_version
+from .decode import PROVIDER
+from .messages import encode_contents
+from .models import Family, family_of
+
+if TYPE_CHECKING:
+    from ..shared.payload import Accepts, Draft
+
+
+_TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
+
+_MOST_CANDIDATES = 8
+_SEEDS = range(-(2**31), 2**31)
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the body of `generateContent`.
+
+    Raises:
+        UnsupportedParameterError: the model does not accept a parameter.
+        RequestError: Gemini's API has no form for a message, or two parameters contradict each other.
+    """
+    family = family_of(target.model)
+    payload = encode_contents(request, signed=family.signed)
+    parameters = request.parameters_to_send()
+    if parameters:
+        from ..shared.payload import Draft, write_parameters
+
+        write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+        _check_thinking(request, payload, request.extra_body)
+    return EncodedRequest(
+        operation(target, "generateContent"),
+        payload,
+        request.extra_headers or {},
+        samples_field=("generationConfig", "candidateCount"),
+        most_samples=_MOST_CANDIDATES,
+    )
+
+
+def resource(model: str) -> str:
+    """A model's name as the API has it.
+
+    >>> resource("gemini-3.8-flash"), resource("tunedModels/mine")
+    ('models/gemini-3.8-flash', 'tunedModels/mine')
+    """
+    return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+
+
+def operation(target: Target, action: str) -> str:
+    """The address of one of a model's methods, below the server's.
+
+    >>> from llm_provider._requests.routing import resolve
+    >>> operation(resolve("gemini-3.8-flash"), "generateContent")
+    'v1/models/gemini-3.8-flash:generateContent'
+    """
+    version = choose_version(target.base_url) or family_of(target.model).version
+    return f"{version}/{resource(target.model)}:{action}"
+
+
+def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
+    """Refuse a level together with a budget, which Gemini answers with 400.
+
+    Raises:
+        RequestError: both are given, in camel case or in snake case. The API accepts either.
+    """
+    extra = sorted(_thinking_fields(added))
+    given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+    if extra and (request.reasoning_effort or given in (request.options or {})):
+        problem = f"{given} and extra_body's {', '.join(extra)} both set the thinking: leave one out"
+    elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
+        problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
+    else:
+        return
+    raise RequestError(problem, provider=PROVIDER, model=request.model)
+
+
+def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
+    for settings in (body.get("generationConfig"), body.get("generation_config")):
+        if not isinstance(settings, Mapping):
+            continue
+        for config in (settings.get("thinkingConfig"), settings.get("thinking_config")):
+            for name in config if isinstance(config, Mapping) else ():
+                if name in ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget"):
+                    yield name
+
+
+def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], object], None]:
+    """A writer of a parameter that the models which choose their own sampling do not accept."""
+
+    def write(draft: Draft[Family], value: object) -> None:
+        if not draft.family.sampling:
+            raise draft.refuse(name, "leave it out; the model chooses its own sampling")
+        _settings(draft)[field_name] = value
+
+    return write
+
+
+def _settings(draft: Draft[Family]) -> dict[str, Any]:
+    settings: dict[str, Any] = draft.payload.setdefault("generationConfig", {})
+    return settings
+
+
+def _write_seed(draft: Draft[Family], seed: int) -> None:
+    if seed not in _SEEDS:
+        raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
+    _settings(draft)["seed"] = seed
+
+
+def _write_logprobs(draft: Draft[Family], value: bool) -> None:
+    if value:
+        _settings(draft)["responseLogprobs"] = True
+
+
+def _write_top_logprobs(draft: Draft[Family], count: int) -> None:
+    # `responseLogprobs` alone asks for 0 alternatives.
+    if count:
+        _settings(draft)["logprobs"] = count
+
+
+def _write_format(draft: Draft[Family], response_format: object) -> None:
+    if isinstance(response_format, Mapping) and response_format.get("type") == "text":
+        return
+    # Calls without a format do not need its modules.
+    from ..._schemas.structure import structure_of
+    from .schema import adapt_schema
+
+    # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
+    structure, settings = structure_of(response_format), _settings(draft)
+    settings["responseMimeType"] = "application/json"
+    if structure is not None and structure.schema is not None:
+        schema = structure.schema
+        settings["responseJsonSchema"] = adapt_schema(schema) if structure.adaptable else schema
+
+
+def _write_effort(draft: Draft[Family], effort: str) -> None:
+    efforts = draft.family.efforts
+    if effort not in efforts:
+        remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
+        raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
+    value = efforts[effort]
+    config: dict[str, Any] = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
+    if effort != "none":
+        config["includeThoughts"] = True
+    _settings(draft)["thinkingConfig"] = config
+
+
+def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
+    family = draft.family
+    levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
+    if not family.efforts or (levels and not family.budget):
+        remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
+        raise draft.refuse("thinking_budget", remedy)
+    if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
+        remedy = "use 128 tokens or more; its thinking cannot be switched off"
+        raise draft.refuse("thinking_budget=0", remedy)
+    config = {"thinkingBudget": -1 if tokens == "adaptive" else tokens}
+    _settings(draft)["thinkingConfig"] = {**config, "includeThoughts": True} if tokens else config
+
+
+def _write_summary(draft: Draft[Family], summary: str) -> None:
+    if summary != "auto":
+        raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
+    _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
+
+
+def _write_modalities(draft: Draft[Family], modalities: Sequence[str]) -> None:
+    _settings(draft)["responseModalities"] = [word.upper() for word in modalities]
+
+
+def _write_service_tier(draft: Draft[Family], tier: str) -> None:
+    if tier not in _TIERS:
+        raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
+    # "auto" leaves it to Google, as no field does.
+    if tier != "auto":
+        draft.payload["serviceTier"] = _TIERS[tier]
+
+
+def _write_tools(draft: Draft[Family], value: object) -> None:
+    declarations, own, strict = [], [], False
+    for index, tool in enumerate(adapt_tools(draft.request, PROVIDER).tools or ()):
+        if owner_of(tool) == PROVIDER:
+            own.append(dict(tool))
+            continue
+        if tool.get("type", "function") != "function" or "function" not in tool:
+            raise draft.refuse(
+                f"tools[{index}] of type {tool.get('type')!r}",
+                "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
+            )
+        if "cache_control" in tool:
+            earlier_answers.warn_of("cache_control", PROVIDER)
+        function = tool["function"]
+        strict = strict or bool(function.get("strict"))
+        encoded = {
+            "name": function["name"],
+            "description": function.get("description"),
+            "parametersJsonSchema": function.get("parameters"),
+        }
+        declarations.append({name: value for name, value in encoded.items() if value is not None})
+    functions = [{"functionDeclarations": declarations}] if declarations else []
+    draft.payload["tools"] = [*functions, *own]
+    if strict:
+        # As AUTO, with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always do.
+        _set_calling(draft, "VALIDATED")
+
+
+def _write_tool_choice(draft: Draft[Family], choice: str | Mapping[str, Any]) -> None:
+    if choice == "auto":
+        if "toolConfig" not in draft.payload:
+            _set_calling(draft, "AUTO")
+    elif isinstance(choice, str):
+        _set_calling(draft, {"none": "NONE", "required": "ANY"}[choice])
+    elif "function" in choice:
+        _set_calling(draft, "ANY", [choice["function"]["name"]])
+    else:
+        remedy = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
+        raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
+
+
+def _write_allowed_tools(draft: Draft[Family], names: Sequence[str]) -> None:
+    # AUTO takes no names.
+    mode = "ANY" if draft.request.tool_choice == "required" else "VALIDATED"
+    _set_calling(draft, mode, list(names))
+
+
+def _set_calling(draft: Draft[Family], mode: str, names: Sequence[str] = ()) -> None:
+    allowed = {"allowedFunctionNames": names} if names else {}
+    draft.payload["toolConfig"] = {"functionCallingConfig": {"mode": mode, **allowed}}
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "generationConfig.maxOutputTokens",
+    "temperature": _write_setting("temperature", "temperature"),
+    "top_p": _write_setting("top_p", "topP"),
+    "stop": "generationConfig.stopSequences",
+    "seed": _write_seed,
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "logprobs": _write_logprobs,
+    "top_logprobs": _write_top_logprobs,
+    "thinking_budget": _write_thinking_budget,
+    "reasoning_summary": _write_summary,
+    "top_k": _write_setting("top_k", "topK"),
+    "frequency_penalty": _write_setting("frequency_penalty", "frequencyPenalty"),
+    "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
+    "allowed_tools": _write_allowed_tools,
+    "cached_content": "cachedContent",
+    "modalities": _write_modalities,
+    "safety_settings": "safetySettings",
+    "service_tier": _write_service_tier,
+}
+"""Parameter → the field of the payload, or the function that writes it."""

@@ -1,0 +1,361 @@
+"""OpenAI-style messages → Gemini's `systemInstruction` and `contents`. Pure.
+
+An answer of Gemini's own is sent back as its original parts, thoughts and signatures included, unless the
+message was edited. The sources are the Gemini API reference and the types of google-genai 3.4.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
+from ..._requests.request import Request
+from ..._types.messages import Message
+from ..shared import earlier_answers
+from ..shared.call_ids import calls_of, find_id, function_of, has_id, make_id
+from ..shared.foreign_messages import in_chat_form
+from .decode import PROVIDER, read_parts
+
+# The fields of a message that are encoded, by role. An assistant message may have others, which its provider
+# put there: `earlier_answers` warns of them.
+_FIELDS: Mapping[str, frozenset[str]] = {
+    "system": frozenset(),
+    "developer": frozenset(),
+    "user": frozenset(),
+    "tool": frozenset({"tool_call_id", "name", "is_error"}),
+}
+
+_IMAGE_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "gif": "image/gif",
+}
+
+_MEDIA_TYPES = {
+    "pdf": "application/pdf",
+    "mp4": "video/mp4",
+    "mpeg": "video/mpeg",
+    "mpg": "video/mpeg",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "wmv": "video/wmv",
+    "flv": "video/x-flv",
+    "3gp": "video/3gpp",
+}
+
+# Gemini 3 refuses a function call in the history without the signature of the thought that led to it.
+# Google's documentation gives this value for calls that do not come from Gemini.
+_NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The state of encoding a conversation; `calls` are its function calls so far, by id."""
+
+    request: Request
+    signed: bool
+    system: list[dict[str, Any]] = field(default_factory=list)
+    contents: list[dict[str, Any]] = field(default_factory=list)
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def problem(self, where: str, what: str) -> RequestError:
+        return RequestError(f"{where} {what}", provider=PROVIDER, model=self.request.model)
+
+
+def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
+    """`systemInstruction` and `contents` for a request's messages.
+
+    Args:
+        request: The request.
+        signed: Whether the model requires a signature on every function call in the history.
+
+    Raises:
+        RequestError: Gemini's API has no form for a message or for a part of one.
+    """
+    state = _Conversation(request, signed)
+    for index, message in in_chat_form(request.messages, PROVIDER):
+        where, role = f"messages[{index}]", message["role"]
+        for name, value in message.items():
+            if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
+                continue
+            if name in ("cache_control", "name"):
+                earlier_answers.warn_of(name, PROVIDER)
+            elif value is not None:
+                raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
+        if role in ("system", "developer"):
+            if state.contents:
+                raise state.problem(where, "is a system message inside the conversation; put it first")
+            state.system += _texts(state, message, where)
+        elif role == "tool":
+            _add_tool_result(state, message, index)
+        elif role == "assistant":
+            parts = _assistant_parts(state, message, index)
+            if parts:
+                state.contents.append({"role": "model", "parts": parts})
+            else:
+                earlier_answers.warn_of_empty_turn(PROVIDER)
+        else:
+            parts = _user_parts(state, message, where)
+            if not parts:
+                raise state.problem(where, earlier_answers.EMPTY_TEXT)
+            state.contents.append({"role": "user", "parts": parts})
+    if not state.contents:
+        raise state.problem("messages", "contains only system messages; add a user message")
+    instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}
+    return {**instruction, "contents": state.contents}
+
+
+def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    yield from enumerate(message.get("content") or ())
+
+
+def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    content = earlier_answers.content_of(message)
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    texts = []
+    for position, piece in _parts_of(message):
+        place = f"{where}.content[{position}]"
+        if piece["type"] == "thinking":
+            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+            continue
+        if piece["type"] not in ("text", "refusal"):
+            raise state.problem(place, f"is of type {piece['type']!r}; only text is accepted here")
+        texts.append({"text": _text(state, piece, piece["type"], place)})
+    return texts
+
+
+def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    return [
+        _user_part(state, piece, f"{where}.content[{position}]") for position, piece in _parts_of(message)
+    ]
+
+
+def _user_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    build = _USER_PARTS.get(piece["type"])
+    if build is None:
+        kinds = ", ".join(_USER_PARTS)
+        raise state.problem(place, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
+    return build(state, piece, place)
+
+
+def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+    for name, value in piece.items():
+        if name == "cache_control":
+            earlier_answers.warn_of(name, PROVIDER)
+        elif name not in names and value is not None:
+            raise state.problem(f"{place}.{name}", "has no form in Gemini's API; leave it out")
+
+
+def _text(state: _Conversation, piece: Mapping[str, Any], name: str, place: str) -> str:
+    _only(state, piece, ("type", name, "annotations"), place)
+    value = piece.get(name)
+    if not isinstance(value, str):
+        raise state.problem(f"{place}.{name}", "must be a str")
+    return value
+
+
+def _inner(
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+) -> Mapping[str, Any]:
+    kind = piece["type"]
+    _only(state, piece, ("type", kind), place)
+    inner = piece.get(kind)
+    if not isinstance(inner, Mapping):
+        raise state.problem(f"{place}.{kind}", "must be a dict")
+    _only(state, inner, names, f"{place}.{kind}")
+    return inner
+
+
+def _text_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    return {"text": _text(state, piece, "text", place)}
+
+
+def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    inner = _url_of(state, piece, ("url", "detail"), place)
+    if inner.get("detail") not in (None, "auto"):
+        remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
+        raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
+    url = inner.get("url")
+    if isinstance(url, UploadReference):
+        return _encode_upload(url)
+    if isinstance(url, str) and url.startswith("data:"):
+        return _inline(state, url, f"{place}.image_url.url")
+    if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
+        raise state.problem(f"{place}.image_url.url", "must be a data:, https: or gs: URL")
+    suffix = urlsplit(url).path.rpartition(".")[2].lower()
+    kind = {"mimeType": _IMAGE_TYPES[suffix]} if suffix in _IMAGE_TYPES else {}
+    return {"fileData": {**kind, "fileUri": url}}
+
+
+def _url_of(
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+) -> Mapping[str, Any]:
+    """The object in a part that has a URL. Some providers write the URL in its place."""
+    kind = piece["type"]
+    if isinstance(piece.get(kind), str):
+        piece = {**piece, kind: {"url": piece[kind]}}
+    return _inner(state, piece, names, place)
+
+
+def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """A video or a document at a URL."""
+    kind = piece["type"]
+    # A document's name is for people: the model does not see it.
+    plain = {name: value for name, value in piece.items() if name != "document_name"}
+    url = _url_of(state, plain, ("url",), place).get("url")
+    if isinstance(url, UploadReference):
+        return _encode_upload(url)
+    if isinstance(url, str) and url.startswith("data:"):
+        return _inline(state, url, f"{place}.{kind}.url")
+    if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
+        raise state.problem(f"{place}.{kind}.url", "must be a data:, https: or gs: URL")
+    suffix = urlsplit(url).path.rpartition(".")[2].lower()
+    known = {"mimeType": _MEDIA_TYPES[suffix]} if suffix in _MEDIA_TYPES else {}
+    return {"fileData": {**known, "fileUri": url}}
+
+
+def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    inner = _inner(state, piece, ("data", "format"), place)
+    data, form = inner.get("data"), inner.get("format")
+    if isinstance(data, UploadReference):
+        return _encode_upload(data)
+    if not isinstance(data, str) or not isinstance(form, str):
+        raise state.problem(f"{place}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
+    return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
+
+
+def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+    # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
+    inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
+    data, uri = inner.get("file_data"), inner.get("file_id")
+    if isinstance(data, UploadReference):
+        return _encode_upload(data)
+    if isinstance(data, str):
+        return _inline(state, data, f"{place}.file.file_data")
+    if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
+        return {"fileData": {"fileUri": uri}}
+    raise state.problem(
+        f"{place}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
+    )
+
+
+_USER_PARTS = {
+    "text": _text_part,
+    "image_url": _image_part,
+    "input_audio": _audio_part,
+    "file": _file_part,
+    "video_url": _media_part,
+    "document_url": _media_part,
+}
+
+
+def _encode_upload(reference: UploadReference) -> dict[str, Any]:
+    return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
+
+
+def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
+    head, comma, data = url.partition(",")
+    kind, *parameters = head.removeprefix("data:").split(";")
+    if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
+        raise state.problem(place, "must look like 'data:<type>/<subtype>;base64,<data>'")
+    return {"inlineData": {"mimeType": kind, "data": data}}
+
+
+def _assistant_parts(state: _Conversation, message: Message, place: int) -> list[dict[str, Any]]:
+    where = f"messages[{place}]"
+    calls = [
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(place, index))
+        for index, entry in enumerate(calls_of(message))
+    ]
+    original = _original_parts(message, [call for _, call in calls])
+    if original is not None:
+        parts, sent_calls = original
+    else:
+        earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+        sent_calls = [call for _, call in calls]
+        parts = _texts(state, message, where)
+        refusal = message.get("refusal")
+        if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
+            parts.append({"text": refusal})
+        parts += [{"functionCall": call} for call in sent_calls]
+        if state.signed and calls:
+            parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
+    state.calls.update(zip((identifier for identifier, _ in calls), sent_calls, strict=True))
+    return parts
+
+
+def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, dict[str, Any]]:
+    """A call's id, which is `otherwise` where it has none, and its form in Gemini's API."""
+    function = function_of(entry)
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise state.problem(
+            where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
+        )
+    arguments = function.get("arguments")
+    if not isinstance(arguments, (str, type(None))):
+        raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
+    sent = earlier_answers.parse_arguments(arguments or "", PROVIDER)
+    identifier = str(entry["id"]) if has_id(entry) else otherwise
+    return identifier, {"name": function["name"], "args": sent}
+
+
+def _original_parts(
+    message: Message, calls: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+    """The parts of the answer that a message came from, and their calls; None if it was edited since."""
+    kept = message.get("provider_specific_fields")
+    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
+        return None
+    parts, content = kept.get("content"), message.get("content")
+    if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
+        return None
+    try:
+        text, _, found = read_parts(parts)
+    except APIResponseValidationError:
+        return None
+    same_calls = [(call["name"], call["args"]) for call in found] == [
+        (call["name"], call["args"]) for call in calls
+    ]
+    return (parts, found) if same_calls and text == (content or "") else None
+
+
+def _add_tool_result(state: _Conversation, message: Message, place: int) -> None:
+    where = f"messages[{place}]"
+    identifier = message["tool_call_id"] or find_id(state.request.messages, place)
+    call = state.calls.get(identifier, {"name": message.get("name")})
+    if not isinstance(call["name"], str):
+        raise state.problem(
+            where, f"is the result of tool call {identifier!r}, which is in no message before it"
+        )
+    texts, media = [], []
+    for part in _user_parts(state, message, where):
+        if "text" in part:
+            texts.append(part["text"])
+        else:
+            media.append(part)
+    # Gemini's reference names "output" and "error" as the keys of a function's result.
+    key = "error" if message.get("is_error") else "output"
+    answer: dict[str, Any] = {"name": call["name"], "response": {key: "".join(texts)}}
+    if media:
+        answer["parts"] = media
+    if "id" in call:
+        answer["id"] = call["id"]
+    # Gemini requires the results of parallel calls in one message.
+    last = state.contents[-1]["parts"] if state.contents else [{}]
+    if "functionResponse" in last[-1]:
+        last.append({"functionResponse": answer})
+    else:
+        state.contents.append({"role": "user", "parts": [{"functionResponse": answer}]})

@@ -1,0 +1,59 @@
+"""What each family of Gemini's models accepts."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LEVELS = {"low": "low", "medium": "medium", "high": "high"}
+
+# In tokens; the budgets that Google's own OpenAI-compatible endpoint uses for `reasoning_effort` on 2.5.
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a family of models accepts.
+
+    `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
+    (tokens); it is empty where the model does not think. `sampling` says whether temperature and top_p exist,
+    `signed` whether function calls in the history need a signature, `version` which API serves the model,
+    `budget` whether a model with levels takes a thinking budget too.
+    """
+
+    pattern: str
+    efforts: Mapping[str, str | int] = field(default_factory=dict)
+    sampling: bool = True
+    signed: bool = True
+    version: str = "v1"
+    budget: bool = False
+
+
+# The first match counts. Levels and sampling are those of Google's guides and litellm 1.106's model table,
+# November 2026. Only v1beta serves the aliases that move on to newer models.
+_FAMILIES = (
+    Family(r"gemini-(1|2\.0).*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
+    Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
+    Family(r"gemini-2\.5-.*", efforts={"none": 0, **_BUDGETS}, signed=False),
+    Family(r"gemini-.*-latest", efforts=LEVELS, version="v1beta"),
+    Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}, budget=True),
+    Family(r"gemini-3\.1-pro.*", efforts=LEVELS, budget=True),
+    Family(
+        r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*",
+        efforts={"minimal": "minimal", **LEVELS},
+        sampling=False,
+    ),
+    Family(r"gemini-3\.[78]-flash.*", efforts=LEVELS, sampling=False),
+    Family(r"gemini-3.*", efforts={"minimal": "minimal", **LEVELS}, budget=True),
+    Family(r"gemini-4.*", efforts={**LEVELS, "xhigh": "xhigh"}),
+    Family(r"gemma-.*", efforts={"minimal": "minimal", **LEVELS}, signed=False),
+    # For a model newer than this table, the provider decides which levels it accepts.
+    Family(r".*", efforts={"minimal": "minimal", **LEVELS, "xhigh": "xhigh"}, budget=True),
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def family_of(model: str) -> Family:
+    return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))

@@ -1,0 +1,81 @@
+"""Facts about requests in the wire format of Gemini's `generateContent`. Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from ..protocol import EncodedRequest
+from ..shared.request_facts import (
+    Conversation,
+    Medium,
+    RequestFacts,
+    SpecialPrices,
+    largest_limit,
+    variant_of,
+)
+
+_LABELS = frozenset({"role", "id"})
+_MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
+
+
+def facts(encoded: EncodedRequest) -> RequestFacts:
+    """What estimates, budgets and rate limits need to know of a request to Gemini."""
+    payload = encoded.payload
+    settings = _field(payload, "generationConfig")
+    resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
+    conversation = Conversation(_LABELS, functools.partial(_medium, resolution=resolution))
+    for name in ("systemInstruction", "contents"):
+        conversation.add(_field(payload, name))
+    tools, schema = _field(payload, "tools") or (), _field(settings, "responseJsonSchema")
+    return RequestFacts(
+        variant=variant(encoded),
+        max_output_tokens=largest_limit(_field(settings, "maxOutputTokens")),
+        texts=conversation.texts,
+        media=conversation.media,
+        turns=conversation.turns,
+        tools=tools,
+        schemas=(schema,) if schema else (),
+        adds_input=_field(payload, "cachedContent") is not None or any(map(_runs_at_google, tools)),
+        special_prices=functools.partial(_special_prices, settings),
+    )
+
+
+def _special_prices(settings: Any) -> SpecialPrices:
+    return SpecialPrices(speaks="AUDIO" in str(_field(settings, "responseModalities")))
+
+
+def variant(encoded: EncodedRequest) -> str:
+    """The service level that a request asks Gemini for, by its name in `prices.csv`."""
+    tier = encoded.payload.get("serviceTier") or encoded.payload.get("service_tier")
+    return variant_of(str(tier).lower() if tier else None) or "standard"
+
+
+def _medium(part: dict[str, Any], resolution: str) -> Medium | None:
+    """The medium in a part of a turn, None if the part holds text."""
+    for name in _MEDIA:
+        inner = part.get(name)
+        if isinstance(inner, dict):
+            kind = str(_field(inner, "mimeType") or "application").partition("/")[0]
+            return Medium(kind, inner.get("data"), resolution)
+    return None
+
+
+def _runs_at_google(tool: Any) -> bool:
+    """Whether Google runs a tool by itself, and then reads its results."""
+    declared = isinstance(tool, dict) and _field(tool, "functionDeclarations") is not None
+    return not declared or len(tool) > 1
+
+
+def _field(container: Any, name: str) -> Any:
+    """A field by its name. Google's JSON allows the same name in snake_case."""
+    if not isinstance(container, dict):
+        return None
+    value = container.get(name)
+    return container.get(_snake_case(name)) if value is None else value
+
+
+@functools.cache
+def _snake_case(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

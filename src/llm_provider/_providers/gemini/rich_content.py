@@ -1,0 +1,154 @@
+"""Citations, images, audio and server tools in a `GenerateContentResponse`. Pure.
+
+The sources are the Gemini API reference and the types of google-genai 3.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from ..shared.replies import part
+from ..shared.rich_content import audio_of, decode_base64, dicts, number, text
+
+_RATE = re.compile(r"rate=(\d+)")
+
+
+def _candidate(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = dicts(reply.get("candidates"))
+    return min(found, key=lambda candidate: number(candidate, "index") or 0) if found else {}
+
+
+def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts of the answer, without those of thoughts."""
+    entries = dicts(part(_candidate(reply), "content").get("parts"))
+    return [entry for entry in entries if not entry.get("thought")]
+
+
+def citations(reply: Mapping[str, Any]) -> list[Citation]:
+    """The sources that support segments of the text, those of the answer as a whole, and recited sources."""
+    candidate = _candidate(reply)
+    said = "".join(text(entry, "text") or "" for entry in _parts(reply))
+    return [*_read_grounding(part(candidate, "groundingMetadata"), said), *_read_recitations(candidate, said)]
+
+
+def _read_grounding(metadata: Mapping[str, Any], said: str) -> Iterator[Citation]:
+    chunks = metadata.get("groundingChunks")
+    sources = chunks if isinstance(chunks, list) else []
+    supports = dicts(metadata.get("groundingSupports"))
+    for support in supports:
+        start, end = _span(part(support, "segment"), said)
+        numbers = support.get("groundingChunkIndices")
+        for index in numbers if isinstance(numbers, list) else ():
+            if type(index) is int and 0 <= index < len(sources) and isinstance(sources[index], dict):
+                yield _source(sources[index], start, end)
+    for source in dicts(sources) if not supports else ():
+        yield _source(source, None, None)
+
+
+def _span(segment: Mapping[str, Any], said: str) -> tuple[int | None, int | None]:
+    """The place of a segment in characters. Gemini counts bytes, within one part of the answer."""
+    encoded = said.encode("utf-8", "surrogatepass")
+    start, end = number(segment, "startIndex") or 0, number(segment, "endIndex")
+    words = text(segment, "text")
+    if end is not None:
+        found = encoded[start:end].decode("utf-8", "ignore")
+        if words is None or found == words:
+            first = len(encoded[:start].decode("utf-8", "ignore"))
+            return first, first + len(found)
+    place = said.find(words) if words else -1
+    return (place, place + len(words)) if words and place >= 0 else (None, None)
+
+
+def _source(chunk: Mapping[str, Any], start: int | None, end: int | None) -> Citation:
+    """A chunk, whose one field tells the kind of its source, such as `web` or `retrievedContext`."""
+    inner = next((value for value in chunk.values() if isinstance(value, dict)), {})
+    return Citation(
+        start=start,
+        end=end,
+        url=text(inner, "uri", "sourceUri", "imageUri"),
+        title=text(inner, "title"),
+        quote=text(inner, "text"),
+        file_id=text(inner, "documentName", "fileSearchStore"),
+        raw=chunk,
+    )
+
+
+def _read_recitations(candidate: Mapping[str, Any], said: str) -> Iterator[Citation]:
+    metadata = part(candidate, "citationMetadata")
+    for entry in dicts(metadata.get("citations") or metadata.get("citationSources")):
+        start, end = _span(entry, said)
+        yield Citation(start=start, end=end, url=text(entry, "uri"), title=text(entry, "title"), raw=entry)
+
+
+def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
+    """The images among the parts: their bytes, or the addresses of files that Google keeps."""
+    found = []
+    for entry in _parts(reply):
+        blob = part(entry, "inlineData") or part(entry, "fileData")
+        kind = (text(blob, "mimeType") or "").lower()
+        data, url = decode_base64(blob.get("data")), text(blob, "fileUri")
+        if kind.startswith("image/") and (data or url):
+            found.append(GeneratedImage(data=data, media_type=kind, url=url))
+    return found
+
+
+def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    for entry in _parts(reply):
+        blob = part(entry, "inlineData")
+        data = decode_base64(blob.get("data"))
+        if data:
+            yield (text(blob, "mimeType") or "").lower(), data
+
+
+def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
+    """The speech, which a stream has in several parts."""
+    found = [(kind, data) for kind, data in _inline(reply) if kind.startswith("audio/")]
+    if not found:
+        return None
+    kind, data = found[0][0], b"".join(data for _, data in found)
+    if kind.startswith(("audio/l16", "audio/pcm")):
+        rate = _RATE.search(kind)
+        return GeneratedAudio(data=data, format="pcm16", sample_rate=int(rate[1]) if rate else 24_000)
+    return audio_of(data)
+
+
+def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
+    """Code that Google ran, its searches, and the pages that it read."""
+    found = []
+    for entry in _parts(reply):
+        code, outcome = entry.get("executableCode"), entry.get("codeExecutionResult")
+        call, response = entry.get("toolCall"), entry.get("toolResponse")
+        if isinstance(code, dict):
+            arguments = {name: value for name, value in code.items() if name != "id"}
+            found.append(ServerToolCall(name="code_execution", arguments=arguments, id=text(code, "id")))
+        if isinstance(call, dict):
+            name = (text(call, "toolType") or "tool").lower()
+            found.append(ServerToolCall(name=name, arguments=call.get("args"), id=text(call, "id")))
+        for result in (outcome, part(response, "response") if isinstance(response, dict) else None):
+            if isinstance(result, dict):
+                _answer(found, part(entry, "codeExecutionResult") or part(entry, "toolResponse"), result)
+    candidate = _candidate(reply)
+    metadata = part(candidate, "groundingMetadata")
+    queries = metadata.get("webSearchQueries")
+    if queries and not any("search" in call.name for call in found):
+        sources = metadata.get("groundingChunks")
+        found.append(ServerToolCall(name="google_search", arguments={"queries": queries}, result=sources))
+    pages = dicts(part(candidate, "urlContextMetadata").get("urlMetadata"))
+    if pages:
+        urls = [page.get("retrievedUrl") for page in pages]
+        found.append(ServerToolCall(name="url_context", arguments={"urls": urls}, result=pages))
+    return found
+
+
+def _answer(calls: list[ServerToolCall], entry: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Add a result to its call: the one with its id, or the last one without a result."""
+    identifier = text(entry, "id")
+    for place in range(len(calls) - 1, -1, -1):
+        call = calls[place]
+        if call.result is None and (identifier is None or call.id in (None, identifier)):
+            kept = {name: value for name, value in result.items() if name != "id"}
+            calls[place] = ServerToolCall(name=call.name, arguments=call.arguments, result=kept, id=call.id)
+            return

@@ -1,0 +1,90 @@
+"""A request → the keyword arguments of `litellm.acompletion`. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..._errors import RequestError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..._types.messages import Message
+from ..openai_chat import encode as chat
+from ..protocol import EncodedRequest
+from ..shared.foreign_tools import with_named_tools
+
+if TYPE_CHECKING:
+    from ..shared.payload import Accepts
+
+PROVIDER = "litellm"
+
+# Arguments of `acompletion` that are not part of the payload, and the parameter to use for each. An API key
+# among them would become part of the cache key, and litellm's retries would multiply with this library's.
+_NOT_IN_EXTRA_BODY = {
+    "api_key": "api_key=",
+    "api_base": "base_url=",
+    "base_url": "base_url=",
+    "timeout": "timeout=",
+    "request_timeout": "timeout=",
+    "max_retries": "max_retries=",
+    "num_retries": "max_retries=",
+    "extra_headers": "extra_headers=",
+    "headers": "extra_headers=",
+    "stream": "stream()",
+}
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the keyword arguments. litellm decides which parameters the provider accepts.
+
+    Raises:
+        RequestError: `extra_body` sets an argument that has a parameter of its own.
+    """
+    check_extra_body(request)
+    if request.tools:
+        request = with_named_tools(request, PROVIDER)
+    if re.search("claude|anthropic", target.model):
+        request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
+    return chat.encode(request, target, accepts=ACCEPTS)
+
+
+# litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`. It has no
+# other endpoint.
+_NOT_ACCEPTED = {"allowed_tools", "endpoint", "metadata"}
+
+ACCEPTS: Accepts = {
+    **{name: chat.ACCEPTS[name] for name in chat.ACCEPTS.keys() - _NOT_ACCEPTED},
+    "safety_settings": "safety_settings",
+}
+"""Parameter → the field of the payload, or the function that writes it."""
+
+
+def check_extra_body(request: Request | EmbedRequest) -> None:
+    """Refuse fields that are arguments of the call, because litellm reads both from the same place.
+
+    Raises:
+        RequestError: `extra_body` sets an argument that has a parameter of its own.
+    """
+    for name in request.extra_body or ():
+        if name in _NOT_IN_EXTRA_BODY:
+            raise RequestError(
+                f"extra_body cannot set {name!r}: use {_NOT_IN_EXTRA_BODY[name]}",
+                provider=PROVIDER,
+                model=request.model,
+            )
+
+
+def _with_thinking(message: Message) -> Message:
+    """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
+    fields = message.get("provider_specific_fields")
+    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
+        return message
+    kept = fields.get("content")
+    thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
+    if not thinking:
+        return message
+    others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
+    return {**others, "thinking_blocks": thinking}

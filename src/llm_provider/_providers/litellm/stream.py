@@ -1,0 +1,83 @@
+"""Streams of litellm, and the whole replies of servers that do not stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError
+from ..._types.usage import Usage
+from ..anthropic import decode as anthropic
+from ..openai_chat.stream import Assembler
+from ..protocol import EncodedRequest
+from ..transport.sse import WholeReply
+
+
+async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:
+    """The reply behind a stream of litellm's whose server did not stream; None where it did.
+
+    litellm reads such a body as a stream and drops it, so it is read here before litellm does.
+
+    Raises:
+        APIResponseValidationError: the reply has a format that is not known here. It was billed, so it is not
+            asked for again.
+    """
+    if not headers.get("content-type", "").startswith("application/json"):
+        return None
+    source = stream.completion_stream
+    if hasattr(source, "response"):
+        body = await source.response.aread()
+    elif hasattr(source, "streaming_response"):
+        body = "\n".join([line async for line in source.streaming_response])
+    else:
+        return None
+    try:
+        reply = orjson.loads(body)
+    except ValueError:
+        reply = None
+    if isinstance(reply, dict):
+        if "choices" in reply or "error" in reply:
+            return WholeReply(reply)
+        if reply.get("type") == "message":
+            return WholeReply(_completion(reply))
+    raise APIResponseValidationError(
+        "the server did not stream its answer, and litellm cannot read it: use call()", retryable=False
+    )
+
+
+def _completion(reply: dict[str, Any]) -> dict[str, Any]:
+    """A message of Anthropic's as the completion that litellm makes of it."""
+    answer = anthropic.decode(reply)
+    (choice,) = answer.choices
+    message = {name: value for name, value in choice.message.items() if name != "provider_specific_fields"}
+    thinking = [block for block in reply["content"] if "thinking" in str(block.get("type"))]
+    if thinking:
+        message |= {"reasoning_content": choice.reasoning, "thinking_blocks": thinking}
+    return {
+        "id": answer.id,
+        "object": "chat.completion",
+        "model": answer.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": choice.finish_reason}],
+        "usage": None if answer.usage is None else _usage(answer.usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cache_read_input_tokens,
+            "cache_creation_tokens": usage.cache_write_input_tokens,
+            "cache_creation_token_details": {"ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens},
+        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
+    }
+
+
+def assembler(encoded: EncodedRequest) -> Assembler:
+    """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
+    return Assembler()

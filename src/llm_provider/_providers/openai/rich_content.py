@@ -1,0 +1,205 @@
+"""Citations, images, audio and server tools in replies of OpenAI's formats and of compatible hosts. Pure.
+
+The sources are the types of the openai SDK 3.52, and the fields of hosts: OpenRouter's images, Perplexity's
+`search_results`, xAI's `citations`, Groq's `executed_tools`, Mistral's references, and litellm's
+`provider_specific_fields`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from ..anthropic.rich_content import citation_of
+from ..openai_responses.calls import is_call
+from ..shared.replies import part
+from ..shared.rich_content import audio_of, decode_base64, dicts, image_at, number, text
+
+_ENDING = "_call"
+
+
+def citations(reply: Mapping[str, Any]) -> list[Citation]:
+    """The citations of a completion, or of all texts of a response."""
+    if "output" in reply:
+        found, offset = [], 0
+        for entry in _parts(reply):
+            found += [_annotation(one, offset) for one in dicts(entry.get("annotations"))]
+            offset += len(_text_of(entry))
+        return found
+    message = _message(reply)
+    found = [
+        _annotation(one)
+        for one in dicts(message.get("annotations"))
+        if str(one.get("type", "url_citation")).endswith("citation")
+    ]
+    found = found or [*_references(message), *_claudes(message)]
+    return found or list(_pages_of(reply))
+
+
+def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = dicts(reply.get("choices"))
+    return part(choices[0], "message") if choices else {}
+
+
+def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts of all messages of a response."""
+    return [
+        entry
+        for item in dicts(reply.get("output"))
+        if item.get("type") == "message"
+        for entry in dicts(item.get("content"))
+    ]
+
+
+def _text_of(entry: Mapping[str, Any]) -> str:
+    return (
+        text(entry, {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), ""))
+        or ""
+    )
+
+
+def _annotation(entry: Mapping[str, Any], offset: int = 0) -> Citation:
+    # Chat Completions nests what Responses has in one level.
+    inner = part(entry, str(entry.get("type"))) or entry
+    return Citation(
+        start=number(inner, "start_index", offset),
+        end=number(inner, "end_index", offset),
+        url=text(inner, "url"),
+        title=text(inner, "title", "filename"),
+        quote=text(inner, "content", "quote"),
+        file_id=text(inner, "file_id"),
+        raw=entry,
+    )
+
+
+def _references(message: Mapping[str, Any]) -> Iterator[Citation]:
+    """Mistral's references, which stand in the content at the end of the text that they support."""
+    offset = 0
+    for entry in dicts(message.get("content")):
+        if entry.get("type") == "reference":
+            for index in entry.get("reference_ids") or ():
+                known = index if type(index) is int else None
+                yield Citation(end=offset, document_index=known, raw=entry)
+        elif entry.get("type") == "text":
+            offset += len(text(entry, "text") or "")
+
+
+def _claudes(message: Mapping[str, Any]) -> Iterator[Citation]:
+    """Claude's citations as litellm returns them: a list for each text."""
+    groups = part(message, "provider_specific_fields").get("citations")
+    content = text(message, "content") or ""
+    for group in groups if isinstance(groups, list) else ():
+        for entry in dicts(group):
+            said = text(entry, "supported_text")
+            start = content.find(said) if said else -1
+            known = (start, start + len(said)) if said and start >= 0 else (None, None)
+            yield citation_of(entry, *known)
+
+
+def _pages_of(reply: Mapping[str, Any]) -> Iterator[Citation]:
+    """The pages that a host found for the whole answer."""
+    pages = dicts(reply.get("search_results"))
+    for page in pages:
+        yield Citation(
+            url=text(page, "url"), title=text(page, "title"), quote=text(page, "snippet", "content"), raw=page
+        )
+    addresses = reply.get("citations")
+    for address in addresses if isinstance(addresses, list) and not pages else ():
+        if isinstance(address, str):
+            yield Citation(url=address)
+
+
+def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
+    """The images of a completion's message, or those that the tool of a response made."""
+    found = []
+    for item in dicts(reply.get("output")):
+        data = decode_base64(item.get("result")) if item.get("type") == "image_generation_call" else b""
+        if data:
+            kind = f"image/{text(item, 'output_format') or 'png'}"
+            found.append(GeneratedImage(data=data, media_type=kind))
+    message = _message(reply)
+    for entry in (*dicts(message.get("images")), *dicts(message.get("content"))):
+        image = entry.get("image_url")
+        made = image_at(image.get("url") if isinstance(image, dict) else image)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
+    """The speech of a message. The reply does not say its format, which its first bytes show."""
+    spoken = _message(reply).get("audio")
+    parts = [entry for entry in _parts(reply) if entry.get("type") == "output_audio"]
+    if isinstance(spoken, dict):
+        parts = [spoken]
+    data = b"".join(decode_base64(entry.get("data")) for entry in parts)
+    return audio_of(data, "".join(text(entry, "transcript") or "" for entry in parts)) if parts else None
+
+
+def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
+    """The calls of tools that OpenAI or a host ran."""
+    items = dicts(reply.get("output"))
+    outputs = {text(item, "call_id"): item for item in items if str(item.get("type")).endswith("_output")}
+    found = [
+        _item(item, outputs)
+        for item in items
+        if str(item.get("type")).endswith(_ENDING) and not is_call(item)
+    ]
+    for tool in dicts(_message(reply).get("executed_tools")):
+        results = tool.get("search_results") or tool.get("code_results")
+        found.append(
+            ServerToolCall(
+                name=text(tool, "type", "name") or "",
+                arguments=_value(tool.get("arguments")),
+                result=tool.get("output") if tool.get("output") is not None else results,
+            )
+        )
+    return found
+
+
+def _item(item: Mapping[str, Any], outputs: Mapping[str | None, Mapping[str, Any]]) -> ServerToolCall:
+    """An item of a response. Its fields are named after its type, and each tool has its own."""
+    kind = str(item["type"])
+    known = {
+        "id",
+        "type",
+        "status",
+        "name",
+        "call_id",
+        "result",
+        "results",
+        "outputs",
+        "output",
+        "error",
+        "action",
+    }
+    arguments = item.get("arguments", item.get("action"))
+    if arguments is None:
+        arguments = {name: value for name, value in item.items() if name not in known and value is not None}
+    result = next(
+        (
+            item[name]
+            for name in ("results", "outputs", "output", "result", "error")
+            if item.get(name) is not None
+        ),
+        outputs.get(text(item, "call_id"), {}).get("output"),
+    )
+    if kind == "image_generation_call":
+        # The image, which `images` has.
+        result = None
+    return ServerToolCall(
+        name=text(item, "name") or kind.removesuffix(_ENDING),
+        arguments=_value(arguments),
+        result=result,
+        id=text(item, "id", "call_id"),
+    )
+
+
+def _value(written: Any) -> Any:
+    """Arguments that are written as JSON as values; other texts stay."""
+    try:
+        return json.loads(written) if isinstance(written, str) else written
+    except (ValueError, RecursionError):
+        return written

@@ -1,0 +1,152 @@
+"""Chat completions of OpenAI and compatible hosts → `Answer`. Pure.
+
+The source is the OpenAI API reference for `POST /chat/completions`. Its totals of tokens include cached and
+reasoning tokens, as `Usage` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._errors import APIResponseValidationError
+from ..._types.messages import AssistantMessage, FinishReason
+from ..._types.response import Choice
+from ..._types.usage import Usage
+from ..protocol import Answer
+from ..shared.error_bodies import error_fields
+from ..shared.errors import from_answer, raise_error_in
+from ..shared.logprobs import read_logprobs
+from ..shared.replies import expect_dict, part, split_reply
+from ..shared.tool_charges import chat_tools, cost_in, with_tools
+from .calls import read_calls
+from .request_facts import tier_variant
+from .usage import read_usage
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+}
+
+# The finish reasons with which vLLM, SGLang, OpenRouter, Mistral and DeepSeek mark an answer that they
+# aborted.
+_ABORTED = ("abort", "error", "insufficient_system_resource")
+
+# The fields in which hosts return the model's reasoning.
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+
+_CALLS = frozenset({"tool_calls", "function_call"})
+
+# Fields of an answer's message that do not become part of `Choice.message` as they are.
+_NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
+
+
+def decode(reply: object) -> Answer:
+    """Turn a completion into an `Answer`.
+
+    Raises:
+        APIResponseValidationError: the completion is malformed or incomplete.
+        LLMError: the reply is an error that came with status 200.
+    """
+    reply = expect_dict(reply, "answer")
+    raise_error_in(reply, "choices")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise APIResponseValidationError("the answer holds no choices")
+    counts = usage(reply)
+    return Answer(
+        choices=tuple([_choice(expect_dict(choice, "choice"), counts) for choice in choices]),
+        usage=counts,
+        model=text_of(reply.get("model")),
+        id=text_of(reply.get("id")),
+        service_tier=tier_variant(reply.get("service_tier")),
+        cost=cost_in(reply.get("usage")),
+    )
+
+
+def usage(reply: Any) -> Usage | None:
+    """The usage in a reply."""
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_tools(read_usage(reported), *chat_tools(reply, reported))
+
+
+def split(reply: Any) -> list[Any]:
+    """Divide a completion with several choices into one for each."""
+    return split_reply(reply, "choices", "usage")
+
+
+def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
+    if choice.get("error"):
+        codes, explanation = error_fields(choice)
+        raise from_answer(200, codes=codes, message=explanation)
+    word, message, told = choice.get("finish_reason"), choice.get("message"), choice.get("logprobs")
+    if word is not None and not isinstance(word, str):
+        raise APIResponseValidationError("the finish_reason of the answer is not text")
+    if word in _ABORTED:
+        raise APIResponseValidationError(f"the host aborted the answer: its finish_reason is {word!r}")
+    # Without a finish reason, the answer is whole too: it is a whole JSON object, or its stream has ended.
+    reason = _FINISH.get(word or "stop", "stop")
+    if message is None and reason == "content_filter":
+        message = {}
+    elif type(message) is not dict:
+        raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
+    content, refusal = message.get("content"), message.get("refusal")
+    text, thoughts = text_and_reasoning(content)
+    calls, held = ((), {}) if _CALLS.isdisjoint(message) else read_calls(message)
+    if isinstance(refusal, str) and refusal:
+        reason = "refusal"
+    elif calls and reason == "stop":
+        reason = "tool_calls"
+    reasoning = thoughts
+    # Also fields that this library does not know: some hosts need theirs to continue a conversation.
+    others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT} | held
+    kept = {"role": "assistant", "content": content, **others}
+    if others:
+        for name in REASONING_FIELDS:
+            reasoning = reasoning or text_of(others.get(name)) or ""
+    if not text:
+        text = text_of(part(message, "audio").get("transcript")) or text_of(refusal) or ""
+    if not (word or text or calls or reasoning or content or others or (counts and counts.total_tokens)):
+        raise APIResponseValidationError("the answer is empty, and has no finish reason")
+    return Choice(
+        text=text,
+        reasoning=reasoning,
+        tool_calls=calls,
+        finish_reason=reason,
+        message=AssistantMessage(kept),
+        logprobs=None if told is None else read_logprobs(told),
+    )
+
+
+def text_and_reasoning(content: object) -> tuple[str | None, str]:
+    """The text in a message's content, and the reasoning, which Mistral's models return as parts of it."""
+    if content is None or isinstance(content, str):
+        return content, ""
+    texts, thoughts = [], []
+    for entry in dicts(content, "content"):
+        if entry.get("type") == "thinking":
+            inner = dicts(entry.get("thinking"), "thinking")
+            thoughts += [text for piece in inner if (text := text_of(piece.get("text")))]
+        elif text := text_of(entry.get("text")):
+            texts.append(text)
+    return "".join(texts), "".join(thoughts)
+
+
+def dicts(value: object, what: str) -> list[dict[str, Any]]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise APIResponseValidationError(f"the answer's {what} is {type(value).__name__}, not a list")
+    return [expect_dict(entry, f"entry of {what}") for entry in value]
+
+
+def text_of(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,180 @@
+"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure.
+
+The source is the OpenAI API reference for `POST /chat/completions`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..._requests.request import Request
+from ..._requests.routing import ROUTES, Target
+from ..protocol import EncodedRequest
+from ..shared.payload import merge
+from .messages import encode_messages
+
+if TYPE_CHECKING:
+    from ..shared.payload import Accepts, Draft
+
+OPERATION = "chat/completions"
+
+
+# The largest `n` that OpenAI's API accepts.
+_MOST_SAMPLES = 128
+
+
+def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
+    """Build the payload.
+
+    Args:
+        request: The request.
+        target: The host.
+        accepts: The parameters that the host has; default those of its route.
+
+    Raises:
+        UnsupportedParameterError: the host does not have a parameter, or its value.
+    """
+    route = target.route
+    if not route.json_schema and request.response_format is not None:
+        # Calls without a format do not need its modules.
+        from ..shared.schema_rules import encode_with_prompt
+
+        def encode_plainly(plain: Request) -> EncodedRequest:
+            return encode(replace(plain, response_format={"type": "json_object"}), target, accepts=accepts)
+
+        encoded = encode_with_prompt(request, encode_plainly)
+        if encoded is not None:
+            return encoded
+    payload: dict[str, Any] = {
+        "model": target.model,
+        "messages": encode_messages(request.messages, target),
+    }
+    labels = None
+    parameters = request.parameters_to_send()
+    if parameters:
+        from ..shared.payload import Draft, write_parameters
+
+        draft = Draft(request, target, None, payload)
+        labels = write_parameters(parameters, accepts or _accepts_of(route.provider), draft)
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+    headers = request.extra_headers or {}
+    if "n" in route.lacks:
+        return EncodedRequest(OPERATION, payload, headers, labels=labels)
+    return EncodedRequest(
+        OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES, labels=labels
+    )
+
+
+def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+    draft.payload["tools"] = [dict(tool) for tool in tools]
+
+
+def _write_format(draft: Draft[None], value: object) -> None:
+    draft.payload["response_format"] = response_format(value, draft.target)
+
+
+def _write_effort(draft: Draft[None], effort: str) -> None:
+    if effort == "default" and not (draft.target.route.default_effort or draft.target.custom_base_url):
+        raise draft.refuse("reasoning_effort='default'", "leave it out")
+    draft.payload["reasoning_effort"] = effort
+
+
+def _write_number_of_logprobs(draft: Draft[None], value: bool) -> None:
+    draft.payload["logprobs"] = (draft.request.top_logprobs or 1) if value else False
+
+
+def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
+    request = draft.request
+    tools = [{"type": kind, kind: {"name": name}} for kind, name in list_allowed_tools(request)]
+    allowed = {"mode": request.tool_choice or "auto", "tools": tools}
+    draft.payload["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
+
+
+def write_nothing(draft: Draft[Any], value: object) -> None:
+    """Leave the payload: the value has its effect elsewhere."""
+
+
+COMMON: Accepts = {
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop": "stop",
+    "seed": "seed",
+    "tools": _write_tools,
+    "tool_choice": "tool_choice",
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "endpoint": write_nothing,
+    "logprobs": "logprobs",
+    "top_logprobs": "top_logprobs",
+    "top_k": "top_k",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "logit_bias": "logit_bias",
+    "parallel_tool_calls": "parallel_tool_calls",
+    "user": "user",
+}
+"""The parameters of most hosts."""
+
+ACCEPTS: Accepts = {
+    **COMMON,
+    "allowed_tools": _write_allowed_tools,
+    "metadata": "metadata",
+    "modalities": "modalities",
+    "prompt_cache_key": "prompt_cache_key",
+    "service_tier": "service_tier",
+    "store": "store",
+    "verbosity": "verbosity",
+}
+"""Parameter → the field, or the function that writes it. Few compatible hosts have all."""
+
+OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
+"""The fields of OpenAI's own models."""
+
+
+@functools.cache
+def _accepts_of(provider: str) -> Accepts:
+    """The parameters that a host has, in its spelling."""
+    route = ROUTES[provider]
+    names = ACCEPTS.keys() if route.like_openai else COMMON.keys() | route.options
+    found = {name: ACCEPTS[name] for name in names - route.lacks}
+    if route.spelling.get("top_logprobs") == "logprobs":
+        return found | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
+    return found | {name: field for name, field in route.spelling.items() if name in found}
+
+
+def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
+    """The type and the name of each tool that may be called now."""
+    custom = {
+        (tool.get("custom") or tool).get("name")
+        for tool in request.tools or ()
+        if tool.get("type") == "custom"
+    }
+    for name in (request.options or {})["allowed_tools"]:
+        yield "custom" if name in custom else "function", name
+
+
+def response_format(asked: Any, target: Target) -> dict[str, Any]:
+    """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
+
+    OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
+    have no common rules for strict mode, and most of them always enforce the schema.
+    """
+    from ..._schemas.structure import structure_of
+    from ..shared.schema_rules import wrap
+    from .strict_schema import strict_schema
+
+    structure = structure_of(asked)
+    if structure is None or structure.schema is None or not structure.adaptable:
+        return dict(asked)
+    named: dict[str, Any] = {"name": structure.name}
+    if target.provider == "openai":
+        strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
+        if strict is not None:
+            return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
+    schema = structure.schema if structure.is_object else wrap(structure.schema)
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}

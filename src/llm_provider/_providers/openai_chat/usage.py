@@ -1,0 +1,79 @@
+"""The counts of tokens in OpenAI's two formats. Pure.
+
+Totals include cached and reasoning tokens, as those of `Usage` do. Some hosts leave tokens out of both
+counts, and name them in the details or count them in `total_tokens` alone:
+
+- A part of the prompt, such as audio, that is larger than the prompt's count is not in it.
+- Tokens that only the total has are input if they are as many as parts of the prompt together, such as
+  audio, or if the prompt has no count.
+- All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
+
+A total that is smaller than the sum, or zero, says nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from ..._types.usage import Usage
+from ..shared.replies import count, part
+
+_MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
+_CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
+_BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
+
+
+def read_usage(
+    usage: Mapping[str, Any], read_name: str = "prompt", written_name: str = "completion"
+) -> Usage:
+    """The usage in a usage object: that of Chat Completions, or with "input" and "output" that of Responses.
+
+    >>> read_usage({"prompt_tokens": 11, "prompt_tokens_details": {"audio_tokens": 375},
+    ...             "completion_tokens": 15, "total_tokens": 401})
+    Usage(input_tokens=386, output_tokens=15, audio_input_tokens=375)
+    >>> read_usage({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109})
+    Usage(input_tokens=35, output_tokens=74, reasoning_output_tokens=62)
+    """
+    read, written = count(usage, f"{read_name}_tokens"), count(usage, f"{written_name}_tokens")
+    details = part(usage, f"{read_name}_tokens_details")
+    written_details = part(usage, f"{written_name}_tokens_details")
+    # DeepSeek reports cache hits in a field of their own instead of in the details.
+    hits = count(usage, "prompt_cache_hit_tokens") if "prompt_cache_hit_tokens" in usage else 0
+    plain = not any(details.values()) and not any(written_details.values())
+    whole = usage.get("total_tokens") == read + written
+    if plain and (whole or count(usage, "total_tokens") <= read + written):
+        return Usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
+    reasoning = count(written_details, "reasoning_tokens")
+    media = {name: count(details, name) for name in _MEDIA}
+    outside = [name for name, tokens in media.items() if tokens > read]
+    read += sum(media[name] for name in outside)
+    unnamed = count(usage, "total_tokens") - read - written
+    if unnamed > 0:
+        parts = [tokens for name, tokens in media.items() if tokens and name not in outside]
+        parts += [count(details, name) for name in _CACHED] + [count(usage, name) for name in _BESIDE]
+        if unnamed != reasoning and (not read or unnamed in _sums(parts)):
+            read += unnamed
+        else:
+            written += unnamed
+            reasoning = reasoning or unnamed
+    lasting = part(details, "cache_creation_token_details")
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        cache_read_input_tokens=count(details, "cached_tokens") or hits,
+        cache_write_input_tokens=count(details, "cache_write_tokens")
+        or count(details, "cache_creation_tokens"),
+        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens"),
+        reasoning_output_tokens=reasoning,
+        audio_input_tokens=media["audio_tokens"],
+        audio_output_tokens=count(written_details, "audio_tokens"),
+        image_output_tokens=count(written_details, "image_tokens"),
+    )
+
+
+def _sums(parts: list[int]) -> set[int]:
+    """The sums of one or two of some numbers."""
+    given = [number for number in parts if number]
+    return {sum(some) for size in (1, 2) for some in itertools.combinations(given, size)}

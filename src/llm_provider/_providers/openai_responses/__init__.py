@@ -1,0 +1,1 @@
+"""OpenAI's Responses format. `items` and `calls` read its output items."""

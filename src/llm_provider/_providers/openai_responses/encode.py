@@ -1,0 +1,122 @@
+"""A request → the body of OpenAI's Responses API, for calls that Chat Completions does not serve. Pure.
+
+The source is the OpenAI API reference for `POST /responses`. Calls are stateless: `store` is false, so OpenAI
+stores nothing. Requests ask for encrypted reasoning, from which the model continues when its message is sent
+back. They do not ask for reasoning summaries, which OpenAI gives to verified organisations only;
+`reasoning_summary="auto"` asks for them.
+`store=True` stores the answer, and `previous_response_id` continues a stored one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..openai_chat import encode as chat
+from ..protocol import EncodedRequest
+from ..shared.payload import merge
+from .messages import encode_input
+
+if TYPE_CHECKING:
+    from ..shared.payload import Accepts, Draft
+
+OPERATION = "responses"
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    """Build the payload.
+
+    Raises:
+        UnsupportedParameterError: this API does not have a parameter, such as `seed` or `stop`.
+        RequestError: this API has no form for a message, which the error names.
+    """
+    payload: dict[str, Any] = {
+        "model": target.model,
+        "input": list(encode_input(request.messages)),
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    labels = None
+    parameters = request.parameters_to_send()
+    if parameters:
+        from ..shared.payload import Draft, write_parameters
+
+        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, None, payload))
+    if request.extra_body:
+        payload = merge(payload, request.extra_body)
+        if payload.get("background") and "store" not in request.extra_body:
+            # OpenAI refuses the two together, as it keeps the answer until it is fetched.
+            payload["store"] = True
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels)
+
+
+def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+    draft.payload["tools"] = [_encode_tool(tool) for tool in tools]
+
+
+def _encode_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    kind = tool.get("type", "function")
+    if kind != "function":
+        inner = tool.get(kind)
+        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(tool)
+    others = {name: value for name, value in tool.items() if name != "function"}
+    function = tool["function"]
+    # Unlike Chat Completions, this API makes a tool strict where the field is missing.
+    defaults = {"type": "function", "parameters": {"type": "object", "properties": {}}, "strict": False}
+    return {**defaults, **others, **function}
+
+
+def _write_tool_choice(draft: Draft[None], choice: str | Mapping[str, Any]) -> None:
+    if isinstance(choice, Mapping):
+        kind = choice.get("type", "function")
+        inner = choice.get(kind)
+        # Chat Completions nests what this API has in one level.
+        choice = {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
+    draft.payload["tool_choice"] = choice
+
+
+def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
+    request = draft.request
+    tools = [{"type": kind, "name": name} for kind, name in chat.list_allowed_tools(request)]
+    mode = request.tool_choice or "auto"
+    draft.payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
+
+
+def _write_format(draft: Draft[None], value: object) -> None:
+    asked = chat.response_format(value, draft.target)
+    if asked["type"] == "json_schema":
+        asked = {"type": "json_schema", "name": "answer", **asked["json_schema"]}
+    draft.payload["text"] = {"format": asked}
+
+
+def _write_logprobs(draft: Draft[None], value: bool) -> None:
+    if value:
+        draft.payload["include"].append("message.output_text.logprobs")
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "max_output_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": "reasoning.effort",
+    "endpoint": chat.write_nothing,
+    "logprobs": _write_logprobs,
+    "top_logprobs": "top_logprobs",
+    "reasoning_summary": "reasoning.summary",
+    "reasoning_context": "reasoning.context",
+    "allowed_tools": _write_allowed_tools,
+    "parallel_tool_calls": "parallel_tool_calls",
+    "verbosity": "text.verbosity",
+    "service_tier": "service_tier",
+    "store": "store",
+    "previous_response_id": "previous_response_id",
+    "prompt_cache_key": "prompt_cache_key",
+    "user": "user",
+    "metadata": "metadata",
+}
+"""Parameter → the field of the payload, or the function that writes it."""

@@ -1,0 +1,66 @@
+"""The output items of the Responses format → an assistant message. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..._errors import APIResponseValidationError
+from ..shared.replies import expect_dict
+from .calls import entry_of, open_calls, tool_call
+
+PROVIDER = "openai"
+"""The provider in the messages of this format."""
+
+
+def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The assistant message, in the form of Chat Completions, for the output items of a response."""
+    parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
+    text = "".join(map(text_of_part, parts))
+    refusal = "".join(require(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
+    calls = [entry for item in open_calls(items) if (entry := entry_of(tool_call(item)))]
+    images = [
+        {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
+        for item in items
+        if item.get("type") == "image_generation_call" and (data := text_of(item.get("result")))
+        for form in (text_of(item.get("output_format")) or "png",)
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if refusal:
+        message["refusal"] = refusal
+    if calls:
+        message["tool_calls"] = calls
+    if images:
+        # As OpenRouter returns them.
+        message["images"] = images
+    message["provider_specific_fields"] = {"provider": PROVIDER, "content": list(items)}
+    return message
+
+
+def text_of_part(entry: Mapping[str, Any]) -> str:
+    """The text of a part of a message: what the model wrote or said."""
+    if entry.get("type") == "output_text":
+        return require(entry, "text")
+    return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
+
+
+def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    value = item.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise APIResponseValidationError(
+            f"the {name} of an output item is {type(value).__name__}, not a list"
+        )
+    return [expect_dict(entry, f"entry of {name}") for entry in value]
+
+
+def require(container: Mapping[str, Any], name: str) -> str:
+    value = container.get(name)
+    if not isinstance(value, str):
+        raise APIResponseValidationError(f"a part of the answer has no {name}")
+    return value
+
+
+def text_of(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

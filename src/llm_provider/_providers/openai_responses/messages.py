@@ -1,0 +1,180 @@
+"""OpenAI-style messages → the input items of the Responses format. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._requests.attachments import UploadReference
+from ..._types.messages import Message
+from ..openai_chat.messages import check_media
+from ..shared import earlier_answers
+from ..shared.call_ids import calls_of, find_id, has_id, make_id
+from ..shared.foreign_messages import in_chat_form, with_every_call
+from .calls import open_calls, output_item
+from .items import PROVIDER, message_of
+
+_PART_TYPES = ("text", "image_url", "file")
+
+# Their loss would change what an answer means. `earlier_answers` warns of the other fields of assistant
+# messages that this API does not accept as input.
+_REFUSED_IN_ANSWERS = frozenset({"prefix"})
+
+# Parts in this API's own words, which stay as they are.
+_OWN_PART_TYPES = ("input_text", "input_image", "input_file")
+
+
+def encode_input(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    """The input items for the messages.
+
+    Raises:
+        RequestError: this API has no form for a message or a part, which the error names.
+    """
+    kinds: dict[Any, str] = {}
+    for index, message in in_chat_form(messages, PROVIDER, own=PROVIDER):
+        where = f"messages[{index}]"
+        if message["role"] == "assistant":
+            items = _original_items(message) or list(_assistant_items(with_every_call(message), index))
+            kinds |= {item.get("call_id") or item.get("id"): item["type"] for item in open_calls(items)}
+            yield from items
+        elif message["role"] == "tool":
+            _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
+            identifier = message["tool_call_id"] or find_id(messages, index)
+            output = _content(message["content"], where)
+            yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
+        else:
+            _check_fields(message, where, {"role", "content", "name"})
+            if message.get("name"):
+                earlier_answers.warn_of("name", PROVIDER)
+            if not message["content"]:
+                raise RequestError(f"{where} {earlier_answers.EMPTY_TEXT}", provider=PROVIDER)
+            content = _content(message["content"], where)
+            if not isinstance(content, str):
+                content = [_with_detail(entry) for entry in content]
+            yield {"role": message["role"], "content": content}
+
+
+def _with_detail(entry: dict[str, Any]) -> dict[str, Any]:
+    """A part of a message. Only in the results of tools may an image be without `detail`."""
+    is_image = entry["type"] == "input_image"
+    return {**entry, "detail": entry.get("detail") or "auto"} if is_image else entry
+
+
+def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
+    unknown = [name for name, value in message.items() if name not in known and value]
+    if unknown:
+        raise RequestError(
+            f"{where} has {unknown[0]!r}, which the Responses API does not accept: leave it out"
+        )
+
+
+def _original_items(message: Message) -> list[dict[str, Any]]:
+    """The output items of the answer that a message came from; empty if the message was edited since."""
+    kept = message.get("provider_specific_fields")
+    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
+        return []
+    items = kept.get("content")
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return []
+    try:
+        as_answered = message_of(items)
+    except APIResponseValidationError:
+        return []
+    same = all(message.get(name) == as_answered.get(name) for name in ("content", "tool_calls", "refusal"))
+    return items if same else []
+
+
+def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
+    where = f"messages[{index}]"
+    _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
+    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal, calls = earlier_answers.content_of(message), message.get("refusal"), calls_of(message)
+    if not (content or refusal or calls):
+        earlier_answers.warn_of_empty_turn(PROVIDER)
+    if isinstance(content, (list, tuple)):
+        content = _assistant_parts(content, where)
+    if content:
+        yield {"role": "assistant", "content": content}
+    if isinstance(refusal, str) and refusal and not isinstance(content, list):
+        yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
+    for position, call in enumerate(calls):
+        identifier = call["id"] if has_id(call) else make_id(index, position)
+        custom = call.get("custom") if isinstance(call, Mapping) else None
+        if isinstance(custom, Mapping):
+            yield {"type": "custom_tool_call", "call_id": identifier, **custom}
+            continue
+        function = call.get("function") if isinstance(call, Mapping) else None
+        values = (identifier, function.get("name"), function.get("arguments")) if function else ()
+        if len(values) == 3 and values[2] is None:
+            values = (*values[:2], "{}")
+        if len(values) != 3 or not all(isinstance(value, str) for value in values):
+            raise RequestError(
+                f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
+                "'function': {'name': ..., 'arguments': ...}}, all of them str"
+            )
+        yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
+
+
+def _assistant_parts(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
+    said = [entry for entry in parts if entry["type"] != "thinking"]
+    if len(said) < len(parts):
+        earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+    return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
+
+
+def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if entry["type"] == "refusal":
+        return dict(entry)
+    if entry["type"] not in ("text", "input_text", "output_text"):
+        raise RequestError(f"{where} has type {entry['type']!r}: an assistant's are 'text' and 'refusal'")
+    return {**entry, "type": "output_text"}
+
+
+def _content(content: Any, where: str) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [_part(entry, f"{where}.content[{position}]") for position, entry in enumerate(content)]
+
+
+def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """One part of a user's content. Fields that this library does not know stay as they are."""
+    kind = entry["type"]
+    if kind == "text":
+        return {**entry, "type": "input_text"}
+    if kind in _OWN_PART_TYPES:
+        return dict(entry)
+    if kind == "document_url":
+        return _document(entry, where)
+    if kind not in _PART_TYPES:
+        remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
+        raise RequestError(
+            f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
+            f"use one of {', '.join(_PART_TYPES)}{remedy}"
+        )
+    check_media(entry, where)
+    inner = entry.get(kind)
+    if not isinstance(inner, Mapping):
+        raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
+    others = {name: value for name, value in entry.items() if name not in ("type", kind)}
+    if kind == "file":
+        if isinstance(inner.get("file_data"), UploadReference):
+            return {"type": "input_file", **others, "file_id": inner["file_data"]}
+        return {"type": "input_file", **others, **inner}
+    if not isinstance(inner.get("url"), str):
+        hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
+        raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
+    details = {name: value for name, value in inner.items() if name != "url"}
+    source = "file_id" if isinstance(inner["url"], UploadReference) else "image_url"
+    return {"type": "input_image", source: inner["url"], **others, **details}
+
+
+def _document(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    if not isinstance(url, str):
+        raise RequestError(f"{where}.document_url needs a URL that is a str")
+    if url.startswith("data:"):
+        return {"type": "input_file", "filename": name or "document.pdf", "file_data": url}
+    return {"type": "input_file", "file_url": url}

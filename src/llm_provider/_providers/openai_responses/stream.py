@@ -1,0 +1,282 @@
+"""Streams of the Responses format → the response that they add up to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError
+from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..shared.errors import raise_error_in
+from ..shared.replies import expect_dict, part
+from .calls import STREAMED, is_blank, is_call, open_calls, tool_call
+from .decode import end_before_completion
+from .items import parts_of, text_of, text_of_part
+
+_TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
+
+# The end of a text, with the field that has all of it.
+_WHOLE_TEXTS = {"response.output_text.done": "text", "response.refusal.done": "refusal"}
+
+_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+
+# Events that are held back until a missing one arrives. With more, a server's numbers are of another kind.
+_MOST_HELD = 32
+
+_DIFFERENT = "the stream's deltas are not those of its final answer"
+
+
+class Assembler:
+    """Reads a stream of response events. The last one contains the whole response.
+
+    Events are taken in the order of their sequence numbers, and each of them once. The last event decides.
+    Text that only this event has becomes a delta too.
+    """
+
+    def __init__(self) -> None:
+        self._response: dict[str, Any] | None = None
+        self._items: dict[int, dict[str, Any]] = {}
+        # By the place of its item: a call's number. By its number: what was shown of it.
+        self._calls: dict[int, int] = {}
+        self._shown: list[_Shown] = []
+        # The places of items without a name and arguments, which are no calls unless these follow.
+        self._blank: set[int] = set()
+        self._texts: list[str] = []
+        self._reasoned = False
+        self._order = _Order()
+
+    def is_complete(self) -> bool:
+        """Whether the last event has arrived."""
+        return self._response is not None
+
+    def feed(self, event: Any) -> Step:
+        """Take one event.
+
+        Raises:
+            LLMError: the event reports that the response failed.
+            APIResponseValidationError: the response is not what the deltas before it have shown.
+        """
+        if self._response is not None:
+            return ""
+        event = expect_dict(event, "stream event")
+        kind = event.get("type")
+        raise_error_in(event, "type")
+        last = kind in _LAST_EVENTS
+        steps = [self._take(ready) for ready in self._order.ready(event, last=last)]
+        if last:
+            self._response = {
+                "object": "response",
+                "status": str(kind).removeprefix("response."),
+                **_without_nulls(expect_dict(event.get("response") or {}, "response")),
+            }
+            end_before_completion(self._response)
+            steps.append(self._rest())
+        return steps[0] if len(steps) == 1 else _join(steps)
+
+    def _take(self, event: Mapping[str, Any]) -> Step:
+        kind = event.get("type")
+        if kind == "response.output_item.done":
+            place = _place(event, len(self._items))
+            self._items[place] = expect_dict(event.get("item"), "output item")
+            if place in self._blank:
+                return self._begin(event)
+        if kind == "response.output_item.added":
+            return self._begin(event)
+        return self._continue(kind, event)
+
+    def _begin(self, event: Mapping[str, Any]) -> Step:
+        item = expect_dict(event.get("item"), "output item")
+        index = len(self._shown)
+        place = _place(event, index)
+        if is_blank(item):
+            self._blank.add(place)
+        if not is_call(item) or place in self._calls:
+            return ""
+        self._calls[place] = index
+        field = "input" if item["type"] == "custom_tool_call" else "arguments"
+        arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
+        begun = _call_delta(index, item, arguments)
+        self._shown.append(_Shown(begun.name, [arguments]))
+        return Delta(tool_calls=(begun,))
+
+    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
+        piece = text_of(event.get("delta")) or ""
+        if isinstance(kind, str) and kind in _WHOLE_TEXTS and not self._texts:
+            # A server that sends no pieces.
+            piece = text_of(event.get(_WHOLE_TEXTS[kind])) or ""
+            self._texts.append(piece)
+            return piece
+        if kind in _TEXTS:
+            self._texts.append(piece)
+            return piece
+        if kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
+            index = self._calls.get(_place(event, len(self._shown) - 1))
+            place = _place(event, len(self._shown))
+            if piece and place in self._blank and place not in self._calls:
+                index = self._calls[place] = len(self._shown)
+                self._shown.append(_Shown("", []))
+            if index is None:
+                # The last event has the whole call.
+                return ""
+            self._shown[index].arguments.append(piece)
+            return Delta(tool_calls=(ToolCallDelta(index=index, arguments=piece),))
+        if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
+            reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
+            return Delta(reasoning="\n\n" if reasoning and self._reasoned else "")
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            self._reasoned = self._reasoned or bool(piece)
+            return Delta(reasoning=piece)
+        return ""
+
+    def _rest(self) -> Step:
+        """The text and the calls of the response that no delta has shown.
+
+        Raises:
+            APIResponseValidationError: the deltas have shown something else.
+        """
+        items = self._output()
+        parts = [
+            entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")
+        ]
+        whole = "".join(text_of_part(entry) or text_of(entry.get("refusal")) or "" for entry in parts)
+        shown = "".join(self._texts)
+        if not whole.startswith(shown):
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        open_items = open_calls(items)
+        if len(open_items) < len(self._shown):
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        calls = [self._rest_of_call(index, item) for index, item in enumerate(open_items)]
+        text = whole[len(shown) :]
+        return Delta(text=text, tool_calls=tuple(calls)) if calls else text
+
+    def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta:
+        """The part of a call that no delta has shown.
+
+        Its id is shown here, as some servers give a call another one at its end.
+        """
+        call = tool_call(item)
+        if index >= len(self._shown):
+            return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
+        shown = self._shown[index]
+        already, name = "".join(shown.arguments), shown.name or call.name
+        arguments = call.arguments.removeprefix(already)
+        if not call.arguments.startswith(already):
+            arguments = ""
+            if not _is_same_json(call.arguments, already):
+                raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        if name != call.name:
+            raise APIResponseValidationError(_DIFFERENT, retryable=False)
+        return ToolCallDelta(index=index, id=call.id, name="" if shown.name else name, arguments=arguments)
+
+    def _output(self) -> list[dict[str, Any]]:
+        """The output items of the response, which may leave them out in its last event."""
+        assert self._response is not None
+        output = self._response.get("output")
+        if isinstance(output, list) and output:
+            return [item for item in output if isinstance(item, dict)]
+        if not self._items and self._texts:
+            content = [{"type": "output_text", "text": "".join(self._texts), "annotations": []}]
+            return [{"type": "message", "role": "assistant", "status": "completed", "content": content}]
+        return [item for _, item in sorted(self._items.items())]
+
+    def reply(self) -> Any:
+        """The response of the last event."""
+        if self._response is None:
+            raise APIResponseValidationError("the stream ended before the response did: it was cut")
+        return {**self._response, "output": self._response.get("output") or self._output()}
+
+
+@dataclass(slots=True)
+class _Shown:
+    """The part of a call that deltas have shown."""
+
+    name: str
+    arguments: list[str]
+
+
+def _without_nulls(response: Mapping[str, Any]) -> dict[str, Any]:
+    """A response without the nulls in place of fields that it must have."""
+    required = ("object", "status")
+    return {name: value for name, value in response.items() if value is not None or name not in required}
+
+
+class _Order:
+    """Puts the events of a stream in the order of their sequence numbers, as far as a server has them.
+
+    An event that comes early is held back until those before it have arrived. A second copy of an event is
+    dropped. Where the numbers prove to be of another kind, events are taken as they come.
+    """
+
+    def __init__(self) -> None:
+        self._next: int | None = None
+        self._ordered = True
+        self._held: dict[int, Mapping[str, Any]] = {}
+        self._last: Mapping[str, Any] = {}
+
+    def ready(self, event: Mapping[str, Any], *, last: bool) -> list[Mapping[str, Any]]:
+        """The events that can be taken after this one arrived."""
+        number = event.get("sequence_number")
+        if not self._ordered or type(number) is not int:
+            return [event]
+        if self._next is None:
+            # Some servers begin with 1.
+            self._next = number if event.get("type") == "response.created" else 0
+        if number == self._next:
+            found = [event]
+            self._next = number + 1
+            while self._held and self._next in self._held:
+                found.append(self._held.pop(self._next))
+                self._next += 1
+            self._last = found[-1]
+            return found
+        if last:
+            # An event is missing. What follows it is also in the last event, unless that has no output.
+            return [event] if part(event, "response").get("output") else [*self._release(), event]
+        if number < self._next:
+            if number == self._next - 1 and event != self._last:
+                # Two events have the same number.
+                self._ordered = False
+                return [*self._release(), event]
+            return []
+        self._held.setdefault(number, event)
+        if len(self._held) <= _MOST_HELD:
+            return []
+        self._ordered = False
+        return self._release()
+
+    def _release(self) -> list[Mapping[str, Any]]:
+        held = [event for _, event in sorted(self._held.items())]
+        self._held.clear()
+        return held
+
+
+def _join(steps: Sequence[Step]) -> Step:
+    deltas = [delta_of(step) for step in steps]
+    return Delta(
+        text="".join(delta.text for delta in deltas),
+        reasoning="".join(delta.reasoning for delta in deltas),
+        tool_calls=tuple(call for delta in deltas for call in delta.tool_calls),
+    )
+
+
+def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:
+    if item["type"] not in STREAMED:
+        return ToolCallDelta(index=index, name=tool_call(item).name, arguments=arguments)
+    return ToolCallDelta(index=index, name=text_of(item.get("name")) or "", arguments=arguments)
+
+
+def _is_same_json(one: str, other: str) -> bool:
+    """Whether two texts are the same JSON: a server may write the whole arguments with other spaces."""
+    try:
+        return bool(orjson.loads(one) == orjson.loads(other))
+    except ValueError:
+        return False
+
+
+def _place(event: Mapping[str, Any], usual: int) -> int:
+    """The place of an event's item in the output; not every server says it."""
+    place = event.get("output_index")
+    return place if type(place) is int else usual

@@ -1,0 +1,1 @@
+"""What the wire formats have in common."""

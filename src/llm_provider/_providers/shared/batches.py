@@ -1,0 +1,209 @@
+"""The protocol of batch connections. Each adapter has one in a module `batches` beside it.
+
+A batch connection calls the batch methods of its provider's SDK, and turns their objects into those below.
+It knows nothing of journals, caches and prices; `_batches` does. An adapter without that module has no
+batches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+from ..._errors import APITimeoutError, LLMError, ProviderError
+from ..._requests.api_keys import APIKey
+from ..._requests.routing import Target
+from ..registry import load_beside
+
+DAY = 86_400.0
+"""Seconds within which every provider answers a batch."""
+
+
+class BatchLimits(NamedTuple):
+    """How much one batch may hold."""
+
+    rows: int
+    bytes: int
+    """Bytes of the file, or of the request, in which the rows are sent."""
+    parts: int | None = None
+    """Most samples or texts in one row; None for as many as in a live request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSpec:
+    """Everything that a batch has besides its rows."""
+
+    operation: str
+    """The endpoint of every row, as in `EncodedRequest`."""
+    headers: dict[str, str] = field(default_factory=dict)
+    label: str
+    """The name of the batch in the journal. It is sent along where the provider keeps one."""
+    content: str
+    """A hash of the rows. It is sent along with the label."""
+    origin: str = ""
+    """A hash of the cache directory whose ledger has the cost. It is sent along with the label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteBatch:
+    """A batch as its provider sees it now."""
+
+    identifier: str
+    state: str
+    """The provider's own word, such as "in_progress"."""
+    ended: bool
+    """Whether nothing will change any more."""
+    created: float
+    """Unix time."""
+    total: int | None = None
+    done: int = 0
+    """Rows that have an answer, as far as the provider tells before the end."""
+    failed: int = 0
+    label: str | None = None
+    content: str | None = None
+    origin: str | None = None
+    input_file: str | None = None
+    results: tuple[str, ...] = ()
+    """Where the results are, in the provider's own terms; empty if there are none, perhaps only for now."""
+    archived: bool = False
+    """Whether the provider says that it has deleted the results."""
+    problem: str | None = None
+    """Why the provider refused the batch as a whole."""
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether its provider ended it before every row had an answer or an error of its own."""
+        return self.ended and any(word in self.state.lower() for word in ("fail", "cancel", "expire"))
+
+
+class RowReply(NamedTuple):
+    """The end of one row: the JSON of its answer, or the error in its place."""
+
+    custom_id: str
+    body: bytes | None
+    error: LLMError | None
+
+
+class BatchConnection(Protocol):
+    """The batches of one account. Its methods raise exceptions of the SDK and its transport."""
+
+    limits: BatchLimits
+    keeps_label: bool
+    """Whether a listed batch shows the label that it was created with."""
+
+    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+        """One row as a line of the file, without a line break."""
+
+    async def upload(self, path: Path) -> str | None:
+        """Upload the file of a batch and return its name; None where rows are part of the submission."""
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """Submit a batch. It must be sent at most once."""
+
+    async def retrieve(self, identifier: str) -> RemoteBatch:
+        """The present state of a batch."""
+
+    def recent(self) -> AsyncIterator[RemoteBatch]:
+        """The batches of the account, newest first."""
+
+    def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+        """The ends of all rows that have one, in any order. `scratch` may be written and is deleted after."""
+
+    async def cancel(self, identifier: str) -> None:
+        """Ask the provider to end a batch early."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+
+class BatchModule(Protocol):
+    """A module `batches` beside an adapter."""
+
+    def connect(self, target: Target, key: APIKey) -> BatchConnection:
+        """A connection for one account; imports the SDK."""
+
+    def limits(self, target: Target, operation: str) -> BatchLimits | None:
+        """How much a batch may hold; None where the host has no batches for this endpoint."""
+
+
+def module_of(adapter: str) -> BatchModule | None:
+    """The batch module of an adapter; None if it has none."""
+    return cast("BatchModule | None", load_beside(adapter, "batches"))
+
+
+def limits_of(target: Target, operation: str) -> BatchLimits | None:
+    """How much a batch of a target may hold; None where it has no batches."""
+    module = module_of(target.route.adapter)
+    return None if module is None else module.limits(target, operation)
+
+
+def expiry_error() -> LLMError:
+    """The error of a row that the provider did not reach in time. Such a row costs nothing."""
+    return APITimeoutError(
+        "the batch expired before the provider reached this row",
+        code="batch_expired",
+        maybe_billed=False,
+    )
+
+
+def cancellation_error() -> LLMError:
+    """The error of a row of a batch that was cancelled. Such a row costs nothing."""
+    return ProviderError(
+        "the batch was cancelled before the provider reached this row", code="batch_cancelled"
+    )
+
+
+def mark_unbilled(error: LLMError) -> LLMError:
+    """The error of a row: providers bill no row that failed in a batch."""
+    error.maybe_billed = False
+    return error
+
+
+async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    r"""The lines of a body that arrives in pieces, without those that are empty.
+
+    >>> async def example():
+    ...     async def pieces():
+    ...         for piece in (b"a\nb", b"c\n", b"\nd"):
+    ...             yield piece
+    ...     return [line async for line in lines_of(pieces())]
+    >>> asyncio.run(example())
+    [b'a', b'bc', b'd']
+    """
+    rest: list[bytes] = []
+    async for piece in pieces:
+        first, *others = piece.split(b"\n")
+        rest.append(first)
+        if others:
+            line = b"".join(rest)
+            if line:
+                yield line
+            for line in others[:-1]:
+                if line:
+                    yield line
+            rest = [others[-1]]
+    line = b"".join(rest)
+    if line:
+        yield line
+
+
+def cut(text: str) -> Exception:
+    """The exception for results whose last line is broken, so that they are read again."""
+    return ConnectionResetError(f"the results of the batch are cut: {text}")
+
+
+async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
+    """Close SDK clients. Nothing can be done about a failure."""
+    for client in clients:
+        method: Callable[[], Any] | None = next(
+            (found for name in names if (found := getattr(client, name, None))), None
+        )
+        if method is not None:
+            with contextlib.suppress(Exception):
+                done = method()
+                if asyncio.iscoroutine(done):
+                    await done

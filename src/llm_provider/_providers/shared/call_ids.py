@@ -1,0 +1,81 @@
+"""Tool calls of a conversation, in the forms in which servers and models give them. Pure.
+
+A result without an id answers the first call without one, before it, that has no result yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ..._errors import RequestError
+from ..._types.messages import Message
+
+
+def make_id(message: int, call: int) -> str:
+    """The id of a call without one, by its place in the conversation.
+
+    >>> make_id(3, 0)
+    'call_3_0'
+    """
+    return f"call_{message}_{call}"
+
+
+def find_id(messages: Sequence[Message], result: int) -> str:
+    """The id of the call that a result without an id answers.
+
+    Raises:
+        RequestError: every call before it has an id.
+
+    >>> calls = {"role": "assistant", "tool_calls": [{"id": ""}, {"id": ""}]}
+    >>> results = [{"role": "tool", "tool_call_id": ""}, {"role": "tool", "tool_call_id": ""}]
+    >>> find_id([calls, *results], 2)
+    'call_0_1'
+    """
+    before = 0
+    for index in range(result - 1, -1, -1):
+        message = messages[index]
+        if message["role"] == "tool":
+            before += not message["tool_call_id"]
+        elif message["role"] == "assistant":
+            places = [place for place, call in enumerate(calls_of(message)) if not has_id(call)]
+            if before < len(places):
+                return make_id(index, places[before])
+            break
+    raise RequestError(
+        f"messages[{result}] has an empty tool_call_id, and every tool call before it has an id or a result"
+    )
+
+
+def has_id(call: object) -> bool:
+    """Whether a tool call has an id."""
+    return isinstance(call, Mapping) and bool(call.get("id"))
+
+
+def calls_of(message: Message) -> Sequence[Any]:
+    """The calls of an assistant message, also in OpenAI's form before `tool_calls`, which has no ids.
+
+    >>> calls_of({"role": "assistant", "function_call": {"name": "now", "arguments": "{}"}})
+    ({'id': '', 'type': 'function', 'function': {'name': 'now', 'arguments': '{}'}},)
+    """
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    if not calls and isinstance(legacy, Mapping):
+        return ({"id": "", "type": "function", "function": legacy},)
+    return calls or ()
+
+
+def function_of(call: object) -> Any:
+    """The function that a call names. The text that a custom tool takes is the argument `input` of one.
+
+    >>> function_of({"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}})
+    {'name': 'grep', 'arguments': '{"input":"a.*b"}'}
+    """
+    if not isinstance(call, Mapping):
+        return None
+    custom = call.get("custom")
+    if isinstance(custom, Mapping):
+        text = orjson.dumps({"input": custom.get("input")}).decode()
+        return {"name": custom.get("name"), "arguments": text}
+    return call.get("function")

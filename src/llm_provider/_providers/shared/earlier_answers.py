@@ -1,0 +1,128 @@
+"""Content of an earlier answer for which the provider of a request has no form.
+
+It is left out of the request, and a `UserWarning` names it. The text of a warning names no message, so
+Python's default filter shows each kind of content once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from ..._types.messages import Message
+
+# The fields of an assistant message that every format sends, or whose content is in another field as well.
+_SENT = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "prefix"})
+
+# The types of blocks and items whose content is in `content`, `refusal` or `tool_calls` as well.
+_IN_THE_MESSAGE = frozenset({"text", "tool_use", "message", "function_call", "output_text", "refusal"})
+
+# The same for the fields of Gemini's parts. A thought is also a text.
+_IN_THE_MESSAGE_OF_GEMINI = frozenset({"text", "functionCall", "thought"})
+
+_NOTES = ("citations", "annotations")
+
+
+def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> None:
+    """Warn of the content of an assistant message that only the provider which gave it accepts.
+
+    Args:
+        message: The message.
+        provider: The provider that the request goes to.
+        own: The value of `provider_specific_fields["provider"]` in this format's own answers. Such an answer
+            comes here only if the user changed it, and then its original content is outdated.
+    """
+    if not message.keys() <= _SENT:
+        for kind in sorted(set(_list_lost_kinds(message, own))):
+            _warn(f"an earlier answer holds {kind}", provider)
+
+
+def warn_of(found: str, provider: str) -> None:
+    """Warn that something in a message or a tool, which does not change what it says, is left out."""
+    _warn(f"a message or a tool holds {found}", provider)
+
+
+def warn_of_empty_turn(provider: str) -> None:
+    """Warn that an assistant message is left out because nothing in it can be sent."""
+    _warn("an earlier answer is empty", provider)
+
+
+def content_of(message: Message) -> Any:
+    """The content of an answer, or the transcript of one that was spoken.
+
+    >>> content_of({"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}})
+    'Hello'
+    """
+    content, audio = message.get("content"), message.get("audio")
+    if content or not isinstance(audio, Mapping):
+        return content
+    transcript = audio.get("transcript")
+    return transcript if isinstance(transcript, str) else content
+
+
+EMPTY_TEXT = "has empty content; give some text or leave the message out"
+"""The error for a user's message without text, which only Chat Completions takes."""
+
+
+def parse_arguments(text: str, provider: str) -> dict[str, Any]:
+    """The arguments of a call as an object.
+
+    A model may write arguments that are no object, and an answer that was cut may end inside them. They are
+    sent as the only field of an object, because a result may follow the call.
+
+    >>> parse_arguments('{"city": "Bern"}', "gemini")
+    {'city': 'Bern'}
+    """
+    try:
+        arguments = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        arguments = None
+    if isinstance(arguments, dict):
+        return arguments
+    warnings.warn(
+        f"the arguments of an earlier tool call are not a JSON object, which {provider} needs: "
+        "they are sent as the text of a field 'arguments'",
+        UserWarning,
+        stacklevel=2,
+    )
+    return {"arguments": text}
+
+
+def _warn(found: str, provider: str) -> None:
+    problem = f"{found}, for which {provider} has no form here: it is left out of the request"
+    warnings.warn(problem, UserWarning, stacklevel=3)
+
+
+def _list_lost_kinds(message: Message, own: str) -> Iterator[str]:
+    for name, value in message.items():
+        if name == "provider_specific_fields":
+            if isinstance(value, Mapping) and value.get("provider") != own:
+                yield from _list_kinds(value.get("content"))
+        elif value and name not in _SENT:
+            yield name
+
+
+def _list_kinds(content: object) -> Iterator[str]:
+    if isinstance(content, Mapping):
+        yield from content
+    for entry in content if isinstance(content, list) else ():
+        if not isinstance(entry, Mapping):
+            continue
+        kind = entry.get("type")
+        if not isinstance(kind, str):
+            yield from entry.keys() - _IN_THE_MESSAGE_OF_GEMINI
+            if entry.get("thought"):
+                yield "thought"
+        elif kind not in _IN_THE_MESSAGE:
+            yield kind
+        yield from _list_notes(entry)
+
+
+def _list_notes(entry: Mapping[str, Any]) -> Iterator[str]:
+    inner = entry.get("content")
+    for piece in (entry, *(inner if isinstance(inner, list) else ())):
+        if isinstance(piece, Mapping):
+            yield from (name for name in _NOTES if piece.get(name))

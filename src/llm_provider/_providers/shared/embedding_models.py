@@ -1,0 +1,64 @@
+"""Models that do not embed, known by their names, and embedding models to suggest instead."""
+
+from __future__ import annotations
+
+import re
+
+from ..._errors import RequestError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.model_kinds import find_uncovered_kind, not_covered
+from ..._requests.routing import Target, price_names
+
+# Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
+# is missing here, the provider refuses the request.
+_OTHER_MODELS = re.compile(
+    r"(gpt-|chatgpt-|o\d(-|$)|codex-|dall-e|whisper|tts-|sora|omni-moderation|claude-|gemini-"
+    r"|imagen-|veo-|gemma-\d|grok-|deepseek-(v|r|chat|reasoner)|(mistral|ministral|magistral|pixtral|devstral)"
+    r"-|command-|kimi-|glm-|(meta-)?llama-|qwen).*"
+)
+
+_EXAMPLES = (
+    "text-embedding-3-small",
+    "text-embedding-3-large",
+    "gemini-embedding-001",
+    "mistral/mistral-embed",
+)
+
+
+def check_model(request: EmbedRequest, target: Target) -> None:
+    """Refuse a model that does something other than embeddings.
+
+    Raises:
+        RequestError: the name is that of a chat, image or sound model. The message names embedding models.
+    """
+    name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
+    # A user's own server may give an embedding model any name.
+    if target.provider == "local" or "embed" in name:
+        return
+    if not _OTHER_MODELS.fullmatch(name) and find_uncovered_kind(name) is None:
+        return
+    what = find_uncovered_kind(name)
+    if what is not None:
+        raise RequestError(
+            f"{request.model} {not_covered(what)}", provider=target.provider, model=request.model
+        )
+    provider, _ = price_names(target)
+    raise RequestError(
+        f"{request.model} does not embed; use one of {', '.join(examples(provider))}",
+        provider=target.provider,
+        model=request.model,
+    )
+
+
+def examples(provider: str | None = None) -> list[str]:
+    """Embedding models of a provider that `prices.csv` lists, or well-known ones where it lists none.
+
+    >>> examples("mistral")[-1]
+    'mistral/mistral-embed-2312'
+    >>> examples("groq") == examples()
+    True
+    """
+    from ..._money.pricing import PriceTable
+
+    names = {f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider == provider}
+    return sorted(name for name in names if "embed" in name) or list(_EXAMPLES)

@@ -1,0 +1,199 @@
+"""The protocol of file connections. The adapter of each provider with a files API has one in `files`.
+
+A file that is too large for a request is uploaded through the provider's SDK. `refer_to_files` decides
+which files these are, from their contents and the provider's documented limits alone. So the cache
+key of a call does not depend on what was uploaded before. `_calls/sending/uploads` remembers the uploads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+import orjson
+
+from ..._errors import RequestError
+from ..._requests.attachments import Attachment, UploadReference, attachments_of, with_references
+from ..._requests.media import MOST_BYTES
+from ..registry import load_beside
+
+if TYPE_CHECKING:
+    from ..._requests.api_keys import APIKey
+    from ..._requests.request import Request
+    from ..._requests.routing import Target
+    from ..protocol import EncodedRequest
+
+SECONDS_OF_A_FILE = 900.0
+"""Seconds for an upload or a download: up to 2 GB."""
+
+SECONDS_OF_A_QUESTION = 60.0
+"""Seconds for every other request about a file or a batch."""
+
+
+class FileLimits(NamedTuple):
+    """How much a request and an upload may hold, by the provider's documentation."""
+
+    request: int
+    """Bytes of a request with the files in it, which are in base64."""
+    upload: int
+    """Bytes of one uploaded file."""
+    kinds: tuple[str, ...]
+    """Beginnings of the media types that a request can refer to."""
+    image: int | None = None
+    """Bytes of one image of a request in base64; None where it may be as large as any file."""
+    headers: Mapping[str, str] = {}
+    """Headers of a request that refers to a file."""
+
+
+class UploadedFile(NamedTuple):
+    """A file at its provider."""
+
+    identifier: str
+    """The text that a request names it by."""
+    expires: float | None
+    """Unix time at which the provider deletes it; None if it keeps it."""
+
+
+class FileConnection(Protocol):
+    """The files of one account. Its methods raise exceptions of the SDK and its transport."""
+
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        """Upload a file under a name, and wait until requests may refer to it.
+
+        Raises:
+            LLMError: the provider cannot read the file.
+        """
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+
+class FileModule(Protocol):
+    """A module `files` beside an adapter."""
+
+    def limits(self, target: Target) -> FileLimits | None:
+        """How much a request and an upload may hold; None where the host has no files API."""
+
+    def connect(self, target: Target, key: APIKey) -> FileConnection:
+        """A connection for one account; imports the SDK."""
+
+
+def module_of(target: Target) -> FileModule | None:
+    """The module that uploads files to a target; None if it has no files API."""
+    found = cast("FileModule | None", load_beside(target.route.adapter, "files"))
+    return None if found is None or found.limits(target) is None else found
+
+
+def refer_to_files(
+    request: Request, target: Target
+) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
+    """A request with references in the place of the files that are too large for it.
+
+    Returns:
+        The request, the files that are uploaded, and the headers that refer to them.
+
+    Raises:
+        RequestError: a file is too large, and the provider or its API has no upload for it.
+    """
+    found = list(attachments_of(request.messages))
+    if not found:
+        return request, (), {}
+    module = module_of(target)
+    limits = None if module is None else module.limits(target)
+    chosen: dict[str, Attachment] = {}
+    for where, one in found:
+        if _needs_upload(one, limits):
+            _check_upload(one, where, target, limits)
+            chosen[where] = one
+    if limits is not None:
+        chosen |= _largest(request, limits, [place for place in found if place[0] not in chosen])
+    if not chosen:
+        return request, (), {}
+    assert limits is not None, "without a files API nothing is chosen"
+    references = {id(one): one.reference for one in chosen.values()}
+    # Equal files are uploaded once.
+    uploads = tuple({one.reference: one for one in chosen.values()}.values())
+    messages = with_references(request.messages, references)
+    return replace(request, messages=messages), uploads, limits.headers
+
+
+def _needs_upload(one: Attachment, limits: FileLimits | None) -> bool:
+    if not one.in_text:
+        return True
+    most = None if limits is None else limits.image
+    return most is not None and one.media_type.startswith("image/") and one.encoded_size > most
+
+
+def _check_upload(one: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:
+    """Refuse a file that cannot be uploaded.
+
+    Raises:
+        RequestError: the limit, and what to do.
+    """
+    size = f"{where} is a file ({one.media_type}) of {one.size / 1e6:.1f} MB, and"
+    if limits is None:
+        problem = (
+            f"{target.provider} takes files of up to {MOST_BYTES / 1e6:.0f} MB, as it has no files API that "
+            "this library knows: make it smaller, give its address, or use OpenAI, Anthropic or Gemini, "
+            "where larger files are uploaded"
+        )
+    elif not one.media_type.startswith(limits.kinds):
+        problem = (
+            f"a request to {target.provider} holds files of up to {MOST_BYTES / 1e6:.0f} MB. Larger ones are "
+            "uploaded, which it has for PDF and images alone: make it smaller"
+        )
+    elif one.size > limits.upload:
+        problem = f"{target.provider} takes files of up to {limits.upload / 1e6:,.0f} MB: make it smaller"
+    else:
+        return
+    raise RequestError(f"{size} {problem}", provider=target.provider, model=target.model)
+
+
+def _largest(
+    request: Request, limits: FileLimits, found: Sequence[tuple[str, Attachment]]
+) -> dict[str, Attachment]:
+    """The files to upload so that the others fit into one request: documents first, the largest first."""
+    inside = sum(len(one) for _, one in found)
+    if inside <= limits.request // 2:
+        return {}
+    left = len(orjson.dumps(request.messages, default=str)) - limits.request
+    chosen: dict[str, Attachment] = {}
+    for where, one in sorted(
+        found, key=lambda place: (place[1].media_type.startswith("image/"), -place[1].size)
+    ):
+        if left <= 0:
+            break
+        if one.media_type.startswith(limits.kinds) and one.size <= limits.upload:
+            chosen[where] = one
+            left -= len(one)
+    return chosen
+
+
+def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
+    """A payload and a body in which the files have the ids that the provider gave them.
+
+    Args:
+        encoded: The request with references.
+        body: Its body, with references too.
+        identifiers: The id of each reference.
+    """
+    payload = with_ids(orjson.dumps(encoded.payload), identifiers)
+    return orjson.loads(payload), with_ids(body, identifiers)
+
+
+def with_ids(body: bytes, identifiers: Mapping[str, str]) -> bytes:
+    """A JSON body in which the files have the ids that the provider gave them.
+
+    >>> with_ids(b'{"file_id":"llm_provider:sha256:0"}', {"llm_provider:sha256:0": "file-1"})
+    b'{"file_id":"file-1"}'
+    """
+    for reference, identifier in identifiers.items():
+        # The whole text: a question may quote a reference.
+        body = body.replace(orjson.dumps(str(reference)), orjson.dumps(identifier))
+    return body
+
+
+def reference_of(value: Any) -> UploadReference | None:
+    """The reference in the place of a URL or of data; None if it is anything else."""
+    return value if isinstance(value, UploadReference) else None

@@ -1,0 +1,266 @@
+"""Messages in the words of Anthropic or of OpenAI's Responses API → those of Chat Completions. Pure.
+
+Every format but the owner's reads them in this form. Anthropic's results of tools are parts of a user's
+message, and its calls parts of an assistant's: both become messages and fields of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError, RequestError
+from ..._types.messages import Message
+from . import earlier_answers
+
+Part = Mapping[str, Any]
+
+ANTHROPIC, OPENAI = "anthropic", "openai"
+
+# Blocks of Anthropic's answers and of its beta features, from the types of the anthropic SDK 2.11.
+_BLOCKS = frozenset(
+    {"search_result", "redacted_thinking", "tool_use", "tool_result", "tool_reference",
+     "tool_addition", "tool_removal", "container_upload", "compaction", "fallback", "browser_state",
+     "mcp_tool_listing"}
+)  # fmt: skip
+_ENDINGS = ("_tool_use", "_tool_result")
+
+_OF_RESPONSES = frozenset({"input_text", "output_text", "input_image", "input_file"})
+
+_ONLY_IN_ANSWERS = ("annotations", "logprobs")
+
+
+def is_anthropics(part: Part) -> bool:
+    """Whether a content part is a block of Anthropic's, for which OpenAI has other words.
+
+    >>> is_anthropics({"type": "tool_use"}), is_anthropics({"type": "text"})
+    (True, False)
+    """
+    kind = str(part.get("type"))
+    if kind == "thinking":
+        # Mistral's thinking is a list.
+        return isinstance(part.get("thinking"), str)
+    return kind in _BLOCKS or kind.endswith(_ENDINGS) or (kind in ("image", "document") and "source" in part)
+
+
+def in_chat_form(
+    messages: Sequence[Message], provider: str, *, own: str = "", start: int = 0
+) -> Iterator[tuple[int, Message]]:
+    """The messages from `start` on, in the words of Chat Completions, each with its place in `messages`.
+
+    Args:
+        messages: The messages.
+        provider: The provider that the request goes to.
+        own: The provider whose words stay as they are: "anthropic", or "openai" for the Responses API.
+        start: The first place.
+
+    Raises:
+        RequestError: no other format has a form for a part, which the error names.
+    """
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if type(message.get("content")) is str and "provider_specific_fields" not in message:
+            yield index, message
+        else:
+            for one in _translate(message, f"messages[{index}]", provider, own):
+                yield index, one
+
+
+def _translate(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
+    """A message as one or several of Chat Completions."""
+    if "content" not in message:
+        message = _with_content(message)
+    if own != OPENAI:
+        message = with_every_call(message)
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)):
+        return (message,)
+    if own != ANTHROPIC:
+        if message["role"] == "assistant" and any(map(is_anthropics, content)):
+            return (_assistant(message, where),)
+        if any(part.get("type") == "tool_result" for part in content):
+            return list(_divide(message, where, provider, own))
+    parts = _parts(content, where, provider, own)
+    return (message,) if parts is content else ({**message, "content": parts},)
+
+
+def _items_of(message: Message) -> list[Any]:
+    """The output items of an answer of the Responses API."""
+    kept = message.get("provider_specific_fields")
+    items = kept.get("content") if isinstance(kept, Mapping) and kept.get("provider") == OPENAI else None
+    return items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else []
+
+
+def _with_content(message: Message) -> Message:
+    """An answer from its output items alone, with its text and its calls."""
+    items = _items_of(message)
+    if not items:
+        return message
+    # Imported here because most conversations have no such answer.
+    from ..openai_responses.items import message_of
+
+    try:
+        return {**message, **message_of(items)}
+    except APIResponseValidationError as error:
+        raise RequestError(f"messages has an item of OpenAI's that is not valid: {error.message}") from None
+
+
+def with_every_call(message: Message) -> Message:
+    """An answer of the Responses API whose calls are all functions, as other formats have no shell or patch.
+
+    The answer to such a call is the result of this function.
+    """
+    items = _items_of(message)
+    if not items:
+        return message
+    from ..openai_responses.calls import entry_of, open_calls, tool_call
+
+    known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
+    try:
+        found = [(item, tool_call(item)) for item in open_calls(items)]
+    except APIResponseValidationError:
+        return message
+    # A call without an entry has no form in `tool_calls`. One whose entry is gone was edited out.
+    calls = [(item, call) for item, call in found if entry_of(call) is None and call.id not in known]
+    if not calls:
+        return message
+    entries = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": _object(call.arguments)},
+        }
+        for _, call in calls
+    ]
+    # A call of the computer holds more than its actions, such as checks of its safety.
+    sent = [item for item, call in calls if call.type != "computer_call"]
+    rest = [item for item in items if not any(item is one for one in sent)]
+    return {
+        **message,
+        "tool_calls": [*(message.get("tool_calls") or ()), *entries],
+        "provider_specific_fields": {"provider": OPENAI, "content": rest},
+    }
+
+
+def _object(arguments: str) -> str:
+    """The arguments of a call as the JSON of an object. Only those of a function must be one."""
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        value = arguments
+    return arguments if isinstance(value, dict) else orjson.dumps({"input": value}).decode()
+
+
+def _assistant(message: Message, where: str) -> Message:
+    """An assistant's message as an answer of Anthropic's has it."""
+    from ..anthropic.decode import openai_call, read_blocks
+
+    blocks = [dict(part) for part in message["content"]]
+    try:
+        text, _, calls = read_blocks(blocks)
+    except APIResponseValidationError as error:
+        raise RequestError(f"{where}.content: {error.message}") from None
+    others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
+    entries = [*(message.get("tool_calls") or ()), *map(openai_call, calls)]
+    return {
+        "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
+        **others,
+        "content": text or None,
+        **({"tool_calls": entries} if entries else {}),
+    }
+
+
+def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[Message]:
+    """The results of tools in a user's message as messages of their own, and then the rest."""
+    rest = []
+    for position, part in enumerate(message["content"]):
+        if part.get("type") != "tool_result":
+            rest.append(part)
+            continue
+        place, content = f"{where}.content[{position}]", part.get("content") or ""
+        if not isinstance(part.get("tool_use_id"), str):
+            raise RequestError(f"{place} is a tool_result without 'tool_use_id'")
+        result = {"role": "tool", "tool_call_id": part["tool_use_id"], "content": content}
+        if not isinstance(content, str):
+            result["content"] = _parts(content, place, provider, own)
+        yield {**result, "is_error": True} if part.get("is_error") else result
+    if rest:
+        yield {**message, "content": _parts(rest, where, provider, own)}
+
+
+def _parts(parts: Sequence[Part], where: str, provider: str, own: str) -> Sequence[Part]:
+    """The parts in OpenAI's form; the same object if none had to be changed."""
+    if not any(_is_foreign(part, own) for part in parts):
+        return parts
+    return [
+        _part(part, f"{where}.content[{position}]", provider) if _is_foreign(part, own) else part
+        for position, part in enumerate(parts)
+    ]
+
+
+def _is_foreign(part: Part, own: str) -> bool:
+    if part.get("type") == "text":
+        return "citations" in part and own != ANTHROPIC
+    return (part.get("type") in _OF_RESPONSES and own != OPENAI) or (own != ANTHROPIC and is_anthropics(part))
+
+
+def _part(part: Part, where: str, provider: str) -> Part:
+    kind = part["type"]
+    if kind == "text":
+        if part["citations"]:
+            earlier_answers.warn_of("citations", provider)
+        return {name: value for name, value in part.items() if name != "citations"}
+    if kind in ("input_text", "output_text"):
+        others = {name: value for name, value in part.items() if name not in _ONLY_IN_ANSWERS}
+        return {**others, "type": "text"}
+    if kind in _OF_RESPONSES:
+        return _of_responses(part, where, provider)
+    if kind in ("image", "document") and isinstance(part["source"], Mapping):
+        return _of_source(part, part["source"], where, provider)
+    raise _refuse(f"{where} has type {kind!r}", "send its text", provider)
+
+
+def _of_responses(part: Part, where: str, provider: str) -> Part:
+    """A file or an image of the Responses API."""
+    if part["type"] == "input_image":
+        if not isinstance(part.get("image_url"), str):
+            raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the image itself", provider)
+        detail = {"detail": part["detail"]} if part.get("detail") else {}
+        return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
+    if isinstance(part.get("file_data"), str):
+        names = ("file_data", "filename")
+        return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
+    if isinstance(part.get("file_url"), str):
+        return {"type": "document_url", "document_url": part["file_url"]}
+    raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
+
+
+def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str) -> Part:
+    """An image or a document of Anthropic's, whose content is in its source."""
+    citations = part.get("citations")
+    if isinstance(citations, Mapping) and citations.get("enabled"):
+        earlier_answers.warn_of("citations", provider)
+    control = {"cache_control": part["cache_control"]} if part.get("cache_control") else {}
+    kind, is_image, url = source.get("type"), part["type"] == "image", source.get("url")
+    title = part.get("title") or "document.pdf"
+    if kind == "base64":
+        url = f"data:{source.get('media_type')};base64,{source.get('data')}"
+        if not is_image:
+            return {"type": "file", "file": {"filename": title, "file_data": url}, **control}
+    if is_image and isinstance(url, str):
+        return {"type": "image_url", "image_url": {"url": url}, **control}
+    if kind == "url" and isinstance(url, str):
+        return {"type": "document_url", "document_url": url, **control}
+    text = source.get("data") if kind == "text" else source.get("content")
+    if isinstance(text, (list, tuple)) and all(isinstance(one, Mapping) and "text" in one for one in text):
+        text = "\n".join(str(one["text"]) for one in text)
+    if not isinstance(text, str):
+        raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
+    named = [str(part[name]) for name in ("title", "context") if part.get(name)]
+    return {"type": "text", "text": "\n\n".join([*named, text]), **control}
+
+
+def _refuse(problem: str, remedy: str, provider: str) -> RequestError:
+    return RequestError(f"{problem}, which {provider} has no form for: {remedy}", provider=provider)

@@ -1,0 +1,101 @@
+"""Log probabilities of replies in every provider's form → `TokenLogprob`. Pure.
+
+| form | who sends it |
+|---|---|
+| `content` or `refusal`: a list of tokens with `top_logprobs` | OpenAI and most compatible hosts |
+| `tokens`, `token_logprobs`, `token_ids`, `top_logprobs`: a list of each | Together, and older servers |
+| `chosenCandidates`, `topCandidates` | Gemini |
+
+What is malformed counts as absent.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from ..._runtime.json_pieces import loads, read_large
+from ..._runtime.late_fields import LateValue
+from ..._types.logprobs import TokenLogprob
+
+_IDS = ("token_id", "tokenId", "id")
+_MANY = 2000
+"""Tokens from which log probabilities are kept as JSON until they are read."""
+
+
+def read_logprobs(told: Any) -> Any:
+    """The value of `Choice.logprobs` for a field of a reply: tokens, None if it has none, or a `LateValue`.
+
+    >>> read_logprobs({"tokens": ["Hi"], "token_logprobs": [-0.5]})
+    (TokenLogprob(token='Hi', logprob=-0.5, id=None, top=()),)
+    >>> read_logprobs({"chosenCandidates": [{"token": "Hi", "tokenId": 7, "logProbability": -0.5}]})[0].id
+    7
+    """
+    if not isinstance(told, dict):
+        return None
+    if any(isinstance(column, list) and len(column) > _MANY for column in told.values()):
+        return LateValue(partial(_read_json, orjson.dumps(told)))
+    return _read(told)
+
+
+def _read_json(told: bytes) -> tuple[TokenLogprob, ...] | None:
+    return read_large(lambda: _read(loads(told)))
+
+
+def _read(told: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    entries = told.get("content") or told.get("refusal")
+    if isinstance(entries, list):
+        found = _tokens(entries)
+    elif isinstance(told.get("chosenCandidates"), list):
+        found = _of_gemini(told)
+    else:
+        found = _of_columns(told)
+    return tuple(found) or None
+
+
+def _tokens(entries: Any) -> Iterator[TokenLogprob]:
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield from _token(entry, entry.get("top_logprobs"))
+
+
+def _token(entry: Mapping[str, Any], top: Any, absent: Any = None) -> Iterator[TokenLogprob]:
+    text = entry.get("token")
+    # Gemini leaves out zeros.
+    number = entry.get("logprob", entry.get("logProbability", absent))
+    if not isinstance(text, str) or isinstance(number, bool) or not isinstance(number, (int, float)):
+        return
+    if isinstance(top, dict):
+        top = [{"token": name, "logprob": value} for name, value in top.items()]
+    identifier = next((entry[name] for name in _IDS if type(entry.get(name)) is int), None)
+    others = (
+        ()
+        if not isinstance(top, list)
+        else tuple(one for each in top if isinstance(each, dict) for one in _token(each, None, absent))
+    )
+    yield TokenLogprob(token=text, logprob=float(number), id=identifier, top=others)
+
+
+def _of_gemini(told: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+    tops = told.get("topCandidates")
+    for entry, top in itertools.zip_longest(told["chosenCandidates"], tops if isinstance(tops, list) else ()):
+        if isinstance(entry, dict):
+            yield from _token(entry, _candidates(top), 0.0)
+
+
+def _candidates(top: Any) -> Any:
+    return top.get("candidates") if isinstance(top, dict) else None
+
+
+def _of_columns(told: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+    columns = [told.get(name) for name in ("token_logprobs", "tokens", "token_ids", "top_logprobs")]
+    numbers, *others = (column if isinstance(column, list) else () for column in columns)
+    for place, number in enumerate(numbers):
+        text, identifier, top = (column[place] if place < len(column) else None for column in others)
+        # A stream of Together's says the number alone.
+        entry = {"token": "" if text is None else text, "logprob": number, "token_id": identifier}
+        yield from _token(entry, top)

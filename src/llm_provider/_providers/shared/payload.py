@@ -1,0 +1,112 @@
+"""Writes the parameters of a request into its payload, by the table `ACCEPTS` of a wire format.
+
+The first call that sets a parameter imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from ..._errors import UnsupportedParameterError
+from ..._requests.embed_request import EmbedRequest
+from ..._requests.parameter_table import PARAMETERS
+from ..._requests.request import Request
+from ..._requests.routing import Target
+
+Family = TypeVar("Family")
+
+
+@dataclass(slots=True)
+class Draft(Generic[Family]):
+    """A request while its parameters are written.
+
+    Attributes:
+        request: The request.
+        target: Where it goes.
+        family: What the model accepts.
+        payload: The body, which the writers change.
+        labels: The fields that are sent and are not part of the cache key.
+    """
+
+    request: Request
+    target: Target
+    family: Family
+    payload: dict[str, Any]
+    labels: dict[str, Any] = field(default_factory=dict)
+
+    def refuse(self, parameter: str, remedy: str = "") -> UnsupportedParameterError:
+        """The error for a parameter or a value that the model does not accept."""
+        remedy = remedy or PARAMETERS[parameter].remedy
+        return refuse(parameter, self.request, remedy, provider=self.target.provider)
+
+
+Accepts: TypeAlias = Mapping[str, str | Callable[[Draft[Any], Any], None]]
+"""Parameter → the wire field that holds it, or the function that writes it.
+
+A dot leads into an object: "reasoning.effort". A parameter that is missing is refused.
+"""
+
+
+def write_parameters(
+    parameters: Mapping[str, Any], accepts: Accepts, draft: Draft[Any]
+) -> dict[str, Any] | None:
+    """Write the parameters that are set into the draft's payload. Returns its labels, None if it has none.
+
+    Raises:
+        UnsupportedParameterError: the wire format does not have a parameter, or the model does not accept it.
+    """
+    for name, value in parameters.items():
+        row = PARAMETERS[name]
+        write = accepts.get(name)
+        if write is None:
+            if row.remedy and value != row.no_effect:
+                raise draft.refuse(name)
+        elif isinstance(write, str):
+            container = draft.labels if row.is_label else draft.payload
+            *outer, field_name = write.split(".")
+            for place in outer:
+                container = container.setdefault(place, {})
+            container[field_name] = list(value) if isinstance(value, tuple) else value
+        else:
+            write(draft, value)
+    return draft.labels or None
+
+
+def refuse(
+    parameter: str, request: Request | EmbedRequest, remedy: str, *, provider: str
+) -> UnsupportedParameterError:
+    """The error for a parameter that a model does not accept.
+
+    >>> request = Request.build("claude-opus-5-5", "Hi", {})
+    >>> print(refuse("seed", request, "leave it out", provider="anthropic"))
+    claude-opus-5-5 does not accept seed: leave it out [anthropic, claude-opus-5-5]
+    """
+    return UnsupportedParameterError(
+        f"{request.model} does not accept {parameter}: {remedy}",
+        parameter=parameter,
+        model=request.model,
+        provider=provider,
+    )
+
+
+def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """`payload` with `extra_body` merged in, level by level; the user's value wins.
+
+    Tools are added to those of the payload, which the call's own `tools` are.
+
+    >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
+    {'a': {'b': 1, 'd': 3}, 'c': 2}
+    >>> merge({"tools": [{"name": "a"}]}, {"tools": [{"name": "a"}, {"name": "b"}]})
+    {'tools': [{'name': 'a'}, {'name': 'b'}]}
+    """
+    merged = dict(payload)
+    for name, value in extra.items():
+        present = merged.get(name)
+        if name == "tools" and isinstance(present, list) and isinstance(value, (list, tuple)):
+            merged[name] = [*present, *(tool for tool in value if tool not in present)]
+            continue
+        both = isinstance(present, dict) and isinstance(value, Mapping)
+        merged[name] = merge(present, value) if both else value  # type: ignore[arg-type]  # `both` narrows
+    return merged

@@ -1,0 +1,102 @@
+"""What the decoders of replies share: JSON values that may be absent or of a wrong type. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError
+from ..._types.messages import Delta, Step, delta_of
+
+
+def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
+    """Divide a reply with several samples into one reply for each.
+
+    Args:
+        reply: The provider's reply.
+        samples: The field with the list of samples.
+        usage: The field with their tokens, which no provider counts by sample. The first reply keeps it.
+
+    >>> reply = {"choices": [{"index": 0}, {"index": 1}], "usage": {"total_tokens": 9}}
+    >>> split_reply(reply, "choices", "usage")
+    [{'choices': [{'index': 0}], 'usage': {'total_tokens': 9}}, {'choices': [{'index': 0}], 'usage': {}}]
+    """
+    replies: list[Any] = []
+    for place, sample in enumerate(sorted(reply[samples], key=lambda sample: count(sample, "index"))):
+        shared = reply if place == 0 or usage not in reply else {**reply, usage: {}}
+        replies.append({**shared, samples: [{**sample, "index": 0}]})
+    return replies
+
+
+def reply_body(reply: Any) -> bytes:
+    """A reply as JSON.
+
+    Raises:
+        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits
+            or a lone surrogate. Reading it again, printing and pickling would fail, or change it.
+    """
+    try:
+        return orjson.dumps(reply)
+    except TypeError as error:
+        # It came whole and was billed, so it is not asked for again.
+        raise APIResponseValidationError(
+            f"the answer is no JSON that can be kept: {error}", retryable=False
+        ) from None
+
+
+def count_of(reply: Any, name: str) -> int:
+    """A number of tokens in a reply.
+
+    Raises:
+        APIResponseValidationError: the reply has no such number.
+    """
+    count = expect_dict(reply, "reply").get(name)
+    if type(count) is not int or count < 0:
+        raise APIResponseValidationError(f"the provider's reply has no {name}")
+    return count
+
+
+def expect_dict(value: Any, what: str) -> dict[str, Any]:
+    """`value` if it is a JSON object.
+
+    Raises:
+        APIResponseValidationError: it is anything else.
+    """
+    if not isinstance(value, dict):
+        raise APIResponseValidationError(
+            f"the provider's {what} is {type(value).__name__}, not a JSON object"
+        )
+    return value
+
+
+def count(container: Mapping[str, Any], name: str) -> int:
+    """A count of tokens from a usage object; 0 where it is absent, null or not a positive integer."""
+    value = container.get(name)
+    # `isinstance` would accept True.
+    return value if type(value) is int and value > 0 else 0
+
+
+def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A nested object; empty where it is absent or not an object."""
+    value = container.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def number_step(step: Step, index: int) -> Step:
+    """A step of a stream of several samples, with the number of its sample.
+
+    >>> number_step("Hi", 1)
+    Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
+    """
+    delta = delta_of(step)
+    return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. Values that are nested too deep to be compared are not."""
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False

@@ -1,0 +1,124 @@
+"""Changes to JSON schemas that several providers need, and the prompt for those that enforce no schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..._requests.request import Request
+from ..._runtime.canonical_json import canonical
+from ..._schemas.json_schema import resolve, subschemas
+from ..._schemas.structure import WRAPPER, structure_of
+from ..protocol import EncodedRequest
+
+_DEFINITIONS = ("$defs", "definitions")
+
+
+def wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the schema of an answer that is no object into an object with one field.
+
+    >>> wrap({"type": "integer"})["properties"]
+    {'answer': {'type': 'integer'}}
+    """
+    inner = {word: value for word, value in schema.items() if word not in _DEFINITIONS}
+    definitions = {word: schema[word] for word in _DEFINITIONS if word in schema}
+    return {
+        "type": "object",
+        "properties": {WRAPPER: inner},
+        "required": [WRAPPER],
+        "additionalProperties": False,
+        **definitions,
+    }
+
+
+def describe_limits(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the limits that the provider does not enforce to a schema's description, which the model reads.
+
+    >>> describe_limits({"type": "string", "description": "A code."}, {"maxLength": 3})
+    {'type': 'string', 'description': 'A code. (maxLength: 3)'}
+    """
+    if not limits:
+        return schema
+    listed = ", ".join(f"{word}: {value}" for word, value in limits.items())
+    return {**schema, "description": " ".join(filter(None, (schema.get("description"), f"({listed})")))}
+
+
+def find_recursions(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the JSON path of each reference that makes a part of a schema contain itself.
+
+    >>> list(find_recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
+    ['$.$defs.Node.properties.next.$ref']
+    """
+    for word in _DEFINITIONS:
+        for name, part in schema.get(word, {}).items():
+            if isinstance(part, Mapping) and _reaches(part, part, schema, []):
+                yield from _references_to(part, f"$.{word}.{name}", part, schema)
+    others = {word: value for word, value in schema.items() if word not in _DEFINITIONS}
+    for path, part in _parts(others, "$"):
+        if "$ref" in part and resolve(part["$ref"], schema) is schema:
+            yield f"{path}.$ref"
+
+
+def _references_to(
+    part: Mapping[str, Any], path: str, target: Mapping[str, Any], root: Mapping[str, Any]
+) -> Iterator[str]:
+    for place, inner in _parts(part, path):
+        found = resolve(inner["$ref"], root) if "$ref" in inner else None
+        if isinstance(found, Mapping) and (found is target or _reaches(found, target, root, [])):
+            yield f"{place}.$ref"
+
+
+def _reaches(
+    part: Mapping[str, Any], target: Mapping[str, Any], root: Mapping[str, Any], seen: list[Any]
+) -> bool:
+    """Whether the references inside a part lead to a target."""
+    for _, inner in _parts(part, ""):
+        found = resolve(inner["$ref"], root) if "$ref" in inner else None
+        if found is target:
+            return True
+        if isinstance(found, Mapping) and not any(found is one for one in seen):
+            seen.append(found)
+            if _reaches(found, target, root, seen):
+                return True
+    return False
+
+
+def _parts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield path, schema
+    for step, inner in subschemas(schema):
+        if isinstance(inner, Mapping):
+            yield from _parts(inner, path + step)
+
+
+def encode_with_prompt(
+    request: Request, encode: Callable[[Request], EncodedRequest]
+) -> EncodedRequest | None:
+    """Encode a request whose system message asks for the schema, for models and hosts that do not enforce it.
+
+    Args:
+        request: The request.
+        encode: Encodes a request without a schema.
+
+    Returns:
+        None if the answer has to match no schema.
+    """
+    structure = structure_of(request.response_format)
+    if structure is None or structure.schema is None:
+        return None
+    # The JSON mode of many hosts has objects only.
+    schema = canonical(structure.schema if structure.is_object else wrap(structure.schema)).decode()
+    text = (
+        "Answer with one JSON object that matches this JSON schema, and nothing else: no other text, and no "
+        f"Markdown around it.\n{schema}"
+    )
+    messages = request.messages
+    place = next(
+        (place for place, one in enumerate(messages) if one["role"] not in ("system", "developer")), 0
+    )
+    added = {"role": "system", "content": text}
+    encoded = encode(
+        replace(request, messages=(*messages[:place], added, *messages[place:]), response_format=None)
+    )
+    encoded.structure = replace(structure, in_prompt=True)
+    return encoded

@@ -1,0 +1,256 @@
+"""What a reply tells about its bill beyond tokens: the tools that the provider ran, and its own cost.
+
+OpenAI bills the web searches of Responses by action, and one search for each request to a search model of
+Chat Completions. Gemini 3 and later bill each search query, earlier ones each prompt that was grounded. These
+hosts report the cost of a request in USD, in the usage of their replies:
+
+| host | field |
+|---|---|
+| OpenRouter | `cost`; with a key of your own (`is_byok`) also `cost_details.upstream_inference_cost` |
+| xAI | `cost_in_usd_ticks`: 10,000,000,000 are a dollar |
+| Perplexity | `cost.total_cost` |
+| DeepInfra | `estimated_cost` |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..._runtime.exact_decimal import exact
+from .replies import count, part
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ..._types.usage import Usage
+
+_TICK = -10
+"""The power of ten in USD of xAI's unit."""
+
+_MOST = 10**15
+
+_COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
+
+_UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
+
+# The fields of a chat completion's usage, and of its message, that tell of tools.
+_TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries"})
+_TOOL_FIELDS = frozenset({"executed_tools", "provider_specific_fields"})
+
+_SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
+_BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
+
+
+def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
+    """A usage with some more searches and uses of other tools; the usage itself if there are none."""
+    if not (searches or unpriced):
+        return usage
+    return replace(
+        usage, web_searches=usage.web_searches + searches, unpriced_tools=usage.unpriced_tools + unpriced
+    )
+
+
+def chat_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[int, int]:
+    """The searches of a chat completion, and its uses of tools without a known price.
+
+    Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
+    containers of Anthropic's models, and the maps of Gemini's.
+
+    >>> [chat_tools({"model": model}, {}) for model in ("gpt-4o-search-preview-2025-03-11", "gpt-4o")]
+    [(1, 0), (0, 0)]
+    """
+    details = usage.get("prompt_tokens_details")
+    try:
+        # As most answers are: without a sign of a tool.
+        if (
+            _TOOL_COUNTS.isdisjoint(usage)
+            and _TOOL_FIELDS.isdisjoint(reply["choices"][0]["message"])
+            and "search" not in reply["model"]
+            and not (details and any(details.values()))
+        ):
+            return 0, 0
+    except (AttributeError, KeyError, IndexError, TypeError):
+        pass
+    message = _message(reply)
+    unpriced = count(usage, "num_sources_used") if "num_sources_used" in usage else 0
+    if "executed_tools" in message:
+        unpriced += sum(not _is_search(tool) for tool in _dicts(message["executed_tools"]))
+    if "provider_specific_fields" in message:
+        unpriced += isinstance(part(message, "provider_specific_fields").get("container"), dict)
+    if isinstance(details, dict) and "google_maps_grounding_requests" in details:
+        unpriced += count(details, "google_maps_grounding_requests")
+    return _chat_searches(reply, usage, message, details), unpriced
+
+
+def _chat_searches(
+    reply: Mapping[str, Any], usage: Mapping[str, Any], message: Mapping[str, Any], details: Any
+) -> int:
+    if "server_tool_use" in usage:  # OpenRouter, and litellm for Anthropic's models
+        return count(part(usage, "server_tool_use"), "web_search_requests")
+    if "num_search_queries" in usage:  # Perplexity
+        return count(usage, "num_search_queries")
+    if message.get("executed_tools"):  # Groq
+        return sum(map(_is_search, _dicts(message["executed_tools"])))
+    model = reply.get("model")
+    if isinstance(details, dict) and "web_search_requests" in details:  # litellm for Gemini's models
+        found = count(details, "web_search_requests")
+        if found:
+            return min(found, 1) if _BILLED_BY_PROMPT.match(str(model)) else found
+    return int(isinstance(model, str) and "search" in model and _SEARCH_MODEL.search(model) is not None)
+
+
+def response_searches(items: Any) -> int:
+    """The searches among the output items of a response. Opening a page of a result is free.
+
+    >>> response_searches([{"type": "web_search_call", "action": {"type": "search", "query": "bern"}},
+    ...                    {"type": "web_search_call", "action": {"type": "open_page"}}, {"type": "message"}])
+    1
+    """
+    return sum(
+        part(item, "action").get("type", "search") == "search"
+        for item in _dicts(items)
+        if item.get("type") == "web_search_call" and item.get("status") != "failed"
+    )
+
+
+def response_tools(items: Any) -> int:
+    """The items of a response that used a tool without a known price.
+
+    A container is billed by the session, its size and its time, and one container may serve many responses.
+    An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
+
+    >>> response_tools([{"type": "file_search_call"}, {"type": "message"}])
+    1
+    """
+    return sum(
+        item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
+        for item in _dicts(items)
+    )
+
+
+def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
+    """The runs of code of an Anthropic message, which are billed by the time of their container.
+
+    They are free beside searches that the code makes itself.
+
+    >>> anthropic_tools({"content": [{"type": "server_tool_use", "name": "bash_code_execution"}]}, {})
+    1
+    """
+    content = reply.get("content")
+    runs = count(part(usage, "server_tool_use"), "code_execution_requests")
+    if not (runs or reply.get("container")) and _is_one_text(content):
+        return 0
+    blocks = [block for block in _dicts(content) if block.get("type") == "server_tool_use"]
+    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
+        return 0
+    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
+    # A container with files is billed without a run too.
+    return runs or int(isinstance(reply.get("container"), dict))
+
+
+def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
+    """The billed searches of a Gemini reply, and the candidates that Google Maps grounded.
+
+    Code, pages and stored files are billed as tokens.
+
+    >>> found = {"groundingMetadata": {"webSearchQueries": ["bern weather", "bern today"]}}
+    >>> [gemini_tools({"candidates": [found], "modelVersion": model})
+    ...  for model in ("gemini-3.8-flash", "gemini-2.5-pro")]
+    [(2, 0), (1, 0)]
+    """
+    queries = maps = 0
+    for candidate in _dicts(reply.get("candidates")):
+        if "groundingMetadata" not in candidate:
+            continue
+        grounding = part(candidate, "groundingMetadata")
+        for name in ("webSearchQueries", "imageSearchQueries"):
+            asked = grounding.get(name)
+            queries += sum(map(bool, asked)) if isinstance(asked, list) else 0
+        maps += bool(grounding.get("googleMapsWidgetContextToken")) or any(
+            chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks"))
+        )
+    if queries > 1 and _BILLED_BY_PROMPT.match(str(reply.get("modelVersion"))):
+        queries = 1
+    return queries, maps
+
+
+def cost_in(usage: Any) -> Decimal | None:
+    """The USD that a usage object says the request cost; None if it says none.
+
+    >>> str(cost_in({"cost": 0.0161})), str(cost_in({"cost_in_usd_ticks": 37_756_100}))
+    ('0.0161', '0.0037756100')
+    >>> str(cost_in({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}))
+    '0.21'
+    """
+    if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):
+        return None
+    cost = usage.get("cost")
+    if cost is None:
+        ticks = _amount(usage.get("cost_in_usd_ticks"))
+        return _amount(usage.get("estimated_cost")) if ticks is None else exact().scaleb(ticks, _TICK)
+    if isinstance(cost, dict):
+        return _amount(cost.get("total_cost"))
+    own_key = usage.get("is_byok")
+    charged = _amount(cost, free=own_key is not None)
+    if charged is None or not own_key:
+        return charged
+    upstream = _amount(part(usage, "cost_details").get("upstream_inference_cost"), free=True)
+    # The bill of the account behind the own key is a part of the cost. OpenRouter does not always know it.
+    return None if upstream is None else exact().add(charged, upstream)
+
+
+def is_own_cost(usage: Mapping[str, Any]) -> bool:
+    """Whether the cost in a usage that came through litellm is the provider's.
+
+    litellm adds a plain `cost` to the usage of streams, which is its own computation.
+    """
+    cost = usage.get("cost")
+    return cost is None or isinstance(cost, dict) or "is_byok" in usage or "cost_details" in usage
+
+
+def without_cost(usage: Any) -> Any:
+    """A usage object without its cost, which belongs to the request and not to each of its texts."""
+    if not isinstance(usage, dict):
+        return usage
+    return {name: value for name, value in usage.items() if "cost" not in name}
+
+
+def _amount(value: Any, *, free: bool = False) -> Decimal | None:
+    """A number of USD or ticks; None for anything else.
+
+    Many servers write 0 where they compute no cost, so 0 is believed only where `free` says so.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # NaN is in no range.
+    if not 0 <= value < _MOST or (value == 0 and not free):
+        return None
+    from decimal import Decimal
+
+    return Decimal(repr(value))
+
+
+def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of the first choice; empty if there is none."""
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return part(first, "message") if isinstance(first, dict) else {}
+
+
+def _is_one_text(content: Any) -> bool:
+    """Whether a message is one block of text, as most are."""
+    if type(content) is not list or len(content) != 1:
+        return False
+    (block,) = content
+    return type(block) is dict and block.get("type") == "text"
+
+
+def _is_search(tool: Mapping[str, Any]) -> bool:
+    return str(tool.get("type")).endswith("search")
+
+
+def _dicts(items: Any) -> Iterable[dict[str, Any]]:
+    return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

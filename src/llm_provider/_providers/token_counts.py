@@ -1,0 +1,49 @@
+"""The wire formats in which providers count the tokens of a request, for nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .._requests.routing import Target
+from .protocol import EncodedRequest
+from .shared.replies import count_of
+
+# `MessageCountTokensParams` of anthropic 2: a request without the fields that concern its answer only.
+_COUNTED = frozenset(
+    {"cache_control", "messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"}
+)
+
+
+class TokenCountFormat(NamedTuple):
+    """How a provider counts: the last part of the operation, and the field of the reply."""
+
+    method: str
+    reply_field: str
+
+    def encode(self, encoded: EncodedRequest, target: Target) -> EncodedRequest:
+        """The request that counts the input of a request for an answer."""
+        if target.route.adapter == "gemini":
+            from .gemini.encode import operation, resource
+
+            # Gemini's API reference: so the whole request is counted, with its system instruction and its
+            # tools. The SDK's own method sends the contents alone.
+            payload = {"generateContentRequest": {"model": resource(target.model), **encoded.payload}}
+            return EncodedRequest(operation(target, self.method), payload, encoded.headers)
+        payload = {name: value for name, value in encoded.payload.items() if name in _COUNTED}
+        return EncodedRequest(f"{encoded.operation}/{self.method}", payload, encoded.headers)
+
+    def decode(self, reply: Any) -> int:
+        """The number of input tokens.
+
+        Raises:
+            APIResponseValidationError: the reply has none.
+        """
+        return count_of(reply, self.reply_field)
+
+
+FORMATS: Mapping[str, TokenCountFormat] = {
+    "anthropic": TokenCountFormat("count_tokens", "input_tokens"),
+    "gemini": TokenCountFormat("countTokens", "totalTokens"),
+}
+"""Adapter → how its provider counts. The others do not count."""

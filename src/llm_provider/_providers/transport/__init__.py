@@ -1,0 +1,1 @@
+"""The HTTP clients of the SDKs: proxies, certificates, limits of size, server-sent events."""

@@ -1,0 +1,56 @@
+"""The certificate authorities that the environment names.
+
+The HTTP clients read the variables themselves. This module finds out before anything is sent that they would
+fail, because their errors name neither the variable nor the file.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..._errors import RequestError
+
+_OF_OTHERS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables of other HTTP clients, which those here do not read."""
+
+
+def check_certificates(base_url: str | None) -> None:
+    """Refuse certificate authorities that cannot be read.
+
+    Args:
+        base_url: The server; None for a provider's own, which has https.
+
+    Raises:
+        RequestError: the message names the variable, the path and the remedy.
+    """
+    if base_url is not None and not base_url.startswith("https:"):
+        return
+    file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file:
+        # Few environments have the variable, and the module takes 6 ms to import.
+        import ssl
+
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=file)
+        except OSError as error:
+            # Certificates that are not valid are an OSError too.
+            problem = (
+                "is not there" if not Path(file).exists() else f"cannot be read as PEM certificates ({error})"
+            )
+            raise RequestError(
+                f"SSL_CERT_FILE names {file!r}, which {problem}: correct the path, or unset SSL_CERT_FILE"
+            ) from None
+    for folder in (folders or "").split(os.pathsep):
+        if folder and not Path(folder).is_dir():
+            raise RequestError(
+                f"SSL_CERT_DIR names {folder!r}, which is not a folder: correct the path, or unset it"
+            )
+
+
+def trust_remedy() -> str:
+    """What to do about a server whose certificate is not trusted, for the end of a message."""
+    unread = [name for name in _OF_OTHERS if os.environ.get(name)]
+    if unread and not os.environ.get("SSL_CERT_FILE"):
+        return f"; {unread[0]} is set, which is not read here: set SSL_CERT_FILE={os.environ[unread[0]]}"
+    return "; SSL_CERT_FILE can name a file with the certificates of your organisation or proxy"

@@ -1,0 +1,140 @@
+"""The progress bar: what it counts and where it shows."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import pytest
+from llm_provider._calls.batch.driver.driver import Observers
+from llm_provider._calls.batch.driver.progress import Progress
+
+from llm_provider import APIConnectionError, Client
+from llm_provider._types.response import Result
+from llm_provider._types.row_label import RowLabel
+from llm_provider.simulator import Fault, Simulator
+
+BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
+
+
+def test_it_counts_results(client: Client) -> None:
+    with Progress(3, False, client.statistics) as progress:
+        paid, hit = (client.call("gpt-6.1-sol", "Hi") for _ in range(2))
+        billed = APIConnectionError("broken", maybe_billed=True)
+        billed.cost = 0.5
+        for result in (paid, hit, APIConnectionError("broken"), billed):
+            progress.update(result)
+    assert (progress.sums.cached, progress.sums.failed, progress.sums.unknown) == (1, 2, 0)
+    assert progress.sums.cost == 0.5 + (paid.cost or 0)
+
+
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
+    client: Client, simulator: Simulator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    local: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x"}
+    client.call_many("local/m", ["Hi", "Hello"], progress=True, **local)
+    assert "cost=2 unknown" in capfd.readouterr().err
+    with Progress(2, False, client.statistics) as progress:
+        for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
+            progress.update(result)
+        shown = progress._facts()
+    assert progress.sums.unknown == 1
+    assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", shown)
+
+
+def test_each_observer_sees_each_result() -> None:
+    error, told = APIConnectionError("broken"), list[Result]()
+    assert Observers().show(3, error) == (3, error)
+    labels = [RowLabel("x", ("id",)), RowLabel("y", ("id",))]
+    with Observers(told.append, partial(Progress, 2, False, list), labels) as observers:
+        (_, first), (_, second) = observers.show(0, error), observers.show(3, error)
+        assert observers._progress is not None
+        assert observers._progress.sums.failed == 2
+    assert told == [error, error]
+    assert (first.row_label, second.row_label) == tuple(labels)
+
+
+def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BATCH.format("")], capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+def test_a_pipe_gets_a_line_now_and_then(
+    client: Client,
+    simulator: Simulator,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    delivery: Any,
+) -> None:
+    monkeypatch.setattr("llm_provider._calls.batch.progress._LINE_EVERY", 0.05)
+    simulator.configure(batch_seconds=0.5, batch_clock=1)
+    for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
+        simulator.inject(Fault(delay=0.5), match="2+2", times=1)
+        client.call_many(
+            "gpt-5.5", [f"{show}: 1+1?", "2+2?", 5], progress=show, delivery=delivery, cache="refresh"
+        )
+        assert re.fullmatch(expected, capfd.readouterr().err)
+
+
+def test_it_can_be_forced(simulator: Simulator) -> None:
+    program = [sys.executable, "-c", BATCH.format(", progress=True")]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert ended.stdout == ""
+    for fact in ("8/8", "cost=$0.000096"):
+        assert fact in ended.stderr
+
+
+@pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
+def test_it_shows_on_a_terminal(simulator: Simulator, arguments: str, shows: bool) -> None:
+    terminal, side = pty.openpty()
+    subprocess.run([sys.executable, "-c", BATCH.format(arguments)], stderr=side, check=True)
+    os.close(side)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:
+        pass  # the end of a terminal
+    os.close(terminal)
+    assert (b"8/8" in shown) == shows
+
+
+def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="3"), times=1)
+    program = [
+        sys.executable,
+        "-c",
+        "from llm_provider import call_many; call_many('gpt-6.1-sol', ['Hi'], progress=True)",
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert re.search(r"0/1 .*retrying in 3 s: rate limited \(HTTP 429\), attempt 1", ended.stderr)
+    assert re.search(r"0/1 .*1 call waits for the provider's rate limit", ended.stderr)
+
+
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+@pytest.mark.sampled(2)
+def test_several_models_have_a_line_each(simulator: Simulator, delivery: str) -> None:
+    program = [
+        sys.executable,
+        "-c",
+        (
+            "from llm_provider import call_many\n"
+            "call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['1+1?', 5, '3+3?'], progress=True, "
+            f"delivery={delivery!r})"
+        ),
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    last = re.findall(r"^(.*100%.*)$", ended.stderr.replace("\r", "\n"), re.MULTILINE)[-3:]
+    assert "6/6" in last[0]
+    for line, model in zip(last[1:], ["gpt-6.1-sol", "claude-haiku-5-5"], strict=True):
+        assert line.strip().startswith(f"{model}: 100%")
+        assert "3/3" in line
+        assert "failed=1" in line

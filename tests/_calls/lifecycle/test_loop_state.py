@@ -1,0 +1,78 @@
+"""The state of a client on one event loop: when it is made, shared, and left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._calls.lifecycle.loop_state import LoopState
+from llm_provider._runtime import event_loop
+from llm_provider.simulator import Simulator
+from support import RunScript
+
+MODEL = "gpt-6.1-sol"
+
+
+async def made(client: Client) -> LoopState:
+    engine = client._engine
+    state = LoopState(engine.settings, engine.cache, engine.recorder, engine.waits)
+    assert state.is_current()
+    assert state.loop is asyncio.get_running_loop()
+    return state
+
+
+def test_it_belongs_to_the_loop_that_made_it(own_cache: Path) -> None:
+    async def is_current(state: LoopState) -> bool:
+        return state.is_current()
+
+    with Client(cache_dir=own_cache) as client:
+        state = asyncio.run(made(client))
+        assert not asyncio.run(is_current(state))
+
+
+def test_it_needs_a_running_loop(own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client, pytest.raises(RuntimeError, match="no running event loop"):
+        made(client).send(None)
+
+
+def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path) -> None:
+    with Client(cache_dir=own_cache) as client:
+        client.call(MODEL, "Hi")
+    with Client(cache_dir=own_cache) as client:
+        assert client.call(MODEL, "Hi").cached
+        assert client._engine._state is None
+        client.call(MODEL, "another")
+        state = client._engine._state
+        assert state is not None
+        assert state.loop is event_loop.current().loop
+        asyncio.run(client.acall(MODEL, "a third"))
+        assert client._engine._state is state
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_gets_its_own_and_keeps_the_connections_of_its_parent_open(
+    run_script: RunScript, simulator: Simulator
+) -> None:
+    shown = run_script(
+        f"""
+        import os, warnings
+        from llm_provider import Client
+        warnings.simplefilter("ignore", DeprecationWarning)
+        client = Client(cache="off")
+        client.call({MODEL!r}, "parent")
+        state = client._engine._state
+        child = os.fork()
+        if child == 0:
+            client.call({MODEL!r}, "child")
+            os._exit(0 if client._engine._state is not state else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        client.call({MODEL!r}, "parent")
+        print(client._engine._state is state)
+        """
+    )
+    assert shown.stdout == "True\n"
+    assert simulator.ledger().connections == 2

@@ -1,0 +1,292 @@
+"""The tools of one round: at the same time, bounded, in threads or as tasks, and their results as content."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextvars
+import datetime as dt
+import enum
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import PIL.Image
+import pytest
+from pydantic import BaseModel
+
+from llm_provider import ToolArgumentsError, ToolCall, ToolResult
+from llm_provider._calls.tools import runner as tool_runner
+from llm_provider._calls.tools.runner import content_of, run_tools
+from llm_provider._requests.tools import FunctionTool, read_tools
+
+variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
+
+
+async def run(*functions: Callable[..., Any], seconds: float | None = 20, times: int = 1) -> list[ToolResult]:
+    tools = {
+        tool["function"]["name"]: tool
+        for tool in read_tools("tools", list(functions))
+        if isinstance(tool, FunctionTool)
+    }
+    calls = [
+        ToolCall(id=f"{name}{number}", name=name, arguments="{}") for name in tools for number in range(times)
+    ]
+    return await run_tools(calls, tools, seconds, lambda _: None)
+
+
+def test_tools_of_a_round_run_at_the_same_time() -> None:
+    """Each waits for the other two: one by one, they would never end."""
+    barrier = threading.Barrier(2)
+
+    async def main() -> list[ToolResult]:
+        met = asyncio.Event()
+
+        def first() -> str:
+            barrier.wait(20)
+            return threading.current_thread().name
+
+        def second() -> str:
+            barrier.wait(20)
+            return variable.get()
+
+        async def third() -> int:
+            met.set()
+            return 3
+
+        async def fourth() -> bool:
+            await met.wait()
+            return asyncio.get_running_loop() is loop
+
+        loop = asyncio.get_running_loop()
+        variable.set("copied")
+        return await run(fourth, first, second, third)
+
+    results = asyncio.run(main())
+    assert [result.content for result in results] == ["true", "llm_provider-tool", "copied", "3"]
+    assert [result.call.name for result in results] == ["fourth", "first", "second", "third"]
+
+
+def test_only_so_many_tools_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_runner, "MOST_AT_ONCE", 3)
+    running, most, lock = 0, 0, threading.Lock()
+
+    def tool() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        everybody.wait(0.02)
+        with lock:
+            running -= 1
+
+    everybody = threading.Event()
+    asyncio.run(run(tool, times=9))
+    assert 1 < most <= 3
+
+
+def test_a_tool_that_runs_tools_does_not_wait_for_its_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_runner, "MOST_AT_ONCE", 1)
+
+    async def inner() -> str:
+        return "inner"
+
+    async def outer() -> Any:
+        (result,) = await run(inner)
+        return result.content
+
+    (result,) = asyncio.run(run(outer))
+    assert result.content == "inner"
+
+
+def test_failures_are_results() -> None:
+    def bad() -> None:
+        raise ValueError("no way")
+
+    async def exits() -> None:
+        sys.exit("stop")
+
+    def stops() -> None:
+        raise StopIteration
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    def unsendable() -> object:
+        return object()
+
+    def needs(x: int) -> int:
+        return x
+
+    results = asyncio.run(run(bad, exits, stops, cancelled, unsendable, needs))
+    assert [type(result.error) for result in results] == [
+        ValueError,
+        SystemExit,
+        StopIteration,
+        asyncio.CancelledError,
+        TypeError,
+        ToolArgumentsError,
+    ]
+    assert results[0].message == {
+        "role": "tool",
+        "tool_call_id": "bad0",
+        "content": "Error: ValueError: no way",
+        "is_error": True,
+    }
+    assert "return a str" in str(results[4].content)
+    assert results[5].content == "Error: the arguments of tool call 'needs' are not valid: x: Field required"
+
+
+def test_wrapped_functions_and_objects_are_run_as_what_they_are() -> None:
+    async def later() -> str:
+        """Later."""
+        return threading.current_thread().name
+
+    @functools.wraps(later)
+    def returns_a_coroutine() -> Any:
+        return later()
+
+    @functools.wraps(later)
+    def runs_a_loop() -> str:
+        return asyncio.run(later())
+
+    class Service:
+        async def __call__(self) -> str:
+            """Call."""
+            return "called"
+
+    here = threading.current_thread().name
+    for function, content in (
+        (later, here),
+        (functools.partial(later), here),
+        (returns_a_coroutine, here),
+        (runs_a_loop, "llm_provider-tool"),
+        (Service(), "called"),
+    ):
+        (result,) = asyncio.run(run(function))
+        assert result.message == {"role": "tool", "tool_call_id": result.call.id, "content": content}
+
+
+class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is "Word.YES"
+    YES = "yes"
+
+
+def test_a_call_of_no_tool_is_told() -> None:
+    call = ToolCall(id="1", name="nothing", arguments="{}")
+    (tool,) = read_tools("tools", [test_failures_are_results])
+    assert isinstance(tool, FunctionTool)
+    told: list[ToolResult] = []
+    results = asyncio.run(run_tools([call], {"tool": tool}, None, told.append))
+    assert results == told
+    assert results[0].content == "Error: LookupError: there is no tool 'nothing'; the tools are: tool"
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
+def test_asynchronous_tools_are_cancelled_and_clean_up(how: str) -> None:
+    ended: list[str] = []
+    release = threading.Event()
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def slow() -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(0)
+                ended.append("cleaned up")
+
+        def thread() -> None:
+            release.wait(60)
+
+        task = asyncio.create_task(run(slow, thread, seconds=0.05 if how == "timeout" else None))
+        await begun.wait()
+        if how == "cancel":
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError if how == "cancel" else TimeoutError):
+            await task
+        ended.append("over")
+
+    try:
+        asyncio.run(main())
+    finally:
+        release.set()
+    assert ended == ["cleaned up", "over"]
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Model(BaseModel):
+    day: dt.date
+
+
+PNG = b"\x89PNG\r\n\x1a\n..."
+TEXT_PART = {"type": "text", "text": "Hi"}
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("text", "text"),
+        (Word.YES, "yes"),
+        (None, "null"),
+        (2.5, "2.5"),
+        ({"a": [1, "b"], "when": dt.date(2026, 1, 2)}, '{"a":[1,"b"],"when":"2026-01-02"}'),
+        (Point(1), '{"x":1}'),
+        (Model(day=dt.date(2026, 1, 2)), '{"day":"2026-01-02"}'),
+        ([Point(1), {2}], '[{"x":1},[2]]'),
+        (numpy.array([1, 2]), "[1,2]"),
+        ({"n": numpy.int64(3)}, '{"n":3}'),
+        ([TEXT_PART], [TEXT_PART]),
+        ([{"type": "text"}], '[{"type":"text"}]'),
+        ([], "[]"),
+    ],
+)
+def test_values_become_content(value: Any, content: Any) -> None:
+    assert content_of(value) == content
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "image/png"),
+        (bytearray(b"\xff\xd8\xff"), "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF0000WEBP", "image/webp"),
+    ],
+)
+def test_images_become_parts(data: bytes, kind: str) -> None:
+    (part,) = content_of(data)
+    assert part == {
+        "type": "image_url",
+        "image_url": {"url": f"data:{kind};base64,{base64.b64encode(data).decode()}"},
+    }
+
+
+def test_images_of_pillow_become_parts_beside_texts() -> None:
+    image = PIL.Image.new("RGB", (2, 2))
+    (alone,) = content_of(image)
+    assert isinstance(alone, dict)
+    assert alone["image_url"]["url"].startswith("data:image/png;base64,")
+    assert content_of(["A map:", image]) == [{"type": "text", "text": "A map:"}, alone]
+    with pytest.raises(TypeError, match=r"the tool returned a value that cannot be sent: .*convert\('RGB'\)"):
+        content_of(image.convert("CMYK"))
+
+
+def test_a_document_becomes_a_part() -> None:
+    (part,) = content_of(b"%PDF-1.7")
+    assert part["file"]["file_data"].startswith("data:application/pdf;base64,")  # type: ignore[index]  # a part
+
+
+@pytest.mark.parametrize("value", [object(), {"x": object()}, functools.partial(print), b"no picture"])
+def test_other_values_are_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"the tool returned .*: return a str"):
+        content_of(value)

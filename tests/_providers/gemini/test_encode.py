@@ -1,0 +1,40 @@
+"""Requests in Gemini's format: parameters, tools, structured output."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from gemini_payloads import MODEL, payload_of
+from golden import Pair, golden
+
+
+@golden("gemini/encode")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def settings(model: str = MODEL, **parameters: Any) -> dict[str, Any]:
+    return dict(payload_of(model=model, **parameters)["generationConfig"])
+
+
+class City(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"type": "json_object"}, {"responseMimeType": "application/json"}),
+        (
+            {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA, "strict": True}},
+            {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
+        ),
+        (City, {"responseMimeType": "application/json", "responseJsonSchema": City.model_json_schema()}),
+    ],
+)
+def test_response_formats(asked: Any, expected: dict[str, Any]) -> None:
+    assert settings(response_format=asked) == expected

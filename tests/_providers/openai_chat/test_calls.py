@@ -1,0 +1,200 @@
+"""Calls in messages of hosts that fill every field, whole and in every division into chunks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_support import IGNORED_WARNINGS, needs_litellm
+from llm_provider import APIResponseValidationError, Client
+from llm_provider._providers.openai_chat.decode import decode
+from llm_provider._providers.openai_chat.stream import Assembler
+from llm_provider._providers.transport.sse import END
+from llm_provider._types.messages import ToolCall, delta_of
+from openai_support import completion
+from raw_server import RawServer, answering, streaming
+
+JSON = dict[str, Any]
+CITY = '{"city": "Bern"}'
+EMPTY: tuple[Any, ...] = ("", None, ...)
+
+
+def without(fields: JSON) -> JSON:
+    return {name: value for name, value in fields.items() if value is not ...}
+
+
+def bodies(kind: str, name: Any, arguments: Any) -> JSON:
+    return without({"name": name, "input" if kind == "custom" else "arguments": arguments})
+
+
+def shuffled(fields: JSON, order: Sequence[int]) -> JSON:
+    names = sorted(fields, key=lambda name: order[len(name) % len(order)])
+    return {name: fields[name] for name in names}
+
+
+blanks = st.sampled_from([pair for pair in itertools.product(EMPTY, EMPTY) if pair != (..., ...)])
+orders = st.permutations(range(5))
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> tuple[JSON, ToolCall | None]:
+    """An entry of `tool_calls` and the call in it, None if it holds none."""
+    kind = draw(st.sampled_from(["function", "custom"]))
+    other = "custom" if kind == "function" else "function"
+    typed = draw(st.booleans())
+    real = draw(st.booleans())
+    entry: JSON = {"id": draw(st.sampled_from(["c1", "c2"]))}
+    if typed:
+        entry["type"] = kind
+    arguments = draw(st.sampled_from([CITY, "text"] if kind == "custom" else [CITY]))
+    entry[kind] = bodies(kind, "weather", arguments) if real else bodies(kind, *draw(blanks))
+    if draw(st.booleans()):
+        # Without a type, the other member must be empty, so that it is known which one counts.
+        full = typed and draw(st.booleans())
+        entry[other] = bodies(other, "other", "{}") if full else bodies(other, *draw(blanks))
+    call = ToolCall(id=entry["id"], name="weather", arguments=arguments, type=kind)
+    return shuffled(entry, draw(orders)), call if real else None
+
+
+def read(message: JSON) -> Any:
+    return decode(completion({"content": None, **message})).choices[0]
+
+
+def fragments(entry: JSON, index: int, cuts: int) -> Iterator[JSON]:
+    """An entry in pieces: first its id, its type and nothing else, then each text cut in two."""
+    begun = {"index": index, **entry}
+    kinds = [kind for kind in ("function", "custom") if kind in entry]
+    yield {**begun, **{kind: dict.fromkeys(entry[kind], "") for kind in kinds}}
+    for half in (0, 1):
+        pieces = {}
+        for kind in kinds:
+            pieces[kind] = {
+                name: text and (text[:cuts] if half == 0 else text[cuts:]) if name != "name" else
+                (text if half == 0 else "")
+                for name, text in entry[kind].items()
+            }  # fmt: skip
+        yield {"index": index, **pieces}
+
+
+def folded(deltas: Sequence[JSON]) -> tuple[Any, list[tuple[str, str, str]]]:
+    """The answer to a stream, and the calls that its deltas have shown."""
+    assembler, shown = Assembler(), {}
+    events: list[Any] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    for event in [*events, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, END]:
+        for call in delta_of(assembler.feed(event)).tool_calls:
+            before = shown.get(call.index, ("", "", ""))
+            shown[call.index] = tuple(
+                map("".join, zip(before, (call.id, call.name, call.arguments), strict=True))
+            )
+    assert list(shown) == list(range(len(shown)))
+    return decode(assembler.reply()).choices[0], list(shown.values())  # type: ignore[arg-type]  # three each
+
+
+@given(st.lists(entries(), min_size=1, max_size=4), blanks, st.booleans())
+def test_only_calls_are_calls(given: list[tuple[JSON, ToolCall | None]], legacy: Any, beside: bool) -> None:
+    message: JSON = {"tool_calls": [entry for entry, _ in given], "content": "Hello"}
+    if beside:
+        message["function_call"] = bodies("function", *legacy)
+    choice = read(message)
+    expected = tuple(call for _, call in given if call is not None)
+    assert choice.tool_calls == expected
+    assert choice.finish_reason == ("tool_calls" if expected else "stop")
+    assert "function_call" not in choice.message
+    assert [set(call) & {"function", "custom"} for call in choice.message.get("tool_calls", ())] == [
+        {call.type} for call in expected
+    ]
+    assert read(choice.message).tool_calls == expected
+
+
+@given(st.lists(entries(), min_size=1, max_size=4), st.integers(0, 20), blanks)
+def test_streamed_calls_are_those_of_the_whole(
+    given: list[tuple[JSON, ToolCall | None]], cuts: int, legacy: Any
+) -> None:
+    nothing = {"function_call": bodies("function", *legacy), "tool_calls": None}
+    deltas: list[JSON] = [{"content": "Hello", **nothing}]
+    for index, (entry, _) in enumerate(given):
+        deltas += [{"tool_calls": [piece]} for piece in fragments(entry, index, cuts)]
+    choice, shown = folded(deltas)
+    expected = tuple(call for _, call in given if call is not None)
+    assert choice.tool_calls == expected
+    assert shown == [(call.id, call.name, call.arguments) for call in expected]
+    assert choice.text == "Hello"
+
+
+@given(blanks)
+def test_a_legacy_call_without_name_and_arguments_is_none(legacy: Any) -> None:
+    body = bodies("function", *legacy)
+    choice = read({"content": "4", "function_call": body, "tool_calls": None})
+    assert (choice.tool_calls, choice.finish_reason) == ((), "stop")
+    assert choice.message == {"role": "assistant", "content": "4"}
+    assert folded([{"content": "4", "function_call": body}])[0] == choice
+
+
+def test_a_legacy_call_that_is_named_late_is_a_call() -> None:
+    pieces = ({"name": "", "arguments": ""}, {"name": "weather"}, {"arguments": CITY})
+    choice, shown = folded([{"function_call": piece} for piece in pieces])
+    assert choice.tool_calls == (ToolCall(id="", name="weather", arguments=CITY),)
+    assert shown == [("", "weather", CITY)]
+
+
+@pytest.mark.parametrize("call", [{"function": {}}, {"type": "function"}, {"function": None}, {"custom": 5}])
+def test_a_malformed_call_is_no_answer(call: JSON) -> None:
+    with pytest.raises(APIResponseValidationError):
+        read({"tool_calls": [call]})
+
+
+# As Snowflake's chat sends them.
+CALLED = {
+    "id": "tooluse_1",
+    "type": "function",
+    "custom": {"input": "", "name": ""},
+    "function": {"arguments": CITY, "name": "get_weather"},
+}
+NOTHING = {"arguments": "", "name": ""}
+MODELS = [
+    "local/m", "openrouter/m", "mistral/m",
+    pytest.param("snowflake/m", marks=[needs_litellm, *IGNORED_WARNINGS]),
+    pytest.param("litellm/openai/m", marks=[needs_litellm, *IGNORED_WARNINGS]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["call", "stream"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("called", [False, True], ids=["text", "called"])
+def test_the_hosts_answers(model: str, called: bool, streamed: bool) -> None:
+    if called and not streamed and model in ("snowflake/m", "litellm/openai/m"):
+        pytest.skip("litellm's own types refuse a whole answer with both members")
+    fields: JSON = {"content": "4", "function_call": NOTHING, "tool_calls": [CALLED] if called else None}
+    reply = completion(fields, finish_reason="")
+    pieces = [{**fields, "tool_calls": [{"index": 0, **CALLED}] if called else None}, {}]
+    events = [
+        {
+            **reply,
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": piece, "finish_reason": end}],
+        }
+        for piece, end in zip(pieces, (None, "stop"), strict=True)
+    ]
+    behaviour = streaming(events) if streamed else answering(orjson.dumps(reply))
+    with RawServer(behaviour) as server, Client(cache=False) as client:
+        where: JSON = {"base_url": f"{server.root}/v1", "api_key": "k"}
+        if streamed:
+            stream = client.stream(model, "2 + 2", **where)
+            shown = [call for delta in stream for call in delta.tool_calls]
+            response = stream.response
+            assert [call.name for call in shown if call.name] == ["get_weather"] * called
+        else:
+            response = client.call(model, "2 + 2", **where)
+        assert server.requests == 1
+    assert response.text == "4"
+    assert [(call.name, json.loads(call.arguments)) for call in response.tool_calls] == [
+        ("get_weather", {"city": "Bern"})
+    ] * called
+    assert not response.message.get("function_call")

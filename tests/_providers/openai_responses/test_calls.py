@@ -1,0 +1,165 @@
+"""Items of the Responses format that are calls, and the items that answer them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from golden import Pair, golden
+from llm_provider._providers.openai_responses import calls as responses_calls
+from llm_provider._providers.openai_responses import encode as responses
+from llm_provider._providers.openai_responses.decode import decode
+from llm_provider._providers.openai_responses.stream import Assembler
+from llm_provider._requests.request import Request
+from llm_provider._types.messages import ToolCall, delta_of
+from openai_support import PRO
+
+
+@golden("openai_responses/calls")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+CUSTOM = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}
+SHELL = {
+    "id": "sh_1",
+    "type": "shell_call",
+    "call_id": "c2",
+    "action": {"commands": ["ls"], "max_output_length": None, "timeout_ms": None},
+    "environment": {"type": "local"},
+    "status": "completed",
+}
+LOCAL_SHELL = {
+    "id": "ls_1",
+    "type": "local_shell_call",
+    "call_id": "c3",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+    "status": "completed",
+}
+PATCH = {
+    "id": "ap_1",
+    "type": "apply_patch_call",
+    "call_id": "c4",
+    "operation": {"type": "delete_file", "path": "a.py"},
+    "status": "completed",
+}
+APPROVAL = {
+    "id": "mcpr_1",
+    "type": "mcp_approval_request",
+    "server_label": "docs",
+    "name": "search",
+    "arguments": '{"q":"x"}',
+}
+SEARCH = {
+    "id": "ts_1",
+    "type": "tool_search_call",
+    "call_id": "c6",
+    "execution": "client",
+    "arguments": {"goal": "weather"},
+    "status": "completed",
+}
+COMPUTER = {
+    "id": "cu_1",
+    "type": "computer_call",
+    "call_id": "c7",
+    "action": {"type": "screenshot"},
+    "pending_safety_checks": [],
+    "status": "completed",
+}
+CALLS = [
+    (CUSTOM, ToolCall(id="c1", name="grep", arguments="a.*b", type="custom")),
+    (
+        SHELL,
+        ToolCall(
+            id="c2",
+            name="shell",
+            arguments='{"commands":["ls"],"max_output_length":null,"timeout_ms":null}',
+            type="shell_call",
+        ),
+    ),
+    (
+        LOCAL_SHELL,
+        ToolCall(
+            id="c3",
+            name="local_shell",
+            arguments='{"type":"exec","command":["ls"],"env":{}}',
+            type="local_shell_call",
+        ),
+    ),
+    (
+        PATCH,
+        ToolCall(
+            id="c4",
+            name="apply_patch",
+            arguments='{"type":"delete_file","path":"a.py"}',
+            type="apply_patch_call",
+        ),
+    ),
+    (APPROVAL, ToolCall(id="mcpr_1", name="search", arguments='{"q":"x"}', type="mcp_approval_request")),
+    (
+        SEARCH,
+        ToolCall(id="c6", name="tool_search", arguments='{"goal":"weather"}', type="tool_search_call"),
+    ),
+    (COMPUTER, ToolCall(id="c7", name="computer", arguments='{"type":"screenshot"}', type="computer_call")),
+]
+
+
+def reply(*items: Any) -> dict[str, Any]:
+    return {"object": "response", "id": "resp_1", "status": "completed", "output": list(items), "usage": None}
+
+
+def encoded(messages: list[Any]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = responses.encode(Request.build("gpt-5.5-pro", messages, {}), PRO).payload[
+        "input"
+    ]
+    return items
+
+
+def test_a_custom_call_goes_back_in_the_form_of_chat_completions() -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [responses_calls.entry_of(CALLS[0][1])]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
+    call, output = encoded([message, result])
+    assert call == {"type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}
+    assert output == {"type": "custom_tool_call_output", "call_id": "c1", "output": "found"}
+
+
+ANSWER = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "4"}]}
+CALLED = {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("streamed", ["whole", "stream", "stream without places", "last event only"])
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
+@pytest.mark.parametrize("fields", list(itertools.product(("", None, ...), repeat=2)))
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("called", [False, True])
+def test_a_call_without_a_name_and_arguments_is_none(
+    streamed: str, kind: str, fields: tuple[Any, Any], place: int, called: bool
+) -> None:
+    name = "input" if kind == "custom_tool_call" else "arguments"
+    blank = {"type": kind, "id": "b", **dict(zip(("name", name), fields, strict=True))}
+    blank = {field: value for field, value in blank.items() if value is not ...}
+    real = [ANSWER, *([CALLED] if called else [])]
+    items = [*real[:place], blank, *real[place:]]
+    reply = {"object": "response", "status": "completed", "output": items}
+    shown: dict[int, str] = {}
+    if streamed != "whole":
+        assembler = Assembler()
+        events: list[dict[str, Any]] = []
+        for index, item in enumerate(items if streamed != "last event only" else ()):
+            where = {"output_index": index} if streamed == "stream" else {}
+            opened = {**item, "arguments": ""} if item is CALLED else item
+            events.append({"type": "response.output_item.added", "item": opened, **where})
+            if item is CALLED:
+                events.append({"type": "response.function_call_arguments.delta", "delta": "{}", **where})
+            events.append({"type": "response.output_item.done", "item": item, **where})
+        for event in [*events, {"type": "response.completed", "response": reply}]:
+            for call in delta_of(assembler.feed(event)).tool_calls:
+                shown[call.index] = shown.get(call.index, "") + call.name + call.arguments
+        assert shown == ({0: "weather{}"} if called else {})
+        reply = assembler.reply()
+    choice = decode(reply).choices[0]
+    assert [call.name for call in choice.tool_calls] == ["weather"] * called
+    assert (choice.text, choice.finish_reason) == ("4", "tool_calls" if called else "stop")
+    assert choice.message["provider_specific_fields"]["content"] == real

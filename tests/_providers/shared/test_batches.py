@@ -1,0 +1,70 @@
+"""The parts of a batch connection that all formats share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from llm_provider._providers.shared.batches import (
+    cancellation_error,
+    close_clients,
+    expiry_error,
+    limits_of,
+    lines_of,
+    mark_unbilled,
+    module_of,
+)
+from llm_provider._requests.routing import resolve
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
+    whole = b'{"a":1}\n\n{"b":2}\n{"c":3}'
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(whole), size):
+            yield whole[at : at + size]
+
+    async def read() -> list[bytes]:
+        return [line async for line in lines_of(pieces())]
+
+    assert asyncio.run(read()) == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+@pytest.mark.parametrize(
+    ("model", "operation", "served"),
+    [
+        ("gpt-5.5", "responses", True),
+        ("gpt-5.5", "unknown", False),
+        ("claude-haiku-5-5", "messages", True),
+        ("claude-haiku-5-5", "embeddings", False),
+        ("gemini/gemini-3.8-flash", "any", True),
+        ("groq/x", "chat/completions", True),
+        ("groq/x", "embeddings", False),
+        ("deepseek/x", "chat/completions", False),
+        ("litellm/x/y", "chat/completions", False),
+    ],
+)
+def test_some_hosts_have_batches(model: str, operation: str, served: bool) -> None:
+    assert (limits_of(resolve(model), operation) is not None) == served
+
+
+def test_an_adapter_without_batches_has_no_module() -> None:
+    assert module_of("litellm") is None
+    assert module_of("openai") is not None
+
+
+def test_rows_that_were_not_reached_cost_nothing() -> None:
+    assert (expiry_error().retryable, expiry_error().maybe_billed) == (True, False)
+    assert (cancellation_error().retryable, cancellation_error().maybe_billed) == (False, False)
+    assert not mark_unbilled(expiry_error()).maybe_billed
+
+
+def test_closing_never_fails() -> None:
+    class Broken:
+        async def close(self) -> None:
+            raise OSError
+
+    asyncio.run(close_clients(Broken(), object()))

@@ -1,0 +1,322 @@
+"""Foreign failures: every exception class of the SDKs and transports, and answers that are errors."""
+
+import importlib
+import inspect
+import socket
+import ssl
+import types
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden import Pair, golden
+from llm_provider._errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    AuthenticationError,
+    BadRequestError,
+    InternalServerError,
+    LLMError,
+    NotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from llm_provider._providers.shared import errors
+from llm_provider._providers.transport import http_client
+
+
+@golden("shared/errors")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+TRANSPORTS = (
+    "aiohttp",
+    "aiohttp.http_exceptions",
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "httpcore2",
+    "h11",
+    "h2.exceptions",
+)
+
+# What a correct use of the SDKs cannot raise: web sockets, typed helpers, webhooks, misuse of a response.
+OUT_OF_REACH = {
+    "ConnectionNotAvailable",
+    "CookieConflict",
+    "EofStream",
+    "HTTPError",
+    "HTTPStatusError",
+    "RequestNotRead",
+    "ResponseNotRead",
+    "StreamClosed",
+    "StreamConsumed",
+    "StreamError",
+    "WSMessageTypeError",
+    "WebSocketError",
+}
+
+
+def installed(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def exceptions_of(*names: str) -> list[Any]:
+    return [
+        pytest.param(kind, id=f"{name}.{class_name}")
+        for name in names
+        for class_name, kind in sorted(vars(installed(name)).items() if installed(name) else ())
+        if inspect.isclass(kind) and issubclass(kind, Exception) and not issubclass(kind, Warning)
+    ]
+
+
+def bare(kind: type[BaseException]) -> BaseException:
+    """An instance of any exception class, whatever its constructor wants, that can be shown."""
+    shown = type(
+        kind.__name__, (kind,), {"__str__": lambda self: "something failed", "__module__": kind.__module__}
+    )
+    error: BaseException = shown.__new__(shown, "something failed")
+    return error
+
+
+class TestTransports:
+    @pytest.mark.parametrize("kind", exceptions_of(*TRANSPORTS))
+    def test_every_class_is_known(self, kind: type[Exception]) -> None:
+        error = errors.from_exception(bare(kind))
+        assert isinstance(error, ProviderError)
+        assert ("failed in its SDK" in error.message) == (kind.__name__ in OUT_OF_REACH)
+        assert error.status is None
+
+    @pytest.mark.parametrize("kind", exceptions_of(*TRANSPORTS))
+    def test_what_is_retried_has_a_reason(self, kind: type[Exception]) -> None:
+        error = errors.from_exception(bare(kind))
+        name = kind.__name__
+        if "Certificate" in name or "Fingerprint" in name or "URL" in name.upper() or "Redirect" in name:
+            assert isinstance(error, APIResponseValidationError) or not error.retryable
+        elif "Timeout" in name:
+            assert isinstance(error, APITimeoutError)
+        elif name in ("ConnectError", "ClientConnectorError", "ClientConnectorDNSError", "ProxyError"):
+            assert isinstance(error, APIConnectionError)
+            assert (error.retryable, error.maybe_billed) == (True, False)
+
+    @pytest.mark.parametrize(
+        ("error", "kind", "retryable", "maybe_billed"),
+        [
+            (ConnectionRefusedError(111, "refused"), APIConnectionError, True, False),
+            (socket.gaierror(-2, "Name or service not known"), APIConnectionError, True, False),
+            (ConnectionResetError(104, "reset"), APIConnectionError, True, True),
+            (BrokenPipeError(32, "pipe"), APIConnectionError, True, True),
+            (TimeoutError(), APITimeoutError, True, True),
+            (ssl.SSLCertVerificationError(1, "self-signed certificate"), APIConnectionError, False, False),
+            (ssl.SSLError(1, "record layer failure"), APIConnectionError, True, True),
+            (ValueError("boom"), APIConnectionError, False, False),
+            (RuntimeError("client has been closed"), APIConnectionError, False, False),
+            (RecursionError("deep"), APIResponseValidationError, True, True),
+            (
+                UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+                APIResponseValidationError,
+                True,
+                True,
+            ),
+        ],
+    )
+    def test_exceptions_of_the_language(
+        self, error: Exception, kind: type[LLMError], retryable: bool, maybe_billed: bool
+    ) -> None:
+        mapped = errors.from_exception(error)
+        assert type(mapped) is kind
+        assert (mapped.retryable, mapped.maybe_billed) == (retryable, maybe_billed)
+
+    def test_the_cause_tells_more_than_the_wrapping(self) -> None:
+        httpx = installed("httpx") or installed("httpx2")
+        assert httpx is not None
+        outer = httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]")
+        outer.__cause__ = ssl.SSLCertVerificationError(1, "self-signed certificate")
+        assert not errors.from_exception(outer).retryable
+        # A loop in the chain ends.
+        outer.__cause__.__cause__ = outer
+        assert not errors.from_exception(outer).retryable
+
+    def test_a_body_cut_short_is_a_broken_connection_and_a_garbled_one_a_bad_answer(self) -> None:
+        aiohttp = pytest.importorskip("aiohttp")
+        for inner, kind in (
+            (aiohttp.http_exceptions.TransferEncodingError("not enough data"), APIConnectionError),
+            (aiohttp.http_exceptions.ContentLengthError("not enough data"), APIConnectionError),
+            (aiohttp.http_exceptions.ContentEncodingError("not gzip"), APIResponseValidationError),
+        ):
+            outer = aiohttp.ClientPayloadError("Response payload is not completed")
+            outer.__cause__ = inner
+            mapped = errors.from_exception(outer)
+            assert type(mapped) is kind
+            assert mapped.maybe_billed
+
+    def test_a_class_of_the_same_name_elsewhere_is_not_taken_for_a_transports(self) -> None:
+        foreign = pytest.importorskip("google.genai.errors")
+        assert "failed in its SDK" in errors.from_exception(bare(foreign.ClientError)).message
+
+
+def sdk_errors(sdk: str) -> Iterator[Any]:
+    module = installed(sdk)
+    base = getattr(module, "APIStatusError", None)
+    for param in exceptions_of(sdk):
+        (kind,) = param.values
+        # OAuthError belongs to workload identities, which need no key.
+        if base is not None and issubclass(kind, base) and kind.__name__ != "OAuthError":
+            yield kind
+
+
+def http_library(sdk: str) -> Any:
+    return http_client.library_of(importlib.import_module(sdk).DefaultAsyncHttpxClient)
+
+
+def status_error(kind: Any, status: int, body: Any, headers: dict[str, str] | None = None) -> Any:
+    library = http_library(kind.__module__.partition(".")[0])
+    request = library.Request("POST", "http://127.0.0.1/v1")
+    return kind(
+        "failed", response=library.Response(status, request=request, headers=headers or {}), body=body
+    )
+
+
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+class TestSDKs:
+    def test_every_status_class_keeps_its_meaning(self, sdk: str) -> None:
+        expected = {
+            "AuthenticationError": AuthenticationError,
+            "BadRequestError": BadRequestError,
+            "ContentTooLargeError": BadRequestError,
+            "ContractSpendLimitReachedError": QuotaExceededError,
+            "EnforcedSpendLimitReachedError": QuotaExceededError,
+            "GatewayTimeoutError": InternalServerError,
+            "InternalServerError": InternalServerError,
+            "NotFoundError": NotFoundError,
+            "OrganizationOnHoldError": PermissionDeniedError,
+            "OverloadedError": OverloadedError,
+            "PaymentRequiredError": QuotaExceededError,
+            "PermissionDeniedError": PermissionDeniedError,
+            "RampLimitExceededError": RateLimitError,
+            "RateLimitError": RateLimitError,
+            "RequestTimeoutError": InternalServerError,
+            "ServiceUnavailableError": OverloadedError,
+            "UnprocessableEntityError": BadRequestError,
+        }
+        statuses = {"InternalServerError": 500, "APIStatusError": 418}
+        for kind in sdk_errors(sdk):
+            inherited = next(
+                (vars(base)["status_code"] for base in kind.__mro__ if "status_code" in vars(base)), None
+            )
+            name = kind.__name__
+            status = inherited if isinstance(inherited, int) else statuses.get(name, 400)
+            # Anthropic's classes for one cause are named after its code.
+            code = "".join(f"_{c.lower()}" if c.isupper() else c for c in name.removesuffix("Error")).lstrip(
+                "_"
+            )
+            body = {"error": {"type": "some_error", "message": "m", "details": {"error_code": code}}}
+            error = errors.from_sdk(status_error(kind, status, body))
+            assert error.status == status
+            assert type(error) is expected.get(name, type(error)), name
+            assert error.retryable == (
+                status >= 500 or status in (408, 409) or isinstance(error, RateLimitError)
+            ), name
+
+    def test_connection_errors_are_of_their_cause(self, sdk: str) -> None:
+        module = importlib.import_module(sdk)
+        library = http_library(sdk)
+        request = library.Request("POST", "http://127.0.0.1/v1")
+        for cause, kind, billed in (
+            (library.ConnectError("refused"), APIConnectionError, False),
+            (library.ConnectTimeout("late"), APITimeoutError, False),
+            (library.ReadTimeout("late"), APITimeoutError, True),
+            (library.RemoteProtocolError("peer closed"), APIConnectionError, True),
+        ):
+            wrapped = module.APIConnectionError(request=request)
+            wrapped.__cause__ = cause
+            error = errors.from_sdk(wrapped)
+            assert type(error) is kind
+            assert (error.retryable, error.maybe_billed) == (True, billed)
+        timed_out = errors.from_sdk(module.APITimeoutError(request=request))
+        assert isinstance(timed_out, APITimeoutError)
+
+    def test_an_error_inside_a_stream_has_no_status_and_may_be_billed(self, sdk: str) -> None:
+        module = importlib.import_module(sdk)
+        library = http_library(sdk)
+        request = library.Request("POST", "http://127.0.0.1/v1")
+        body = {"type": "overloaded_error", "message": "Overloaded"}
+        error = errors.from_sdk(module.APIError("Overloaded", request=request, body=body))
+        assert type(error) is OverloadedError
+        assert error.maybe_billed
+
+    def test_headers_tell_the_wait_and_the_request(self, sdk: str) -> None:
+        module = importlib.import_module(sdk)
+        headers = {"Retry-After": "2", "X-Request-Id": "req_1"}
+        error = errors.from_sdk(status_error(module.RateLimitError, 429, None, headers))
+        assert (error.retry_after, error.request_id) == (2.0, "req_1")
+
+    def test_nothing_of_the_sdk_stays_in_the_error(self, sdk: str) -> None:
+        module = importlib.import_module(sdk)
+        error = errors.from_sdk(status_error(module.BadRequestError, 400, {"message": "no"}))
+        allowed = (str, int, float, bool, type(None))
+        assert all(isinstance(value, allowed) for value in vars(error).values())
+
+
+class TestAnswers:
+    def test_a_long_message_is_cut_and_an_absent_one_replaced(self) -> None:
+        assert len(errors.from_answer(400, message="x" * 10_000).message) == 500
+        assert errors.from_answer(418).message == "HTTP 418"
+        assert errors.from_answer(None).message == "an error without a message"
+
+    @given(
+        st.none() | st.integers(100, 999),
+        st.lists(st.none() | st.text(max_size=20), max_size=3),
+        st.text(max_size=50),
+        st.dictionaries(st.sampled_from(["retry-after", "x-request-id"]), st.text(max_size=20)),
+    )
+    def test_every_answer_is_some_error_of_ours(
+        self, status: int | None, codes: list[str | None], message: str, headers: dict[str, str]
+    ) -> None:
+        error = errors.from_answer(status, codes=tuple(codes), message=message, headers=headers)
+        assert isinstance(error, LLMError)
+        assert error.message
+
+
+class TestErrorFields:
+    @given(JSON_VALUES, JSON_VALUES)
+    def test_any_json_has_fields(self, a: Any, b: Any) -> None:
+        for body in (a, {"error": a, "message": b}, {"details": a, "code": b, "message": a}):
+            codes, message = errors.error_fields(body)
+            assert all(code is None or isinstance(code, str) for code in codes)
+            assert isinstance(message, str)
+            errors.from_answer(400, codes=codes, message=message)
+
+
+def test_headers_have_lower_case_names() -> None:
+    answer = types.SimpleNamespace(headers={"Retry-After": "1"})
+    assert errors.headers_of(answer) == {"retry-after": "1"}
+    assert errors.headers_of(None) == {}
+
+
+@given(body=JSON_VALUES)
+def test_any_body_has_a_message_and_a_class(body: Any) -> None:
+    codes, message = errors.error_fields(body)
+    assert isinstance(message, str)
+    assert isinstance(errors.from_answer(400, codes=codes, message=message), LLMError)
+    if isinstance(body, dict):
+        for answer in ("choices", "type"):
+            failure = errors.error_in(body, answer)
+            assert failure is None or isinstance(failure, LLMError)

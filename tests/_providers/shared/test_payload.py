@@ -1,0 +1,63 @@
+"""The parameters that few calls set: which formats have them, and what others say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden import Pair, golden
+from llm_provider._errors import UnsupportedParameterError
+from llm_provider._providers.anthropic import encode as anthropic
+from llm_provider._providers.gemini import encode as gemini
+from llm_provider._providers.litellm import encode as litellm
+from llm_provider._providers.openai_chat import encode as chat
+from llm_provider._providers.openai_responses import encode as responses
+from llm_provider._providers.shared import payload
+from llm_provider._requests.parameter_table import PARAMETERS
+from llm_provider._requests.request import Request
+
+
+@golden("shared/payload")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+FORMATS = (chat, responses, anthropic, gemini, litellm)
+
+
+def test_a_parameter_that_some_format_has_has_a_remedy_for_the_others() -> None:
+    sent = {name for name, row in PARAMETERS.items() if row.remedy}
+    assert set().union(*(form.ACCEPTS for form in FORMATS)) == sent
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=2), JSON_VALUES, max_size=3)
+
+
+@given(OBJECTS, OBJECTS)
+def test_the_users_value_wins_and_nothing_else_is_lost(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    before = repr((ours, theirs))
+    merged = payload.merge(ours, theirs)
+    assert repr((ours, theirs)) == before
+    assert merged.keys() == ours.keys() | theirs.keys()
+    for name, value in merged.items():
+        if name not in theirs:
+            assert value is ours[name]
+        elif not isinstance(ours.get(name), dict) or not isinstance(theirs[name], dict):
+            assert value is theirs[name]
+        else:
+            assert value.keys() == ours[name].keys() | theirs[name].keys()
+
+
+def test_a_refusal_names_the_parameter_the_model_and_the_remedy() -> None:
+    request = Request.build("claude-opus-5-5", "Hi", {})
+    error = payload.refuse("seed", request, "leave it out", provider="anthropic")
+    assert isinstance(error, UnsupportedParameterError)
+    assert (error.parameter, error.model, error.provider) == ("seed", "claude-opus-5-5", "anthropic")
+    assert str(error).startswith("claude-opus-5-5 does not accept seed: leave it out")

@@ -1,0 +1,70 @@
+"""Units and prefixes of prompts, in every format that has a prompt cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_provider._calls.operations.chat import Chat
+from llm_provider._providers import registry
+from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._providers.shared.prompt_cache import prefixes
+from llm_provider._requests.request import Request
+from llm_provider._requests.routing import resolve
+
+LONG = "Some words of a long document. " * 700
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+def encoded(model: str, messages: Any, **parameters: Any) -> EncodedRequest:
+    request = Request.build(model, messages, {"prompt_caching": True, **parameters})  # type: ignore[typeddict-item]  # any parameters
+    target = resolve(model, None)
+    return Chat().encode(request, target, registry.load(target.route.adapter))
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gemini-3.8-flash"])
+@pytest.mark.parametrize("parameters", [{"system": LONG}, {"system": LONG, "tools": [TOOL]}])
+def test_two_questions_share_the_prefix_before_them(model: str, parameters: dict[str, Any]) -> None:
+    found = registry.load_prompt_cache(resolve(model, None))
+    assert found is not None
+    one, other = [prefixes(found, encoded(model, text, **parameters).payload, model) for text in "ab"]
+    assert one == other != []
+    assert one[-1].tokens >= found.minimum(model)
+    changed = prefixes(found, encoded(model, "a", system=LONG + "!").payload, model)
+    assert {prefix.digest for prefix in changed}.isdisjoint(prefix.digest for prefix in one)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gemini-3.8-flash"])
+def test_a_short_prefix_is_none(model: str) -> None:
+    found = registry.load_prompt_cache(resolve(model, None))
+    assert found is not None
+    assert prefixes(found, encoded(model, "a", system="Be brief.").payload, model) == []
+    assert encoded(model, "a", system="Be brief.").prefix is None
+
+
+def test_a_text_has_a_common_beginning_where_tokens_are_compared() -> None:
+    for model, expected in (("gpt-5.5", True), ("gemini-3.8-flash", True), ("claude-sonnet-5-5", False)):
+        found = registry.load_prompt_cache(resolve(model, None))
+        assert found is not None
+        one, other = [prefixes(found, encoded(model, LONG + text).payload, model) for text in "ab"]
+        assert one == other
+        assert bool(one) is expected
+
+
+@pytest.mark.parametrize("model", ["groq/llama-4", "local/x", "deepseek/deepseek-v4-pro", "bedrock/x"])
+def test_it_is_a_hint_that_no_provider_refuses(model: str) -> None:
+    found = encoded(model, "Hi", system=LONG)
+    assert found.prefix is None
+    assert found.payload == encoded(model, "Hi", system=LONG, prompt_caching=False).payload
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5-pro"])
+def test_it_is_sent_and_not_hashed(model: str) -> None:
+    found = encoded(model, "Hi", system=LONG)
+    plain = encoded(model, "Hi", system=LONG, prompt_caching=False)
+    assert found.payload == plain.payload
+    sent = found.add_labels(found.payload)
+    assert sent != found.payload
+    # The payload, whose parts the marked one shares, has not changed.
+    assert found.payload == plain.payload

@@ -1,0 +1,175 @@
+"""Searches and costs that replies report, over real SDKs and in the forms of real hosts."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from golden import Pair, golden
+from llm_provider import APIResponseValidationError, Budget, Client, Response, Usage, price
+from llm_provider._money.pricing import default_prices_path
+from llm_provider._providers.shared.tool_charges import cost_in
+from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
+
+
+@golden("shared/tool_charges")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+SEARCHING = [
+    ("gpt-5.5-pro", 3, 3),
+    ("gemini-3.8-flash", 2, 2),
+    ("gemini-2.5-pro", 2, 1),
+    ("claude-sonnet-5-5", 2, 2),
+    ("gpt-5-search-api", 0, 1),
+]
+
+
+@pytest.fixture(autouse=True)
+def bill(simulator: Simulator) -> None:
+    simulator.configure(prices=default_prices_path())
+
+
+def ask(client: Client, model: str, *, stream: bool, **parameters: Any) -> Response:
+    if not stream:
+        return client.call(model, "What is new?", max_tokens=100, **parameters)
+    with client.stream(model, "What is new?", max_tokens=100, **parameters) as answer:
+        for _ in answer:
+            pass
+        return answer.response
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("model", "made", "billed"), SEARCHING)
+def test_searches_are_counted_and_priced(
+    client: Client, simulator: Simulator, model: str, made: int, billed: int, stream: bool
+) -> None:
+    simulator.configure(web_searches=made)
+    answer = ask(client, model, stream=stream)
+    assert answer.usage.web_searches == billed
+    tokens = Usage(input_tokens=answer.usage.input_tokens, output_tokens=answer.usage.output_tokens)
+    fee = {"gpt-5.5-pro": "0.03", "gemini-3.8-flash": "0.028", "gemini-2.5-pro": "0.035"}.get(model, "0.01")
+    if model.startswith("claude"):
+        fee = "0.02"
+    of_tokens = price(model, tokens)
+    assert of_tokens is not None
+    assert client.usage.spent == of_tokens + Decimal(fee) == simulator.ledger().billed
+    assert answer.cost == pytest.approx(float(of_tokens) + float(fee))
+    assert answer.cost_source == "prices"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "model", ["openrouter/openai/gpt-6.1-sol", "xai/grok-4.3", "openrouter/no/such-model"]
+)
+def test_the_cost_of_the_reply_wins(client: Client, simulator: Simulator, model: str, stream: bool) -> None:
+    simulator.configure(reported_cost=0.0161)
+    answer = ask(client, model, stream=stream)
+    assert (answer.cost, answer.cost_source) == (0.0161, "reply")
+    assert client.usage.spent == Decimal("0.0161") == simulator.ledger().billed
+    again = client.call(model, "What is new?", max_tokens=100)
+    assert (again.cached, again.cost, again.cost_source) == (True, 0.0, None)
+    assert client.usage.saved == Decimal("0.0161")
+
+
+def test_an_answer_that_cannot_be_used_costs_what_it_says(client: Client, simulator: Simulator) -> None:
+    simulator.configure(reported_cost=0.125)
+    simulator.inject(Fault(finish="no_choices"), times=5)
+    with pytest.raises(APIResponseValidationError):
+        client.call("openrouter/openai/gpt-6.1-sol", "unusable")
+    assert client.usage.wasted == simulator.ledger().billed == Decimal("0.25")
+
+
+def test_a_budget_counts_the_cost_of_the_reply(client: Client, simulator: Simulator) -> None:
+    simulator.configure(reported_cost=0.25)
+    budget = Budget(2)
+    client.call("openrouter/openai/gpt-6.1-sol", "Hi", max_tokens=10, budget=budget)
+    assert budget.spent == Decimal("0.25")
+
+
+def test_samples_of_one_request_share_its_reported_cost(client: Client, simulator: Simulator) -> None:
+    simulator.configure(reported_cost=0.5)
+    answer = client.call("gpt-5.5", "Hi", n=3)
+    assert (answer.cost, answer.cost_source) == (0.5, "reply")
+    assert len(answer.choices) == 3
+    assert client.usage.spent == Decimal("0.5")
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.0161, "is_byok": False}, "0.0161"),
+        ({"cost": 0, "is_byok": False}, "0"),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, "0.21"),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, None),
+        ({"cost": {"total_cost": 0.006, "request_cost": 0.005}}, "0.006"),
+        ({"cost_in_usd_ticks": 37756000}, "0.0037756"),
+        ({"estimated_cost": 2.5e-7}, "2.5E-7"),
+        ({"cost": 0}, None),
+        ({"cost_in_usd_ticks": 0}, None),
+        ({"cost": "0.1"}, None),
+        ({"cost": True}, None),
+        ({"cost": -1}, None),
+        ({"cost": float("nan")}, None),
+        ({"cost": float("inf")}, None),
+        ({"prompt_tokens": 5}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_the_reported_cost_in_the_forms_of_hosts(usage: Any, cost: str | None) -> None:
+    assert cost_in(usage) == (None if cost is None else Decimal(cost))
+
+
+def test_a_reported_cost_is_read_from_a_real_reply(client: Client, simulator: Simulator) -> None:
+    """The reply of xAI, by its reference for the usage object."""
+    reply = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "grok-4.3",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": 32,
+            "completion_tokens": 9,
+            "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 94},
+            "num_sources_used": 0,
+            "cost_in_usd_ticks": 37756000,
+        },
+    }
+    simulator.inject(Fault(status=200, body=json.dumps(reply)), times=1)
+    answer = client.call("xai/grok-4.3", "Hi")
+    assert (answer.cost, answer.cost_source) == (0.0037756, "reply")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", ["gpt-5.5", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_zeros_for_an_answer_are_an_unknown_cost(
+    client: Client, simulator: Simulator, model: str, stream: bool
+) -> None:
+    simulator.configure(count_usage=False)
+    answer = ask(client, model, stream=stream)
+    assert (answer.cost, answer.cost_source, answer.usage) == (None, None, Usage())
+    (row,) = client.usage.rows("model")
+    assert row.unknown == 1
+    assert not row.spent
+    assert client.usage.unknown_at_most
+    budget = Budget(9)
+    counted = client.call(model, "Another", max_tokens=100, budget=budget)
+    assert counted.cost is None
+    assert budget.spent > 0
+
+
+def test_the_cost_of_the_reply_has_its_tools(client: Client) -> None:
+    usage: dict[str, Any] = {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14, "cost": 0.05}
+    call = {"type": "file_search_call", "id": "x_1", "status": "completed"}
+    reply = {"id": "r", "object": "response", "status": "completed", "model": "gpt-6.1-sol", "usage": usage}
+    with RawServer(answering(json.dumps({**reply, "output": [call]}).encode())) as raw:
+        answer = client.call("gpt-6.1-sol", "2+2?", base_url=f"{raw.root}/v1", api_key="sk-test")
+    assert (answer.cost, answer.usage.unpriced_tools) == (0.05, 1)

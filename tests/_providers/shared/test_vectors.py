@@ -1,0 +1,69 @@
+"""Vectors out of JSON, and one usage divided among several texts."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden import Pair, golden
+from llm_provider._errors import APIResponseValidationError
+from llm_provider._providers.shared.vectors import apportion, vector_of
+
+
+@golden("shared/vectors")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+SHARES = st.lists(st.integers(0, 10**6), min_size=1, max_size=50)
+
+
+def packed(*numbers: float) -> str:
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+class TestVectors:
+    @given(st.lists(st.floats(-1, 1, width=32), min_size=1))
+    def test_base64_is_little_endian_float32(self, numbers: list[float]) -> None:
+        assert vector_of(packed(*numbers)) == numbers
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            None,
+            [],
+            "",
+            {},
+            0.5,
+            [None],
+            ["0.5"],
+            [True, 0.5],
+            [[0.5]],
+            [math.nan],
+            [0.5, math.inf],
+            [math.inf, -math.inf],
+            "no base64!",
+            "AAAA",  # three bytes are no float32
+            packed(math.nan, 1.0),
+            packed(math.inf),
+        ],
+    )
+    def test_what_is_no_vector(self, value: Any) -> None:
+        with pytest.raises(APIResponseValidationError, match="the answer holds a vector"):
+            vector_of(value)
+
+
+class TestApportioning:
+    @given(st.integers(0, 10**9), SHARES)
+    def test_the_parts_add_up_and_are_fair(self, whole: int, shares: list[int]) -> None:
+        parts = apportion(whole, shares)
+        assert sum(parts) == whole
+        total = sum(shares) or len(shares)
+        for part, share in zip(parts, shares if sum(shares) else [1] * len(shares), strict=True):
+            assert abs(part - whole * share / total) < 1 + whole * 1e-12

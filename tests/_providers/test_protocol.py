@@ -1,0 +1,22 @@
+"""Every adapter has what the protocol asks for, and reads the shapes of real replies."""
+
+import pytest
+
+from golden import Pair, golden
+from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._providers.registry import load, load_connection
+from llm_provider._requests.routing import ROUTES
+
+
+@golden("shapes/openai", "shapes/responses", "shapes/anthropic", "shapes/gemini")
+def test_golden_pairs(pair: Pair) -> None:
+    pair.check()
+
+
+@pytest.mark.parametrize("name", sorted({route.adapter for route in ROUTES.values()}))
+def test_every_route_has_an_adapter_of_the_right_shape(name: str) -> None:
+    adapter = load(name)
+    for part in ("encode", "decode", "map_error", "assembler"):
+        assert callable(getattr(adapter, part))
+    assert callable(load_connection(name).connect)
+    assert callable(adapter.assembler(EncodedRequest("chat/completions", {})).feed)

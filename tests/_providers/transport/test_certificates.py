@@ -1,0 +1,52 @@
+"""Certificate authorities of the environment that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import certifi
+import pytest
+
+from llm_provider import Client, RequestError
+from llm_provider._providers.transport.certificates import check_certificates, trust_remedy
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
+def test_a_missing_file_is_named_before_anything_is_sent(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-test")
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/ca.pem")
+    with Client() as client, pytest.raises(RequestError) as caught:
+        client.call(model, "Hi", base_url="https://127.0.0.1:9")
+    assert "SSL_CERT_FILE names '/no/ca.pem', which is not there" in str(caught.value)
+    assert caught.value.attempts == 0
+
+
+def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("nothing", encoding="utf-8")
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with pytest.raises(RequestError, match="cannot be read as PEM certificates"):
+        check_certificates(None)
+    # Plain HTTP needs none.
+    check_certificates("http://localhost:8000/v1")
+    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    check_certificates(None)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_DIR", f"{tmp_path}:/no/folder")
+    with pytest.raises(RequestError, match="SSL_CERT_DIR names '/no/folder', which is not a folder"):
+        check_certificates("https://example.com")
+
+
+def test_a_variable_that_is_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "SSL_CERT_FILE can name" in trust_remedy()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/ca.pem")
+    assert "set SSL_CERT_FILE=/etc/ca.pem" in trust_remedy()

@@ -1,0 +1,124 @@
+"""The HTTP client that carries the SDKs' requests straight to aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import select
+import socket
+import ssl
+import time
+from typing import Any
+
+import pytest
+
+from llm_provider import APIConnectionError, BadRequestError, Client
+from llm_provider._providers.transport import http_client, sdk_connection
+from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, close_before_headers
+
+SDKS = ["openai", "anthropic"]
+
+
+@pytest.fixture(params=SDKS)
+def sdk(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(request.param)
+
+
+def test_it_is_of_the_library_that_the_sdk_insists_on(sdk: Any) -> None:
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), library.AsyncClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_a_proxy_is_left_to_the_sdks_own_client(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    client = sdk_connection.build_http_client(sdk, "aiohttp")
+    assert isinstance(client, sdk.DefaultAsyncHttpxClient)
+    asyncio.run(client.aclose())
+
+
+def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_a_class_of_neither_library_is_refused() -> None:
+    with pytest.raises(TypeError, match="not built on httpx"):
+        http_client.library_of(int)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_a_large_body_is_sent_without_a_warning(client: Client, simulator: Simulator, model: str) -> None:
+    prompt = "x" * 3_000_000
+    assert client.call(model, prompt, cache="off").text.startswith("echo: xxx")
+    assert prompt in str(simulator.requests()[0].body)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_one_connection_serves_calls_streams_and_failures(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    for number in range(3):
+        client.call(model, f"What is {number}+1?", cache="off")
+        with client.stream(model, f"Say {number}", cache="off") as stream:
+            list(stream)
+        simulator.inject(Fault(status=400), times=1)
+        with pytest.raises(BadRequestError):
+            client.call(model, "Hi", cache="off")
+    assert simulator.ledger().connections == 1
+
+
+async def answer_and_close(writer: asyncio.StreamWriter) -> None:
+    """A whole answer on a connection that could be kept, and its end."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nOK")
+    await writer.drain()
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="nothing else tells before the event loop does")
+def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
+    async def ask(root: str) -> list[bytes]:
+        session = http_client.session(ssl.create_default_context())
+        answers = []
+        async with session:
+            for _ in range(3):
+                async with session.post(root) as answer:
+                    answers.append(await answer.read())
+                # The end arrives while the event loop does something else. An `await` would let it notice.
+                time.sleep(0.2)  # noqa: ASYNC251 - blocks the loop on purpose
+        return answers
+
+    with RawServer(answer_and_close) as raw:
+        assert asyncio.run(ask(raw.root)) == [b"OK"] * 3
+        assert raw.requests == 3
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="nothing else tells before the event loop does")
+def test_a_connection_is_readable_once_anything_has_arrived() -> None:
+    class Transport:
+        def __init__(self, endpoint: socket.socket | None) -> None:
+            self._endpoint = endpoint
+
+        def get_extra_info(self, _: str) -> socket.socket | None:
+            return self._endpoint
+
+    here, there = socket.socketpair()
+    with here, there:
+        assert not http_client.is_readable(Transport(here))
+        there.send(b"an answer that nobody asked for")
+        assert http_client.is_readable(Transport(here))
+        here.recv(100)
+        assert not http_client.is_readable(Transport(here))
+        there.close()
+        assert http_client.is_readable(Transport(here))
+    assert not http_client.is_readable(Transport(here))
+    assert not http_client.is_readable(Transport(None))
+
+
+def test_a_server_that_closes_every_connection_is_a_failure(client: Client) -> None:
+    with (
+        RawServer(close_before_headers) as raw,
+        pytest.raises(APIConnectionError, match="at most 2 attempts"),
+    ):
+        client.call("gpt-6.1-sol", "Hi", api_key="sk-test", base_url=f"{raw.root}/v1", max_retries=1)

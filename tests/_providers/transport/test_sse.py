@@ -1,0 +1,119 @@
+"""Server-sent events, however their bytes arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from llm_provider import APIResponseValidationError
+from llm_provider._providers.transport.sse import END, EventSplitter, events
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ends = st.sampled_from(["\n", "\r\n", "\r"])
+
+
+async def arriving(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+def read(*chunks: bytes) -> list[Any]:
+    async def main() -> list[Any]:
+        return [event async for batch in events(arriving(list(chunks))) for event in batch]
+
+    return asyncio.run(main())
+
+
+def cut(whole: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(min(place, len(whole)) for place in places), len(whole)]
+    return [whole[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@given(st.lists(texts, max_size=8), ends, st.lists(st.integers(0, 400), max_size=12), st.booleans())
+@example(["a", "b"], "\r\n", [11, 12, 13, 14], True)
+def test_the_pieces_make_no_difference(told: list[str], end: str, places: list[int], named: bool) -> None:
+    name = f"event: message{end}" if named else ""
+    lines = [f"{name}data: {json.dumps(text, ensure_ascii=False)}{end}{end}" for text in told]
+    whole = f": welcome{end}{end}{''.join(lines)}data: [DONE]{end}{end}".encode()
+    splitter = EventSplitter()
+    found = [data for chunk in cut(whole, places) for data in splitter.feed(chunk)] + splitter.end()
+    assert [json.loads(data) for data in found[:-1]] == told
+    assert found[-1] == b"[DONE]"
+    assert read(*cut(whole, places)) == told
+
+
+def test_what_comes_before_a_broken_event_is_handed_on() -> None:
+    async def told() -> list[object]:
+        seen: list[object] = []
+        with pytest.raises(APIResponseValidationError, match="not JSON"):
+            async for batch in events(arriving([b"data: 1\n\ndata: 2\n\ndata: {\n\ndata: 4\n\n"])):
+                seen.extend(batch)
+        return seen
+
+    assert asyncio.run(told()) == [1, 2]
+
+
+def test_what_arrives_together_is_handed_on_together() -> None:
+    async def main() -> list[list[Any]]:
+        return [list(batch) async for batch in events(arriving([b"data: 1\n\ndata: 2\n\nda", b"ta: 3\n\n"]))]
+
+    assert asyncio.run(main()) == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (b"data:1\n\n", [1]),
+        (b"data: [1,\ndata: 2]\n\n", [[1, 2]]),
+        (b"id: 7\nretry: 10\ndata: 1\n\n", [1]),
+        (b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n", [1]),
+        (b"data: 1\n\ndata: 2", [1, 2]),
+        (b"data: 1\n\ndata: [DONE]", [1]),
+        (b"data:\n\ndata: 1\n\n", [1]),
+        (b"data: 1\n\ndata: [DONE] \n\ndata: 2\n\n", [1]),
+        (b"\xef\xbb\xbfdata: 1\r\n\r\ndata:  [DONE]\t \r\n\r\ndata: 2\r\n\r\n", [1]),
+        (b"data: 1\r\rdata:[DONE]  ", [1]),
+        (b"[1, 2]", [1, 2]),
+        (b'\xef\xbb\xbf\n {"a": 1}\n', [{"a": 1}]),
+        (b": keep-alive\n\n\n\n", []),
+        (b"", []),
+        (b'{"error": {"message": "no"}}', [{"error": {"message": "no"}}]),
+        (b"<html></html>", []),
+    ],
+)
+def test_streams_as_servers_send_them(stream: bytes, expected: list[Any]) -> None:
+    assert read(stream) == expected
+    assert read(*(stream[place : place + 1] for place in range(len(stream)))) == expected
+
+
+@given(
+    st.sampled_from(["data:", "data: ", "data:  "]),
+    st.text(" \t", max_size=3),
+    ends,
+    st.booleans(),
+    st.lists(st.integers(0, 60), max_size=6),
+)
+def test_the_end_of_a_stream_may_have_blanks(
+    name: str, blanks: str, end: str, closed: bool, places: list[int]
+) -> None:
+    last = f"{name}[DONE]{blanks}" + (end * 2 if closed else "")
+    whole = f"\ufeffdata: 1{end}{end}{last}".encode()
+
+    async def told() -> list[Any]:
+        stream = events(arriving(cut(whole, places)), mark_end=True)
+        return [event async for batch in stream for event in batch]
+
+    assert asyncio.run(told()) == [1, END]
+
+
+@pytest.mark.parametrize("stream", [b"data: {\n\n", b"data: \xff\n\n", b"data: 1\n\ndata: {", b"{not JSON"])
+def test_what_is_not_json_is_a_bad_answer(stream: bytes) -> None:
+    with pytest.raises(APIResponseValidationError, match="not JSON"):
+        read(stream)
