@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_provider._calls.batch.driver.driver import END, Driver, Lane, Observers, iterate
-from llm_provider._calls.batch.driver.worker_pool import LiveWork
+from llm_provider._calls.batch.driver import END, Driver, Lane, Observers, iterate
+from llm_provider._calls.batch.worker_pool import LiveWork
 
 from llm_provider import (
     APIConnectionError,

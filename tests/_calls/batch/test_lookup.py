@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_provider._calls.batch.driver.lookup import _GROUP
+from llm_provider._calls.batch.lookup import _GROUP
 
 from llm_provider import (
     CacheMissError,

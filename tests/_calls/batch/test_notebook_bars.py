@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from llm_provider._calls.batch.driver.notebook_bars import jupyter_bar, marimo_bar
+from llm_provider._calls.batch.notebook_bars import jupyter_bar, marimo_bar
 
 
 def test_a_kernel_without_widgets_has_no_bar_of_widgets(monkeypatch: pytest.MonkeyPatch) -> None:

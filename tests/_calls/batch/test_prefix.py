@@ -14,7 +14,7 @@ from llm_provider import BadRequestError, Client, Response
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
-PRICES = str(Path(__file__).parents[2] / "prices.csv")
+PRICES = str(Path(__file__).parents[3] / "prices.csv")
 TOKENS = 5120
 DOCUMENT = ("The quick brown fox jumps over the lazy dog again. " * 402)[: 4 * TOKENS]
 """So many tokens of the simulator's, a multiple of OpenAI's 128."""

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from llm_provider._calls.batch.driver.driver import Observers
-from llm_provider._calls.batch.driver.progress import Progress
+from llm_provider._calls.batch.driver import Observers
+from llm_provider._calls.batch.progress import Progress
 
 from llm_provider import APIConnectionError, Client
 from llm_provider._types.response import Result

@@ -6,8 +6,8 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from llm_provider._calls.batch.driver.driver import Observers, iterate
-from llm_provider._calls.batch.driver.worker_pool import LiveWork
+from llm_provider._calls.batch.driver import Observers, iterate
+from llm_provider._calls.batch.worker_pool import LiveWork
 
 from llm_provider import RateLimitError, Response
 from llm_provider._runtime import event_loop

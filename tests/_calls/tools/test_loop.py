@@ -746,7 +746,7 @@ def test_a_plain_call_loads_nothing_of_it_and_a_forked_child_has_a_loop_of_its_o
         warnings.simplefilter("ignore", DeprecationWarning)
         call("groq/m", "Hi")
         call("groq/m", "Hi")
-        print([name for name in sys.modules if name.startswith("llm_provider") and "tool_" in name])
+        print([name for name in sys.modules if name.startswith("llm_provider._calls.tools")])
         def add(a: int, b: int) -> int:
             return a + b
         def ask(number):

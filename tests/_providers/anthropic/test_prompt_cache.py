@@ -11,7 +11,7 @@ import pytest
 from llm_provider._providers.anthropic import prompt_cache
 from llm_provider._providers.shared.prompt_cache import PrefixMark
 
-from ..test_prompt_cache import LONG, TOOL, encoded
+from ..shared.test_prompt_cache import LONG, TOOL, encoded
 
 MODEL = "claude-sonnet-5-5"
 CONTROL = {"type": "ephemeral"}

@@ -6,7 +6,7 @@ import pytest
 
 from llm_provider._providers.gemini import prompt_cache
 
-from ..test_prompt_cache import LONG, TOOL, encoded
+from ..shared.test_prompt_cache import LONG, TOOL, encoded
 
 MODEL = "gemini-3.8-flash"
 

@@ -9,7 +9,7 @@ import pytest
 from llm_provider._providers.openai import prompt_cache
 from llm_provider._providers.shared.prompt_cache import PrefixMark
 
-from ..test_prompt_cache import LONG, TOOL, encoded
+from ..shared.test_prompt_cache import LONG, TOOL, encoded
 
 EXPLICIT = {"mode": "explicit"}
 
