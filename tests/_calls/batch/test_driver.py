@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_provider._calls.batch.driver import END, Driver, Lane, Observers, iterate
-from llm_provider._calls.batch.worker_pool import LiveWork
 
 from llm_provider import (
     APIConnectionError,
@@ -26,6 +24,8 @@ from llm_provider import (
     MissingAPIKeyError,
     Response,
 )
+from llm_provider._calls.batch.driver import END, Driver, Lane, Observers, iterate
+from llm_provider._calls.batch.worker_pool import LiveWork
 from llm_provider._calls.early_stop import EarlyStop
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_provider._calls.batch.lookup import _GROUP
 
 from llm_provider import (
     CacheMissError,
@@ -21,6 +20,7 @@ from llm_provider import (
     Response,
     track,
 )
+from llm_provider._calls.batch.lookup import _GROUP
 from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Simulator
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from llm_provider._calls.batch.notebook_bars import jupyter_bar, marimo_bar
 
 

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from llm_provider._calls.batch.driver import Observers
-from llm_provider._calls.batch.progress import Progress
 
 from llm_provider import APIConnectionError, Client
+from llm_provider._calls.batch.driver import Observers
+from llm_provider._calls.batch.progress import Progress
 from llm_provider._types.response import Result
 from llm_provider._types.row_label import RowLabel
 from llm_provider.simulator import Fault, Simulator

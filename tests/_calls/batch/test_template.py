@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from llm_provider._calls.batch.template import Template, find_template
 
 from llm_provider import Client, LLMError, RequestError, UnsupportedParameterError
+from llm_provider._calls.batch.template import Template, find_template
 from llm_provider._calls.call import MAX_REQUEST_BYTES, Call
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency

@@ -6,10 +6,9 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from llm_provider import RateLimitError, Response
 from llm_provider._calls.batch.driver import Observers, iterate
 from llm_provider._calls.batch.worker_pool import LiveWork
-
-from llm_provider import RateLimitError, Response
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt
 
