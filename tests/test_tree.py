@@ -14,6 +14,7 @@ TOOLS = TESTS.parent / "tools"
 WITHOUT_TESTS = {
     "_providers/litellm/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
+    "simulator/__main__.py": "one line, which tests/simulator/_server/test_command.py runs as a program",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }
 """Module → the reason why it has no test file of its own."""

@@ -1,7 +1,8 @@
-"""Golden exchanges: requests to the simulator as the SDKs send them, and its answers.
+"""Requests to the simulator in each wire format, and golden exchanges: requests and the answers to them.
 
 `tests/data/simulator/FORMAT.json` maps a sentence to `steps` and what they give. A step changes a setting,
-orders a fault, or posts a body. `python tests/golden.py` writes the answers anew.
+orders a fault, or posts a body; `show` names headers of its answer. `python tests/golden.py` writes the
+answers anew.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pydantic
 import pytest
 from anthropic.types import Message, RawMessageStreamEvent
 from google.genai.types import GenerateContentResponse
+from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 
@@ -26,20 +27,51 @@ from golden import as_json, json_lines
 from llm_provider.simulator import Fault, Simulator
 
 FOLDER = Path(__file__).parents[1] / "data" / "simulator"
-MADE_UP = re.compile(r"(chatcmpl-|[a-z]+_|sim-)[0-9a-z]{6,}")
+MADE_UP = re.compile(r"(chatcmpl-|[a-z]+_|sim-)?[0-9a-f]{24}")
 """Identifiers, which are never used twice."""
 TYPES: Mapping[str, tuple[Any, Any]] = {
     "/chat/completions": (ChatCompletion, ChatCompletionChunk),
     "/responses": (Response, ResponseStreamEvent),
     "/messages": (Message, RawMessageStreamEvent),
     "enerateContent": (GenerateContentResponse, GenerateContentResponse),
+    "/embeddings": (CreateEmbeddingResponse, None),
 }
 """End of a path → the types of the SDK for its answers and for the events of its streams."""
 
 
-def exchanges(name: str) -> pytest.MarkDecorator:
-    """Calls a test with each exchange of a file."""
-    found = read(name)
+HELLO = [{"role": "user", "content": "one two three"}]
+REQUESTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "openai": ("/openai/v1/chat/completions", {"model": "gpt-6.1-sol", "messages": HELLO}),
+    "groq": ("/groq/v1/chat/completions", {"model": "openai/gpt-oss-120b", "messages": HELLO}),
+    "responses": ("/openai/v1/responses", {"model": "gpt-6.1-sol", "input": "one two three"}),
+    "anthropic": (
+        "/anthropic/v1/messages",
+        {"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": HELLO},
+    ),
+    "gemini": (
+        "/gemini/v1/models/gemini-4-argon:generateContent",
+        {"contents": [{"parts": [{"text": "one two three"}]}]},
+    ),
+}
+"""A request of each format, which is answered with an echo."""
+each_format = pytest.mark.parametrize("name", REQUESTS)
+
+
+def streaming(name: str) -> tuple[str, dict[str, Any]]:
+    """The same request for a stream."""
+    path, body = REQUESTS[name]
+    if name == "gemini":
+        return path.replace(":generateContent", ":streamGenerateContent?alt=sse"), body
+    return path, {**body, "stream": True}
+
+
+def exchanges() -> pytest.MarkDecorator:
+    """Calls a test with each exchange of each file."""
+    found = {
+        f"{path.stem}: {sentence}": exchange
+        for path in sorted(FOLDER.glob("*.json"))
+        for sentence, exchange in read(path.stem).items()
+    }
     return pytest.mark.parametrize("exchange", found.values(), ids=found.keys())
 
 
@@ -64,13 +96,11 @@ def carried_out(simulator: Simulator, steps: list[Mapping[str, Any]]) -> dict[st
             simulator.inject(Fault.from_json(step["inject"]), **step.get("order", {}))
         else:
             answers.append(_answer(simulator, step))
-    ledger = simulator.ledger()
-    models = [{**as_json(model), "billed": _dollars(model.billed)} for model in ledger.models]
+    models = [
+        {**as_json(model), "billed": model.billed and str(model.billed)}
+        for model in simulator.ledger().models
+    ]
     return _without_identifiers({"answers": answers, "models": models})
-
-
-def _dollars(amount: Decimal | None) -> str | None:
-    return None if amount is None else str(amount)
 
 
 def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,9 +108,10 @@ def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(url, json.dumps(step["body"]).encode(), dict(step.get("headers", {})))
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
-            status, body = answer.status, answer.read().decode()
+            status, headers, body = answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
-        status, body = error.code, error.read().decode()
+        status, headers, body = error.code, error.headers, error.read().decode()
+    shown = {"headers": {name: headers[name] for name in step["show"]}} if "show" in step else {}
     path = step["post"].partition("?")[0]
     # The answers of compatible hosts differ from those of OpenAI.
     own = path.startswith(("/openai/", "/anthropic/", "/gemini/")) and status == 200
@@ -92,17 +123,19 @@ def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
             # The types of Anthropic have no ping.
             known = [event for event in events if event.get("type") != "ping"]
             pydantic.TypeAdapter(list[types[1]]).validate_python(known)
-        return {"status": status, "events": events, "done": data[-1] == "[DONE]"}
+        return {"status": status, **shown, "events": events, "done": data[-1] == "[DONE]"}
     whole = json.loads(body)
     if types:
         pydantic.TypeAdapter(types[0]).validate_python(whole)
-    return {"status": status, "json": whole}
+    return {"status": status, **shown, "json": whole}
 
 
 def _without_identifiers(value: Any) -> Any:
     """Identifiers by their order, and times as 0."""
     seen: dict[str, str] = {}
-    text = MADE_UP.sub(lambda found: seen.setdefault(found[0], f"{found[1]}{len(seen)}"), json.dumps(value))
+    text = MADE_UP.sub(
+        lambda found: seen.setdefault(found[0], f"{found[1] or ''}{len(seen)}"), json.dumps(value)
+    )
     # These hold the number of the request.
     text = re.sub(r'("(?:responseId|signature|thoughtSignature)"): "[^"]+"', r'\1: "…"', text)
     text = re.sub(r'("created(?:_at)?"): [0-9.]+', r"\1: 0", text)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import llm_provider.simulator
-
 SUITE = """
 import urllib.request
 
@@ -30,21 +28,11 @@ def test_other(llm_simulator):
 
 def test_each_test_finds_the_simulator_cleared(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
-    plugin = "llm_provider.simulator.pytest_plugin"
-    root = Path(llm_provider.simulator.__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        plugin,
-        "-W",
-        "error",
-        "-c",
-        os.devnull,
-        str(tmp_path),
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    command = (
+        f"{sys.executable} -m pytest -q -p llm_provider.simulator.pytest_plugin -W error -c {os.devnull}"
+    )
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    result = subprocess.run(
+        [*command.split(), str(tmp_path)], capture_output=True, text=True, env=environment, timeout=60
+    )
     assert "2 passed" in result.stdout, result.stdout + result.stderr

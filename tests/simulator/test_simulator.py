@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -13,15 +10,9 @@ import pytest
 
 import llm_provider.simulator
 from llm_provider.simulator import Simulator
-from support import process_ended
+from support import RunScript, process_ended
 
 PACKAGE = Path(llm_provider.simulator.__file__).parent
-
-
-def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parents[1])}
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
 
 
 def test_starts_and_closes_without_with() -> None:
@@ -41,6 +32,7 @@ def test_starts_and_closes_without_with() -> None:
 
 
 def test_settings_of_the_start_reach_the_server() -> None:
+    question = b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}'
     settings = {
         "answer": "--tls",
         "snapshot_suffix": "-x",
@@ -49,12 +41,8 @@ def test_settings_of_the_start_reach_the_server() -> None:
         "seed": -5,
     }
     with Simulator(**settings) as simulator:
-        request = urllib.request.Request(
-            f"{simulator.root}/v1/chat/completions",
-            b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}',
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            body = answer.read()
+        url = f"{simulator.root}/v1/chat/completions"
+        body = urllib.request.urlopen(url, question, timeout=60).read()
     assert b'"content":"--tls"' in body
     assert b'"model":"m-x"' in body
 
@@ -64,7 +52,7 @@ def test_unknown_settings_are_refused_before_the_start() -> None:
         Simulator(latensy=1)
 
 
-def test_closing_in_a_fork_leaves_the_server_to_its_owner(simulator: Simulator) -> None:
+def test_closing_in_a_fork_leaves_the_server_to_its_owner(run_script: RunScript) -> None:
     program = (
         "import os, warnings\n"
         "from llm_provider.simulator import Simulator\n"
@@ -75,25 +63,17 @@ def test_closing_in_a_fork_leaves_the_server_to_its_owner(simulator: Simulator) 
         "    os.wait()\n"
         "    print(simulator.ledger().requests)\n"
     )
-    assert run_python(program).stdout == "0\n"
+    assert run_script(program).stdout == "0\n"
 
 
-def test_the_import_is_light() -> None:
+def test_the_import_is_light(run_script: RunScript) -> None:
     program = (
         "import sys; import llm_provider.simulator, llm_provider.simulator.pytest_plugin\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
-    loaded = set(run_python(program).stdout.split())
-    assert not loaded & {
-        "granian",
-        "orjson",
-        "asyncio",
-        "cryptography",
-        "httpx",
-        "openai",
-        "anthropic",
-        "pydantic",
-    }
+    loaded = set(run_script(program).stdout.split())
+    heavy = {"granian", "orjson", "asyncio", "cryptography", "httpx", "openai", "anthropic", "pydantic"}
+    assert not loaded & heavy
 
 
 def test_imports_nothing_of_the_rest_of_the_library() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,6 @@ from llm_provider.simulator import Settings
 from llm_provider.simulator._behaviour.answers import complete, make_example, solve
 from llm_provider.simulator.formats.content import count_tokens
 from llm_provider.simulator.formats.wire_format import Prompt, Request
-from simulator.exchanges import check, exchanges
-
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
 
 integers = st.integers(-(10**9), 10**9)
 
@@ -65,11 +61,6 @@ def test_the_error_rate_is_met_and_repeats() -> None:
     wrong = [answer(text, settings).text != str(number + 1) for number, text in enumerate(questions)]
     assert 300 < sum(wrong) < 500
     assert wrong == [answer(text, settings).text != str(number + 1) for number, text in enumerate(questions)]
-
-
-@exchanges("answers")
-def test_exchanges(simulator: Simulator, exchange: Any) -> None:
-    check(simulator, exchange)
 
 
 schemas = st.recursive(

@@ -16,6 +16,7 @@ HEADER = (
 ROWS = """\
 openai,gpt-6.1-sol,standard,0,2,0.1,2.5,,10,,made up,2026-11-20
 openai,gpt-6.1-sol,batch,0,1,0.05,1.25,,5,,made up,2026-11-20
+openai,text-embedding-3-small,standard,0,0.02,,,,,,made up,2026-11-20
 openai,tiered,standard,0,1,,,,1,,made up,2026-11-20
 openai,tiered,standard,100,3,,,,3,,made up,2026-11-20
 openai,dated,standard,0,1,,,,1,2026-01-01,made up,2026-11-20

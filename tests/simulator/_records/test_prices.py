@@ -27,6 +27,7 @@ def test_price_list(prices: Path) -> None:
     assert cost("tiered", input_tokens=99, output_tokens=1) == 100
     assert cost("tiered", input_tokens=100, output_tokens=1) == 303
     assert cost("tiered", input_tokens=100, cache_read_input_tokens=1) is None
+    assert cost("text-embedding-3-small", input_tokens=100) == 2
     assert cost("dated", input_tokens=1) == 5
     assert cost("unknown", input_tokens=1) is None
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider.simulator import Fault
+from simulator.exchanges import REQUESTS, streaming
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
@@ -25,62 +26,17 @@ BASES: dict[str, dict[str, Any]] = {
     "/gemini/v1/models/m:generateContent": {"contents": [{"parts": [{"text": "use the tool"}]}]},
 }
 FIELDS = [
-    *(
-        "messages",
-        "input",
-        "contents",
-        "role",
-        "content",
-        "parts",
-        "text",
-        "type",
-        "model",
-        "stream",
-        "max_tokens",
-    ),
-    *(
-        "tools",
-        "function",
-        "functionDeclarations",
-        "name",
-        "parameters",
-        "properties",
-        "items",
-        "enum",
-        "minimum",
-    ),
-    *(
-        "tool_choice",
-        "response_format",
-        "json_schema",
-        "schema",
-        "generationConfig",
-        "thinkingConfig",
-        "reasoning",
-    ),
-    *(
-        "thinking",
-        "output_config",
-        "format",
-        "stop",
-        "stop_sequences",
-        "logprobs",
-        "n",
-        "seed",
-        "system",
-        "anyOf",
-    ),
-]
+    "messages", "input", "contents", "role", "content", "parts", "text", "type", "model", "stream",
+    "max_tokens", "tools", "function", "functionDeclarations", "name", "parameters", "properties", "items",
+    "enum", "minimum", "tool_choice", "response_format", "json_schema", "schema", "generationConfig",
+    "thinkingConfig", "reasoning", "thinking", "output_config", "format", "stop", "stop_sequences",
+    "logprobs", "n", "seed", "system", "anyOf",
+]  # fmt: skip
 
 
 def test_a_malformed_body_is_a_400_in_the_providers_form(post: Post) -> None:
-    for body in (
-        [],
-        "text",
-        None,
-        {"model": 5},
-        {"model": "m", "messages": [{"role": "user", "content": 5}], "tools": 5},
-    ):
+    wrong_type = {"model": "m", "messages": [{"role": "user", "content": 5}], "tools": 5}
+    for body in ([], "text", None, {"model": 5}, wrong_type):
         assert post("/openai/v1/chat/completions", body).status == 400
     assert post("/anthropic/v1/messages", {"model": "m", "max_tokens": 1, "messages": [5]}).status == 400
     assert post("/gemini/v1/models/m:generateContent", {"contents": [5]}).status == 400
@@ -102,6 +58,12 @@ def test_no_body_is_too_strange_for_an_answer(server: Simulator, path: str, chan
     connection.close()
     assert answer.status in {200, 400}, body
     assert body.startswith((b"{", b"data: ", b"event: "))
+
+
+def test_an_answer_is_json_and_a_stream_is_events(post: Post) -> None:
+    for name, request in REQUESTS.items():
+        assert post(*request).headers["content-type"] == "application/json"
+        assert post(*streaming(name)).headers["content-type"].startswith("text/event-stream")
 
 
 def test_faults_come_before_limits(simulator: Simulator, chat: Post) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-import llm_provider.simulator
 from llm_provider.simulator import Settings
 from llm_provider.simulator._server.command import main
 from support import wait_until
 
-ROOT = Path(llm_provider.simulator.__file__).parents[2]
+PROGRAM = [sys.executable, "-m", "llm_provider.simulator"]
 
 
 def in_flight(root: str) -> int:
@@ -28,9 +25,8 @@ def in_flight(root: str) -> int:
 
 
 def test_the_command_line_serves_until_it_is_interrupted() -> None:
-    command = [sys.executable, "-m", "llm_provider.simulator", "--port", "0", "--latency", "60"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    command = [*PROGRAM, "--port", "0", "--latency", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
         root = lines[0].partition(" at ")[2].split()[0]
@@ -47,14 +43,17 @@ def test_the_command_line_serves_until_it_is_interrupted() -> None:
 
 
 def test_the_command_line_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit, match="0"):
         main(["--help"])
-    assert caught.value.code == 0
-    shown = capsys.readouterr().out
-    for name in Settings().to_json():
-        assert name.replace("_", "-") in shown
-    assert main(["--latency", "-1"]) == 2
-    assert "latency" in capsys.readouterr().err
+    text = capsys.readouterr().out
+    assert text.startswith("usage: python -m llm_provider.simulator")
+    assert all(name.replace("_", "-") in text for name in Settings().to_json())
+
+
+def test_a_mistake_is_the_exit_code_of_the_program() -> None:
+    program = subprocess.run([*PROGRAM, "--error-rate", "2"], capture_output=True, text=True, timeout=60)
+    assert (program.returncode, program.stdout) == (2, "")
+    assert "error_rate" in program.stderr
 
 
 def test_a_port_that_is_taken_is_an_error_with_a_message(capfd: pytest.CaptureFixture[str]) -> None:

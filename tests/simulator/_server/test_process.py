@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import llm_provider.simulator
 from llm_provider.simulator import Simulator
 from support import process_ended
-
-ROOT = Path(llm_provider.simulator.__file__).parents[2]
 
 
 def test_a_punctual_one_answers_like_any_other() -> None:
@@ -24,8 +19,7 @@ def test_a_punctual_one_answers_like_any_other() -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 3000:
         pytest.skip("too few files may be open")
     with Simulator(punctual=True, latency=0.2) as simulator:
-        address = (simulator.root.rpartition("/")[2].partition(":")[0], simulator.port)
-        connections = [socket.create_connection(address, 60) for _ in range(1200)]
+        connections = [socket.create_connection(("127.0.0.1", simulator.port), 60) for _ in range(1200)]
         body = b'{"model": "m", "messages": [{"role": "user", "content": "What is 1+1?"}]}'
         for connection in connections[-3:]:
             connection.sendall(
@@ -54,14 +48,8 @@ def test_the_server_dies_with_its_parent() -> None:
         "print(Simulator().start().pid, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as parent:
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)

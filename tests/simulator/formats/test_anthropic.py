@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 
-from simulator.exchanges import check, exchanges
-
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
     from ..conftest import Post
-
-
-@exchanges("anthropic")
-def test_exchanges(simulator: Simulator, exchange: Any) -> None:
-    check(simulator, exchange)
 
 
 def test_an_error_has_the_identifier_of_its_request(post: Post) -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google import genai
 from google.genai import types
 
-from simulator.exchanges import check, exchanges
-
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
-
-
-@exchanges("gemini")
-def test_exchanges(simulator: Simulator, exchange: Any) -> None:
-    check(simulator, exchange)
 
 
 def test_the_sdk_reads_a_stream(simulator: Simulator) -> None:

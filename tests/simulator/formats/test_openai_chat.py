@@ -1,20 +1,13 @@
-"""Chat completions, as the openai SDK asks for them."""
+"""Chat completions, beside their golden exchanges."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from simulator.exchanges import check, exchanges
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
     from ..conftest import Post
-
-
-@exchanges("openai_chat")
-def test_exchanges(simulator: Simulator, exchange: Any) -> None:
-    check(simulator, exchange)
 
 
 def test_an_answer_has_an_identifier_and_the_snapshot_of_its_model(simulator: Simulator, chat: Post) -> None:

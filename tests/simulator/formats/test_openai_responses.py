@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from simulator.exchanges import check, exchanges
-
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
-
-
-@exchanges("openai_responses")
-def test_exchanges(simulator: Simulator, exchange: Any) -> None:
-    check(simulator, exchange)
 
 
 def test_the_sdk_puts_a_stream_together(simulator: Simulator) -> None:
