@@ -1,8 +1,8 @@
 """Requests to the simulator in each wire format, and golden exchanges: requests and the answers to them.
 
 `tests/data/simulator/FORMAT.json` maps a sentence to `steps` and what they give. A step changes a setting,
-orders a fault, or posts a body; `show` names headers of its answer. `python tests/golden.py` writes the
-answers anew.
+orders a fault, clears the simulator, or posts a body. `show` names headers of the answer; with `brief` only
+its status and its text count. `python tests/golden.py` writes the answers anew.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def carried_out(simulator: Simulator, steps: list[Mapping[str, Any]]) -> dict[st
     for step in steps:
         if "configure" in step:
             simulator.configure(step.get("provider"), **step["configure"])
+        elif "clear" in step:
+            simulator.clear()
         elif "inject" in step:
             simulator.inject(Fault.from_json(step["inject"]), **step.get("order", {}))
         else:
@@ -125,6 +127,9 @@ def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
             pydantic.TypeAdapter(list[types[1]]).validate_python(known)
         return {"status": status, **shown, "events": events, "done": data[-1] == "[DONE]"}
     whole = json.loads(body)
+    if step.get("brief"):
+        text = whole["choices"][0]["message"]["content"] if status == 200 else whole["error"]["message"]
+        return {"status": status, **shown, "text": text}
     if types:
         pydantic.TypeAdapter(types[0]).validate_python(whole)
     return {"status": status, **shown, "json": whole}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from llm_provider.simulator._addresses import environment, provider_url
+from llm_provider.simulator._addresses import environment
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
@@ -33,11 +31,6 @@ def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
         "EXAMPLE_BASE_URL": simulator.url("example_ai"),
         "EXAMPLE_API_KEY": "simulator-key",
     }
-
-
-@pytest.mark.parametrize("provider", ["openai", "groq", "local", "any-other"])
-def test_hosts_compatible_with_openai_have_the_version_in_their_base_url(provider: str) -> None:
-    assert provider_url(ROOT, provider) == f"{ROOT}/{provider}/v1"
 
 
 def test_every_provider_has_a_url_and_a_key() -> None:

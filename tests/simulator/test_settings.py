@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from llm_provider.simulator import Settings
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.parametrize(
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
         ("rate_limit_headers", "yes", TypeError),
         ("answer", None, TypeError),
         ("unknown", 1, TypeError),
+        *(("key_limits", limits, ValueError) for limits in ("key1", "key1=", "=5", "key1=-5")),
     ],
 )
 def test_mistakes(name: str, value: Any, error: type[Exception]) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-import llm_provider.simulator
 from llm_provider.simulator import Simulator
 from support import RunScript, process_ended
-
-PACKAGE = Path(llm_provider.simulator.__file__).parent
 
 
 def test_starts_and_closes_without_with() -> None:
@@ -74,13 +69,3 @@ def test_the_import_is_light(run_script: RunScript) -> None:
     loaded = set(run_script(program).stdout.split())
     heavy = {"granian", "orjson", "asyncio", "cryptography", "httpx", "openai", "anthropic", "pydantic"}
     assert not loaded & heavy
-
-
-def test_imports_nothing_of_the_rest_of_the_library() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                assert node.level <= len(path.relative_to(PACKAGE).parts), path
-                assert not (node.module or "").startswith("llm_provider"), path
-            elif isinstance(node, ast.Import):
-                assert not any(name.name.startswith("llm_provider") for name in node.names), path

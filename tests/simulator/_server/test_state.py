@@ -15,33 +15,10 @@ if TYPE_CHECKING:
     from ..conftest import Post
 
 
-def test_settings_of_one_provider_and_of_all(simulator: Simulator, chat: Post) -> None:
-    def text(provider: str) -> str:
-        return chat(provider, "hi").json["choices"][0]["message"]["content"]  # type: ignore[no-any-return]  # JSON
-
-    simulator.configure("groq", answer="one")
-    assert (text("groq"), text("openai")) == ("one", "echo: hi")
-    simulator.configure("groq", latency=0.0)
-    assert text("groq") == "one"
-    simulator.configure(answer="all")
-    assert (text("groq"), text("openai")) == ("all", "all")
-    simulator.clear()
-    assert (text("groq"), text("openai")) == ("echo: hi", "echo: hi")
-
-
 def test_a_mistake_changes_nothing(simulator: Simulator, chat: Post) -> None:
     with pytest.raises(TypeError, match="latensy"):
         simulator.configure(latensy=1, answer="changed")
     assert chat("openai", "hi").json["choices"][0]["message"]["content"] == "echo: hi"
-
-
-def test_a_change_of_limits_starts_them_rested(simulator: Simulator, chat: Post) -> None:
-    simulator.configure(requests_per_minute=1, burst=1)
-    assert [chat("openai", "hi").status for _ in range(2)] == [200, 429]
-    simulator.configure("openai", requests_per_minute=1, burst=1)
-    assert [chat("openai", "hi").status for _ in range(2)] == [200, 429]
-    simulator.clear()
-    assert chat("openai", "hi").status == 200
 
 
 def test_identifiers_are_never_used_twice(simulator: Simulator, chat: Post) -> None:

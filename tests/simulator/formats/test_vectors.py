@@ -37,4 +37,3 @@ def test_models() -> None:
         768,
     ]
     assert embeds("nomic-ai/nomic-Embed-text")
-    assert not embeds("gemini-3.8-flash")
