@@ -142,18 +142,20 @@ class BackgroundTask(Generic[T]):
     It runs with a copy of the context variables of the thread or task that made it. `settle` is called once.
     """
 
-    __slots__ = ("_cancel", "_context", "_coroutine", "_inbox", "_settle", "_task")
+    __slots__ = ("_background", "_cancel", "_context", "_coroutine", "_settle", "_task")
 
     def __init__(self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = cancel_task) -> None:
         self._coroutine = coroutine
         self._context = contextvars.copy_context()
         self._settle: Settle[T] | None = settle
         self._cancel = cancel
-        self._inbox = current().inbox
-        self._task: asyncio.Task[None]
-        self._inbox.post(self._start)
+        self._background = current()
+        self._task: asyncio.Task[None] | None = None
+        self._background.inbox.post(self._start)
 
     def _start(self) -> None:
+        if self._settle is None:
+            return
         self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
@@ -176,16 +178,20 @@ class BackgroundTask(Generic[T]):
     def cancel(self) -> None:
         """Cancel the task from any thread. It has no effect on one that has ended."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, so the task has ended
-            self._inbox.post(self._cancel_here)
+            # Not by the inbox, which may hold many tasks that would all be started before.
+            self._background.loop.call_soon_threadsafe(self._cancel_here)
 
     def _cancel_here(self) -> None:
-        # The inbox keeps the order of posts, so the task exists.
-        if self._settle is not None:
+        if self._settle is None:
+            return
+        if self._task is None:
+            self._close()
+        else:
             self._task.add_done_callback(self._close)
             self._cancel(self._task)
-            self._finish(asyncio.CancelledError())
+        self._finish(asyncio.CancelledError())
 
-    def _close(self, _: asyncio.Task[None]) -> None:
+    def _close(self, _: asyncio.Task[None] | None = None) -> None:
         # A task that is cancelled before its first step has not started the coroutine.
         self._coroutine.close()
 

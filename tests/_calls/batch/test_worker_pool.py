@@ -6,11 +6,14 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from llm_provider import RateLimitError, Response
+import pytest
+
+from llm_provider import Client, RateLimitError, Response
 from llm_provider._calls.batch.driver import Observers, iterate
 from llm_provider._calls.batch.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt
+from llm_provider.simulator import Simulator
 
 
 def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
@@ -32,3 +35,29 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate([(work, inputs)], Observers())).result(30)
     assert len(results) == work.width + 5
+
+
+@pytest.mark.parametrize("way", ["batch", "tasks"])
+def test_what_is_on_its_way_to_the_loop_is_not_sent_after_an_interrupt(
+    simulator: Simulator, way: str
+) -> None:
+    prompts = [f"What is {number}+1?" for number in range(4000)]
+    with Client(cache=False) as client:
+        if way == "batch":
+            results = client.iter_many("gpt-6.1-sol", prompts)
+            next(results)
+            results.close()
+        else:
+
+            async def ask_all() -> None:
+                tasks = [asyncio.ensure_future(client.acall("gpt-6.1-sol", prompt)) for prompt in prompts]
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+
+            asyncio.run(ask_all())
+        # The loop does what was posted to it before.
+        event_loop.submit(asyncio.sleep(0.1)).result(60)
+    # Some were under way. The rest had been read, and would have been sent for seconds.
+    assert simulator.ledger().requests < len(prompts) / 8

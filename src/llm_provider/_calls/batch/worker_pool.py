@@ -9,6 +9,7 @@ runs of 2,000 calls, 32 at a time. `python -m benchmarks compare` measures it ag
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -85,6 +86,7 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._finished: Finished = []
         self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
         self._enough = max(1, work.max_in_flight // 2)
         self._workers = work.workers
         self._gate: PrefixGate | None = None
@@ -105,10 +107,13 @@ class WorkerPool:
 
     def cancel(self) -> None:
         """Cancel the calls under way. The answers of finished calls are stored."""
-        if not self._background.loop.is_closed():
-            self._background.inbox.post(self._stop)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so the calls have ended
+            # Not by the inbox, which may hold thousands of calls that would all be sent before.
+            self._background.loop.call_soon_threadsafe(self._stop)
 
     def _take(self, index: int, call: Call[Response]) -> None:
+        if self._stopped:
+            return
         self._waiting.append((index, call))
         if len(self._tasks) < self._workers:
             task = self._background.loop.create_task(self._serve(), context=self._context.copy())
@@ -117,6 +122,7 @@ class WorkerPool:
             task.add_done_callback(self._tasks.discard)
 
     def _stop(self) -> None:
+        self._stopped = True
         self._waiting.clear()
         if self._gate is not None:
             self._gate.clear()
