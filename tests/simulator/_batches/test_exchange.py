@@ -1,18 +1,36 @@
-"""Replies of batch and file endpoints."""
+"""Forms and errors of batch and file endpoints."""
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import httpx2
 import pytest
 
-from llm_provider.simulator._batches.exchange import Call, refuse
+from llm_provider.simulator._batches.exchange import Call, Field, parse_fields
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
 def test_an_error_has_the_form_of_its_provider(provider: str) -> None:
     call = Call(provider=provider, method="GET", path="/", query={}, headers={}, key="", body=b"", root="")
-    reply = refuse(call, 404, "there is none")
+    reply = call.refuse(404, "there is none")
     body: Any = reply.body
     assert (reply.status, body["error"]["message"]) == (404, "there is none")
     assert ("type" in body) == (provider == "anthropic")
+
+
+def test_a_form_of_an_sdk_is_read() -> None:
+    content = b"--x\r\n\r\nlines \r\n--"
+    files = {"file": ("a b.pdf", io.BytesIO(content), "application/pdf")}
+    request = httpx2.Request("POST", "http://localhost", data={"purpose": "user_data"}, files=files)
+    fields = parse_fields(request.headers["content-type"].encode(), request.read())
+    assert fields == {
+        "purpose": Field(b"user_data"),
+        "file": Field(content, "a b.pdf", "application/pdf"),
+    }
+
+
+def test_another_body_has_no_fields() -> None:
+    assert parse_fields(b"application/json", b"{}") == {}
+    assert parse_fields(b"multipart/form-data; boundary=x", b"{}") == {}

@@ -20,7 +20,7 @@ integers = st.integers(-(10**9), 10**9)
 
 def answer(text: str, settings: Settings | None = None, **fields: Any) -> Any:
     request = Request("openai", {}, {}, "/")
-    prompt = Prompt(provider="openai", model="m", text=text, characters=len(text), request=request, **fields)
+    prompt = Prompt(model="m", text=text, characters=len(text), request=request, **fields)
     return complete(prompt, settings or Settings(), "1", 0, None).samples[0]
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, refuse, select_page_after, write_date
+from .exchange import Call, Reply, parse_fields, write_date
 from .jobs import Row
-from .multipart import parse_fields
 
 if TYPE_CHECKING:
     from .jobs import Batch, BatchStore, Outcome, StoredFile
@@ -37,7 +36,7 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
         return _create(store, call) if call.method == "POST" else _list(store, call)
     batch = store.find_batch(identifier, call.provider, call.key)
     if batch is None:
-        return refuse(call, 404, f"Message Batch {identifier} not found.")
+        return call.refuse(404, f"Message Batch {identifier} not found.")
     if action == "results":
         return _send_results(call, batch)
     if action == "cancel":
@@ -45,7 +44,7 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
         store.advance()
     if call.method == "DELETE":
         if batch.ended is None:
-            return refuse(call, 400, "a batch in progress cannot be deleted")
+            return call.refuse(400, "a batch in progress cannot be deleted")
         del store.batches[identifier]
         return Reply(200, {"id": identifier, "type": "message_batch_deleted"})
     return Reply(200, _describe_batch(store, call, batch))
@@ -56,7 +55,7 @@ def _serve_file(store: BatchStore, call: Call, identifier: str | None) -> Reply 
         return _upload(store, call) if call.method == "POST" else None
     file = store.find_file(identifier)
     if file is None or (file.provider, file.key) != (call.provider, call.key):
-        return refuse(call, 404, f"File not found: {identifier}")
+        return call.refuse(404, f"File not found: {identifier}")
     if call.method == "DELETE":
         del store.files[identifier]
         return Reply(200, {"id": identifier, "type": "file_deleted"})
@@ -66,9 +65,9 @@ def _serve_file(store: BatchStore, call: Call, identifier: str | None) -> Reply 
 def _upload(store: BatchStore, call: Call) -> Reply:
     upload = parse_fields(call.headers.get(b"content-type", b""), call.body).get("file")
     if upload is None:
-        return refuse(call, 400, "file: Field required")
+        return call.refuse(400, "file: Field required")
     if len(upload.content) > MOST_FILE_BYTES:
-        return refuse(call, 413, "file: File exceeds the maximum size")
+        return call.refuse(413, "file: File exceeds the maximum size")
     return Reply(200, _describe_file(store.add_upload("file_", "upload", upload, call.provider, call.key)))
 
 
@@ -86,15 +85,15 @@ def _describe_file(file: StoredFile) -> dict[str, Any]:
 
 def _create(store: BatchStore, call: Call) -> Reply:
     if len(call.body) > MOST_BYTES:
-        return refuse(call, 413, "the batch is too large")
+        return call.refuse(413, "the batch is too large")
     requests = orjson.loads(call.body)["requests"]
     names = {request["custom_id"] for request in requests}
     if not 1 <= len(requests) <= MOST_ROWS:
-        return refuse(call, 400, f"requests: 1 to {MOST_ROWS} are expected, not {len(requests)}")
+        return call.refuse(400, f"requests: 1 to {MOST_ROWS} are expected, not {len(requests)}")
     if len(names) != len(requests) or not all(map(_NAME.fullmatch, names)):
-        return refuse(call, 400, "requests: a custom_id is not valid, or occurs twice")
+        return call.refuse(400, "requests: a custom_id is not valid, or occurs twice")
     if store.is_full(call.provider):
-        return refuse(call, 429, "too many batches are in progress")
+        return call.refuse(429, "too many batches are in progress")
     rows = [Row(request["custom_id"], "/v1/messages", request["params"]) for request in requests]
     batch = store.add(f"msgbatch_{store.next_identifier()}", call.provider, call.key, rows)
     return Reply(200, _describe_batch(store, call, batch))
@@ -102,7 +101,7 @@ def _create(store: BatchStore, call: Call) -> Reply:
 
 def _list(store: BatchStore, call: Call) -> Reply:
     batches = store.list_batches(call.provider, call.key)
-    selected = select_page_after(call, "after_id", [batch.identifier for batch in batches])
+    selected = call.select_page_after("after_id", [batch.identifier for batch in batches])
     page = [_describe_batch(store, call, batch) for batch in batches[selected]]
     ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
     return Reply(200, {"data": page, "has_more": selected.stop < len(batches), **ends})
@@ -131,9 +130,9 @@ def _describe_batch(store: BatchStore, call: Call, batch: Batch) -> dict[str, An
 
 def _send_results(call: Call, batch: Batch) -> Reply:
     if batch.outcomes is None:
-        return refuse(call, 400, f"{batch.identifier} has not ended yet")
+        return call.refuse(400, f"{batch.identifier} has not ended yet")
     if batch.results_are_gone:
-        return refuse(call, 404, "the results of this batch are no longer available")
+        return call.refuse(404, "the results of this batch are no longer available")
     results = [{"custom_id": outcome.custom_id, "result": _describe(outcome)} for outcome in batch.outcomes]
     return Reply(200, b"".join(orjson.dumps(result) + b"\n" for result in results), b"application/x-jsonl")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..formats.wire_format import MALFORMED
 from . import anthropic, gemini, models, openai
-from .exchange import Reply, refuse
+from .exchange import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,5 +71,5 @@ def serve(store: BatchStore, call: Call) -> Reply:
     try:
         reply = function(store, call)
     except MALFORMED as mistake:
-        return refuse(call, 400, f"the request is malformed: {mistake}")
-    return reply or refuse(call, 404, f"nothing is served at {call.path}")
+        return call.refuse(400, f"the request is malformed: {mistake}")
+    return reply or call.refuse(404, f"nothing is served at {call.path}")

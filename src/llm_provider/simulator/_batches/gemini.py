@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, refuse, select_page, write_date
+from .exchange import Call, Reply, write_date
 from .jobs import Row
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _upload(store: BatchStore, call: Call) -> Reply:
         return Reply(200, {}, headers=headers)
     upload = store.files.get(call.query.get("upload_id", ""))
     if upload is None:
-        return refuse(call, 404, "no such upload")
+        return call.refuse(404, "no such upload")
     upload.content += call.body
     if b"finalize" not in command:
         return Reply(200, {}, headers=[(b"x-goog-upload-status", b"active")])
@@ -82,7 +82,7 @@ def _describe_file(call: Call, file: StoredFile) -> dict[str, Any]:
 def _serve_file(store: BatchStore, call: Call, identifier: str, download: str | None) -> Reply:
     file = store.find_file(identifier)
     if file is None:
-        return refuse(call, 404, f"File {identifier} not found.")
+        return call.refuse(404, f"File {identifier} not found.")
     if download is not None or call.path.startswith("/download/"):
         return Reply(200, file.content, b"application/octet-stream")
     if call.method == "DELETE":
@@ -97,16 +97,16 @@ def _create(store: BatchStore, call: Call, version: str, model: str, method: str
     single = "embedContent" if method == "asyncBatchEmbedContent" else "generateContent"
     path, name = f"/{version}/models/{model}:{single}", config.get("fileName") or config.get("file_name")
     if store.is_full(call.provider):
-        return refuse(call, 429, "Too many batches are in progress.")
+        return call.refuse(429, "Too many batches are in progress.")
     if name is not None:
         file = store.find_file(name.removeprefix("files/"))
         if file is None:
-            return refuse(call, 404, f"File {name} not found.")
+            return call.refuse(404, f"File {name} not found.")
         lines = [orjson.loads(line) for line in file.content.splitlines()]
         rows = [Row(str(line["key"]), path, line["request"]) for line in lines]
     else:
         if len(call.body) > MOST_INLINE_BYTES:
-            return refuse(call, 413, "Request payload size exceeds the limit.")
+            return call.refuse(413, "Request payload size exceeds the limit.")
         rows = [
             Row(str((entry.get("metadata") or {}).get("key", index)), path, entry["request"])
             for index, entry in enumerate(config["requests"]["requests"])
@@ -127,11 +127,11 @@ def _create(store: BatchStore, call: Call, version: str, model: str, method: str
 def _serve_batch(store: BatchStore, call: Call, identifier: str | None, cancel: str | None) -> Reply:
     if identifier is None:
         batches = store.list_batches(call.provider, call.key)
-        page, more = select_page(call, len(batches))
+        page, more = call.select_page(len(batches))
         return Reply(200, {"operations": [_describe_batch(store, batch) for batch in batches[page]], **more})
     batch = store.find_batch(identifier, call.provider, call.key)
     if batch is None:
-        return refuse(call, 404, f"Batch {identifier} not found.")
+        return call.refuse(404, f"Batch {identifier} not found.")
     if cancel is not None:
         store.cancel(batch)
         store.advance()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .._settings import Settings
     from ..formats.wire_format import WireFormat
-    from .multipart import Field
+    from .exchange import Field
 
 __all__ = ["DAY", "Batch", "BatchStore", "Outcome", "Row", "StoredFile"]
 

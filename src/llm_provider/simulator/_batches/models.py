@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .exchange import Call, Reply, refuse, select_page, select_page_after
+from .exchange import Call, Reply
 
 if TYPE_CHECKING:
     from .jobs import BatchStore
@@ -29,11 +29,11 @@ def serve(store: BatchStore, call: Call) -> Reply:
     """Answer a request for the list of models."""
     names = MODELS.get(call.provider, _OF_HOSTS)
     if call.method != "GET":
-        return refuse(call, 404, f"nothing is served at {call.path}")
+        return call.refuse(404, f"nothing is served at {call.path}")
     if call.provider == "anthropic":
         return _list_claudes(call, names)
     if call.provider == "gemini":
-        page, more = select_page(call, len(names))
+        page, more = call.select_page(len(names))
         return Reply(200, {"models": list(map(_describe_gemini, names[page])), **more})
     # Hosts add fields of their own.
     fields = {} if call.provider in MODELS else {"context_length": 131_072}
@@ -42,7 +42,7 @@ def serve(store: BatchStore, call: Call) -> Reply:
 
 
 def _list_claudes(call: Call, names: tuple[str, ...]) -> Reply:
-    selected = select_page_after(call, "after_id", names)
+    selected = call.select_page_after("after_id", names)
     page = names[selected]
     models = [
         {

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .exchange import Call, Reply, refuse, select_page_after
+from .exchange import Call, Reply, parse_fields
 from .jobs import Batch, Row
-from .multipart import parse_fields
 
 if TYPE_CHECKING:
     from .jobs import BatchStore, StoredFile
@@ -39,7 +38,7 @@ def _serve_file(store: BatchStore, call: Call, identifier: str | None, action: s
         return _upload(store, call) if call.method == "POST" else None
     file = store.find_file(identifier)
     if file is None:
-        return refuse(call, 404, f"No such File object: {identifier}")
+        return call.refuse(404, f"No such File object: {identifier}")
     if action == "content":
         return Reply(200, file.content, b"application/octet-stream")
     if call.method == "DELETE":
@@ -54,9 +53,9 @@ def _upload(store: BatchStore, call: Call) -> Reply:
     purpose = fields["purpose"].content.decode() if "purpose" in fields else ""
     expected = _PURPOSES.get(call.provider, "batch")
     if upload is None or purpose not in (expected, "user_data"):
-        return refuse(call, 400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
+        return call.refuse(400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
     if len(upload.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
-        return refuse(call, 400, "the file is too large")
+        return call.refuse(400, "the file is too large")
     return Reply(200, _describe_file(store.add_upload("file-", purpose, upload, call.provider, call.key)))
 
 
@@ -77,7 +76,7 @@ def _serve_batch(store: BatchStore, call: Call, identifier: str | None, action: 
         return _create(store, call) if call.method == "POST" else _list(store, call)
     batch = store.find_batch(identifier, call.provider, call.key)
     if batch is None:
-        return refuse(call, 404, f"No batch found with id '{identifier}'.")
+        return call.refuse(404, f"No batch found with id '{identifier}'.")
     if action == "cancel" and call.method == "POST":
         store.cancel(batch)
         store.advance()
@@ -88,9 +87,9 @@ def _create(store: BatchStore, call: Call) -> Reply:
     request = orjson.loads(call.body)
     file = store.find_file(request["input_file_id"])
     if file is None:
-        return refuse(call, 400, f"no file {request['input_file_id']}")
+        return call.refuse(400, f"no file {request['input_file_id']}")
     if store.is_full(call.provider):
-        return refuse(call, 429, "too many batches are in progress")
+        return call.refuse(429, "too many batches are in progress")
     rows, problem = [], None
     names = set()
     try:
@@ -117,7 +116,7 @@ def _create(store: BatchStore, call: Call) -> Reply:
 
 def _list(store: BatchStore, call: Call) -> Reply:
     batches = store.list_batches(call.provider, call.key)
-    page = select_page_after(call, "after", [batch.identifier for batch in batches])
+    page = call.select_page_after("after", [batch.identifier for batch in batches])
     data = [_describe_batch(store, batch) for batch in batches[page]]
     return Reply(200, {"object": "list", "data": data, "has_more": page.stop < len(batches)})
 

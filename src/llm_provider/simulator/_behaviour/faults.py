@@ -117,18 +117,15 @@ class Fault:
 @dataclass(slots=True)
 class _Order:
     fault: Fault
-    provider: str | None
-    match: str | None
-    key: str | None
-    left: int | None
-    share: float
+    provider: str | None = None
+    times: int | None = 1
+    match: str | None = None
+    key: str | None = None
+    share: float = 1.0
 
     def matches(self, provider: str, text: str, key: str) -> bool:
-        return (
-            self.provider in (None, provider)
-            and self.key in (None, key)
-            and (self.match is None or self.match in text)
-        )
+        own = self.provider in (None, provider) and self.key in (None, key)
+        return own and (self.match is None or self.match in text)
 
 
 class FaultQueue:
@@ -146,22 +143,11 @@ class FaultQueue:
         self._orders: list[_Order] = []
         self._random = random.Random(0)
 
-    def add(
-        self,
-        fault: Fault,
-        *,
-        provider: str | None = None,
-        times: int | None = 1,
-        match: str | None = None,
-        key: str | None = None,
-        share: float = 1.0,
-    ) -> None:
-        """Order ``fault`` for the next ``times`` matching requests; None for all of them.
-
-        A ``share`` below 1 is the probability with which each of them meets the fault.
-        """
-        if times is None or times > 0:
-            self._orders.append(_Order(fault, provider, match, key, times, share))
+    def add(self, fault: Fault, **fields: Any) -> None:
+        """Order a fault, with the fields of :meth:`~llm_provider.simulator.Simulator.inject`."""
+        order = _Order(fault, **fields)
+        if order.times is None or order.times > 0:
+            self._orders.append(order)
 
     def take(self, provider: str, text: str, key: str) -> Fault | None:
         """The fault for a request with this provider, last user message and API key; it counts as used."""
@@ -170,9 +156,9 @@ class FaultQueue:
                 continue
             if order.share < 1 and self._random.random() >= order.share:
                 continue
-            if order.left is not None:
-                order.left -= 1
-                if order.left == 0:
+            if order.times is not None:
+                order.times -= 1
+                if order.times == 0:
                     self._orders.remove(order)
             return order.fault
         return None

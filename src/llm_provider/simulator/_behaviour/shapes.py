@@ -23,21 +23,11 @@ ERROR_EVENTS = "error_events"
 """The shape of an error: it has the type of a stream and is its only event, as Gemini's are."""
 
 DETAILS = (
-    {
-        "type": "reasoning.text",
-        "text": "I think about it.",
-        "signature": "c2ln",
-        "format": "anthropic-claude-v1",
-        "index": 0,
-    },
-    {
-        "type": "reasoning.encrypted",
-        "data": "ZW5jcnlwdGVk",
-        "id": "rs_1",
-        "format": "openai-responses-v1",
-        "index": 1,
-    },
-)
+    {"type": "reasoning.text", "text": "I think about it.", "signature": "c2ln",
+     "format": "anthropic-claude-v1", "index": 0},
+    {"type": "reasoning.encrypted", "data": "ZW5jcnlwdGVk", "id": "rs_1",
+     "format": "openai-responses-v1", "index": 1},
+)  # fmt: skip
 SIGNED = {"google": {"thought_signature": "c2lnbmVk"}}
 FILTERED = {"hate": {"filtered": True, "severity": "high"}}
 COST = {"cost": 0.0161, "is_byok": False, "cost_details": {"upstream_inference_cost": None}}

@@ -91,11 +91,9 @@ class Ledger:
     @property
     def billed(self) -> Decimal | None:
         """USD of all models; None if one of them has no price."""
-        total = Decimal(0)
+        total: Decimal | None = Decimal(0)
         for entry in self.models:
-            if entry.billed is None:
-                return None
-            total += entry.billed
+            total = _add_cost(total, entry.billed)
         return total
 
     @classmethod
@@ -185,15 +183,11 @@ class RunningLedger:
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON types; USD as text, which is not rounded."""
         models = [counts for _, counts in sorted(self._models.items())]
+        counts = ("requests", "disconnects", "in_flight", "peak_in_flight", "rate_limited", "faults")
         return {
-            "requests": self.requests,
-            "answered": sum(counts["requests"] for counts in models),
+            **{name: getattr(self, name) for name in counts},
+            "answered": sum(entry["requests"] for entry in models),
             "connections": len(self._clients),
-            "disconnects": self.disconnects,
-            "in_flight": self.in_flight,
-            "peak_in_flight": self.peak_in_flight,
-            "rate_limited": self.rate_limited,
-            "faults": self.faults,
             "statuses": {str(status): number for status, number in self.statuses.items()},
             "requests_by_provider": dict(self.requests_by_provider),
             "models": [

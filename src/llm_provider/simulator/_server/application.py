@@ -31,7 +31,6 @@ from .delivery import (
     Send,
     send_broken,
     send_bytes,
-    send_json,
     send_stream,
 )
 from .routing import Target, find_target
@@ -136,14 +135,8 @@ class Application:
         kept = body[:MOST_RECORDED_BYTES]
         with self._record(scope, receive, send, provider, scope["path"], kept) as exchange:
             exchange.identify(f"req_{state.next_identifier()}")
-            settings = state.settings(provider)
-            fault = state.faults.take(provider, name_operation(method, path), call.key) or NO_FAULT
-            if fault is not NO_FAULT:
-                state.ledger.faults += 1
-                if await _misbehaves(exchange, target, fault):
-                    return
-            if settings.require_key is not None and call.key != settings.require_key:
-                await _refuse(exchange, target, Problem(status=401))
+            fault = await self._meet_fault(exchange, target, name_operation(method, path), call.key)
+            if fault is None:
                 return
             reply = serve(state.batches, call)
             raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
@@ -172,19 +165,15 @@ class Application:
         prompt = _read_prompt(target, exchange.record.body, headers, path)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
         key = _read_key(headers)
-        fault = state.faults.take(target.provider, prompt.text if isinstance(prompt, Prompt) else "", key)
-        if fault is not None:
-            state.ledger.faults += 1
-            if await _misbehaves(exchange, target, fault):
-                return
-        if settings.require_key is not None and key != settings.require_key:
-            await _refuse(exchange, target, Problem(status=401))
-        elif isinstance(prompt, Problem):
+        text = prompt.text if isinstance(prompt, Prompt) else ""
+        fault = await self._meet_fault(exchange, target, text, key)
+        if fault is None:
+            return
+        if isinstance(prompt, Problem):
             await _refuse(exchange, target, prompt)
         elif (problem := self._check_files(exchange, prompt, key)) is not None:
             await _refuse(exchange, target, problem)
         else:
-            fault = fault or NO_FAULT
             try:
                 rejection = target.format.reject(prompt) if settings.reject_parameters else None
                 completion = complete(
@@ -205,6 +194,19 @@ class Application:
                 await _refuse(exchange, target, excess)
             else:
                 await self._send_completion(prepared)
+
+    async def _meet_fault(self, exchange: Exchange, target: Target, text: str, key: str) -> Fault | None:
+        """The fault of a request; None if the fault, or an error about the key, has answered it."""
+        state = self._state
+        fault = state.faults.take(target.provider, text, key) or NO_FAULT
+        if fault is not NO_FAULT:
+            state.ledger.faults += 1
+            if await _misbehaves(exchange, target, fault):
+                return None
+        if state.settings(target.provider).require_key not in (None, key):
+            await _refuse(exchange, target, Problem(status=401))
+            return None
+        return fault
 
     def _check_files(self, exchange: Exchange, prompt: Prompt, key: str) -> Problem | None:
         """The error of a request that is too large, or refers to a file that the provider does not have."""
@@ -359,7 +361,7 @@ def _make_problem(fault: Fault) -> Problem:
 async def _refuse(exchange: Exchange, target: Target, problem: Problem) -> None:
     status, body = target.format.write_error(problem, exchange.identifier)
     exchange.headers += _write_retry_headers(problem)
-    await send_json(exchange, status, body)
+    await send_bytes(exchange, status, orjson.dumps(body), JSON_TYPE)
 
 
 def _write_retry_headers(problem: Problem) -> Headers:

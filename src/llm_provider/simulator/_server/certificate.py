@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["write_certificate"]
 
 VALID_FOR = timedelta(days=30)
+OTHER_PURPOSES = (
+    "crl_sign", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "encipher_only", "decipher_only",
+)  # fmt: skip
+"""Purposes for which the key is not used."""
 
 
 def write_certificate(directory: Path) -> tuple[Path, Path]:
@@ -28,6 +33,7 @@ def write_certificate(directory: Path) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "llm_provider simulator")])
     addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", "::1")]
+    other_purposes = dict.fromkeys(OTHER_PURPOSES, False)
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
@@ -41,18 +47,7 @@ def write_certificate(directory: Path) -> tuple[Path, Path]:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(
-            x509.KeyUsage(
-                digital_signature=True,
-                key_cert_sign=True,
-                crl_sign=False,
-                content_commitment=False,
-                key_encipherment=False,
-                data_encipherment=False,
-                key_agreement=False,
-                encipher_only=False,
-                decipher_only=False,
-            ),
-            critical=True,
+            x509.KeyUsage(digital_signature=True, key_cert_sign=True, **other_purposes), critical=True
         )
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)

@@ -23,26 +23,25 @@ def control(state: State, path: str, query: bytes, body: bytes) -> tuple[int, An
     """
     action = path.removeprefix(CONTROL_PREFIX)
     try:
-        if action == "health":
-            return 200, {"ready": True}
-        if action == "ledger":
-            state.batches.advance()
-            return 200, state.ledger.to_json()
-        if action == "requests":
-            return 200, state.recorder.to_json(parse_qs(query.decode()).get("provider", [None])[0])
-        if action == "clear":
-            state.clear()
-            return 200, {}
-        if action == "drop_faults":
-            state.faults.clear()
-            return 200, {}
-        if action == "configure":
-            change = orjson.loads(body)
-            state.configure(change["provider"], change["settings"])
-            return 200, {}
-        if action == "inject":
-            state.inject(orjson.loads(body))
-            return 200, {}
+        match action:
+            case "health":
+                return 200, {"ready": True}
+            case "ledger":
+                state.batches.advance()
+                return 200, state.ledger.to_json()
+            case "requests":
+                return 200, state.recorder.to_json(parse_qs(query.decode()).get("provider", [None])[0])
+            case "clear":
+                state.clear()
+            case "drop_faults":
+                state.faults.clear()
+            case "configure":
+                change = orjson.loads(body)
+                state.configure(change["provider"], change["settings"])
+            case "inject":
+                state.inject(orjson.loads(body))
+            case _:
+                return 404, {"error": "LookupError", "message": f"no control action {action!r}"}
     except (TypeError, ValueError, KeyError, OSError) as problem:
         return 400, {"error": type(problem).__name__, "message": str(problem)}
-    return 404, {"error": "LookupError", "message": f"no control action {action!r}"}
+    return 200, {}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 if TYPE_CHECKING:
     from .._behaviour.faults import Fault
@@ -15,16 +13,9 @@ if TYPE_CHECKING:
     from ..formats.wire_format import Frame, Headers
 
 __all__ = [
-    "JSON_TYPE",
-    "STREAM_TYPE",
-    "BrokenConnectionError",
-    "Client",
-    "Exchange",
-    "send_broken",
-    "send_bytes",
-    "send_json",
+    "JSON_TYPE", "STREAM_TYPE", "BrokenConnectionError", "Client", "Exchange", "send_broken", "send_bytes",
     "send_stream",
-]
+]  # fmt: skip
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -116,11 +107,6 @@ class Exchange:
             self._ended = True
             self.record.disconnected = disconnected
             self._ledger.end(self.record.provider, self.record.status, disconnected=disconnected)
-
-
-async def send_json(exchange: Exchange, status: int, body: Mapping[str, Any]) -> None:
-    """Answer with a JSON body."""
-    await send_bytes(exchange, status, orjson.dumps(body), JSON_TYPE)
 
 
 async def send_bytes(exchange: Exchange, status: int, body: bytes, content_type: tuple[bytes, bytes]) -> None:

@@ -8,7 +8,7 @@ import selectors
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from granian.constants import Interfaces
 from granian.http import HTTP2Settings
@@ -17,7 +17,7 @@ from granian.server.embed import Server
 from .application import Application
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from .state import State
@@ -65,11 +65,24 @@ def serve(
         chosen = reserved.getsockname()[1]
         if not hold:
             reserved.close()
-        with asyncio.Runner(loop_factory=_punctual_loop if punctual else None) as runner:
-            runner.run(_serve(state, host, chosen, certificate, parent, ready))
+        server = Server(
+            Application(state),
+            address=host,
+            port=chosen,
+            interface=Interfaces.ASGINL,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=CONNECTIONS,
+            http2_settings=HTTP2Settings(max_concurrent_streams=STREAMS_PER_CONNECTION),
+            ssl_cert=None if certificate is None else certificate[0],
+            ssl_key=None if certificate is None else certificate[1],
+            log_enabled=False,
+        )
+        with asyncio.Runner(loop_factory=_make_punctual_loop if punctual else None) as runner:
+            runner.run(_run(server, parent, _announce(host, chosen, ready)))
 
 
-def _punctual_loop() -> asyncio.AbstractEventLoop:
+def _make_punctual_loop() -> asyncio.AbstractEventLoop:
     """An event loop with punctual timers: epoll, which asyncio prefers, waits whole milliseconds.
 
     `select` is limited to low file numbers. That does no harm here, because the sockets belong to granian.
@@ -77,34 +90,14 @@ def _punctual_loop() -> asyncio.AbstractEventLoop:
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 
-async def _serve(
-    state: State,
-    host: str,
-    port: int,
-    certificate: tuple[Path, Path] | None,
-    parent: int | None,
-    ready: Callable[[int], None],
-) -> None:
-    server = Server(
-        Application(state),
-        address=host,
-        port=port,
-        interface=Interfaces.ASGINL,
-        websockets=False,
-        backlog=BACKLOG,
-        backpressure=CONNECTIONS,
-        http2_settings=HTTP2Settings(max_concurrent_streams=STREAMS_PER_CONNECTION),
-        ssl_cert=None if certificate is None else certificate[0],
-        ssl_key=None if certificate is None else certificate[1],
-        log_enabled=False,
-    )
+async def _run(server: Server, parent: int | None, announce: Coroutine[Any, Any, None]) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     serving = loop.create_task(server.serve())
     watching = loop.create_task(_stop_with_parent(parent, stop))
-    announcing = loop.create_task(_announce(host, port, ready))
+    announcing = loop.create_task(announce)
     stopping = loop.create_task(stop.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
     for task in (watching, announcing):

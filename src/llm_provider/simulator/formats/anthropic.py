@@ -77,7 +77,6 @@ def read(request: Request) -> Prompt | Problem:
     thinking = body.get("thinking") or {}
     output = body.get("output_config") or {}
     prompt = Prompt(
-        provider=request.provider,
         model=model,
         text=text,
         characters=characters,

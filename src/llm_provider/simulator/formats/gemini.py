@@ -66,7 +66,6 @@ def read(request: Request) -> Prompt | Problem:
         if content.get("role", "user") in ("user", "function"):
             text = said
     prompt = Prompt(
-        provider=request.provider,
         model=name,
         text=text,
         characters=characters,

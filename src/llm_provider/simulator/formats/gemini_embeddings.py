@@ -41,7 +41,6 @@ def read(request: Request) -> Prompt | Problem:
         if dimensions is not None and (type(dimensions) is not int or not 0 < dimensions <= MAX_DIMENSIONS):
             return Problem(f"output_dimensionality must be from 1 to {MAX_DIMENSIONS}, inclusive")
     return Prompt(
-        provider=request.provider,
         model=model,
         text="\n".join(map(_read_text, entries)),
         characters=sum(_count_tokens(model, entry) for entry in entries) * CHARACTERS_PER_TOKEN,

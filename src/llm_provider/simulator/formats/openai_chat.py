@@ -19,6 +19,7 @@ __all__ = [
     "write_limit_headers",
 ]  # fmt: skip
 
+NO_TOKENS = dict.fromkeys(("audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"), 0)
 DONE = Frame(b"data: [DONE]\n\n")
 BARE_FIELDS = 2
 USAGE_UNASKED = frozenset({"mistral"})
@@ -68,7 +69,7 @@ def read(request: Request) -> Prompt | Problem:
             characters += len(str(call.get("function", {}).get("arguments", "")))
         if message["role"] in ("user", "tool"):
             text = content
-    prompt = Prompt(provider=request.provider, model=model, text=text, characters=characters, request=request)
+    prompt = Prompt(model=model, text=text, characters=characters, request=request)
     if len(body) > BARE_FIELDS:
         problem = _read_options(prompt, body)
         if problem is not None:
@@ -338,10 +339,5 @@ def _write_usage(completion: Completion) -> dict[str, Any]:
             "cache_write_tokens": usage.cache_write_input_tokens,
             "audio_tokens": 0,
         },
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning_output_tokens,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens, **NO_TOKENS},
     }

@@ -48,7 +48,6 @@ def read(request: Request) -> Prompt | Problem:
     if body.get("encoding_format", "float") not in ("float", "base64"):
         return Problem("Invalid value for 'encoding_format'.", parameter="encoding_format")
     return Prompt(
-        provider=request.provider,
         model=model,
         text="\n".join(entry for entry in inputs if isinstance(entry, str)),
         characters=sum(map(_count_tokens, inputs)) * CHARACTERS_PER_TOKEN,

@@ -29,6 +29,15 @@ __all__ = [
 
 CHAT_ONLY = ("max_tokens", "max_completion_tokens", "messages", "n", "response_format", "seed", "stop")
 LOGPROBS = "message.output_text.logprobs"
+CONSTANT_FIELDS = {
+    "object": "response", "background": False, "error": None, "previous_response_id": None,
+    "service_tier": "default", "truncation": "disabled",
+}  # fmt: skip
+REPEATED_FIELDS = {
+    "instructions": None, "parallel_tool_calls": True, "store": True, "temperature": 1.0,
+    "tool_choice": "auto", "top_p": 1.0,
+}  # fmt: skip
+"""Fields that a response repeats from its request, and their defaults."""
 
 Item = dict[str, Any]
 
@@ -53,7 +62,6 @@ def read(request: Request) -> Prompt | Problem:
         if item.get("role") == "user" or item.get("type") == "function_call_output":
             text = content
     prompt = Prompt(
-        provider=request.provider,
         model=model,
         text=text,
         characters=characters,
@@ -164,29 +172,19 @@ def _make_response(prompt: Prompt, completion: Completion, status: str, items: l
         reason = {"reason": "max_output_tokens" if length else "content_filter"}
     return {
         "id": f"resp_{completion.identifier}",
-        "object": "response",
         "created_at": completion.created,
         "status": status,
-        "background": False,
-        "error": None,
         "incomplete_details": reason,
-        "instructions": body.get("instructions"),
         "max_output_tokens": prompt.max_tokens,
         "model": completion.model,
         "output": items,
-        "parallel_tool_calls": body.get("parallel_tool_calls", True),
-        "previous_response_id": None,
         "reasoning": {"effort": (body.get("reasoning") or {}).get("effort"), "summary": None},
-        "service_tier": "default",
-        "store": body.get("store", True),
-        "temperature": body.get("temperature", 1.0),
         "text": body.get("text") or {"format": {"type": "text"}},
-        "tool_choice": body.get("tool_choice", "auto"),
         "tools": body.get("tools") or [],
-        "top_p": body.get("top_p", 1.0),
-        "truncation": "disabled",
         "usage": None if status == "in_progress" else _write_usage(completion),
         "metadata": body.get("metadata") or {},
+        **CONSTANT_FIELDS,
+        **{name: body.get(name, default) for name, default in REPEATED_FIELDS.items()},
     }
 
 
@@ -213,27 +211,18 @@ def _make_items(prompt: Prompt, completion: Completion) -> list[Item]:
         message = {"id": f"msg_{identifier}", "type": "message", "status": ended, "role": "assistant"}
         items.append({**message, "content": [part]})
     for number, (name, arguments) in enumerate(sample.tool_calls):
-        items.append(
-            {
-                "id": f"fc_{identifier}_{number}",
-                "type": "function_call",
-                "status": "completed",
-                "call_id": f"call_{identifier}_{number}",
-                "name": name,
-                "arguments": orjson.dumps(arguments).decode(),
-            }
-        )
+        call = {"type": "function_call", "status": "completed", "call_id": f"call_{identifier}_{number}"}
+        text = orjson.dumps(arguments).decode()
+        items.append({"id": f"fc_{identifier}_{number}", **call, "name": name, "arguments": text})
     return items
 
 
 def _write_usage(completion: Completion) -> Item:
     usage = completion.reported
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens,
-            "cache_write_tokens": usage.cache_write_input_tokens,
-        },
+        "input_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
         "total_tokens": usage.input_tokens + usage.output_tokens,

@@ -16,14 +16,10 @@ DEFAULT_DIMENSIONS = 768
 DECIMALS = 8
 
 _DIMENSIONS = {
-    "text-embedding-3-large": 3072,
-    "text-embedding-3-small": 1536,
-    "text-embedding-ada-002": 1536,
-    "gemini-embedding-001": 3072,
-    "gemini-embedding-2": 3072,
-    "mistral-embed": 1024,
+    "text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 3072, "gemini-embedding-2": 3072, "mistral-embed": 1024,
     "codestral-embed": 1536,
-}
+}  # fmt: skip
 
 
 def find_dimensions(model: str) -> int:

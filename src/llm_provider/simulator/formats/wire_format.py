@@ -9,21 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "MALFORMED",
-    "Completion",
-    "Frame",
-    "LimitState",
-    "Problem",
-    "Prompt",
-    "Request",
-    "Sample",
-    "Tool",
-    "ToolCall",
-    "Usage",
-    "WireFormat",
-    "refuse_malformed",
-    "stream_nothing",
-]
+    "MALFORMED", "Completion", "Frame", "LimitState", "Problem", "Prompt", "Request", "Sample", "Tool",
+    "ToolCall", "Usage", "WireFormat", "refuse_malformed", "stream_nothing",
+]  # fmt: skip
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -60,7 +48,6 @@ class Prompt:
     """The meaning of a request, in the same terms for every wire format.
 
     Attributes:
-        provider: the simulated provider.
         model: the name of the model as in the request.
         text: text of the last user message, or of the result of a tool after it.
         characters: length of all text in the request (system, messages, tools).
@@ -74,7 +61,6 @@ class Prompt:
         request: the request as received, for facts that only its own format knows.
     """
 
-    provider: str
     model: str
     text: str
     characters: int
@@ -91,6 +77,11 @@ class Prompt:
     seed: int = 0
     billed: bool = True
     request: Request
+
+    @property
+    def provider(self) -> str:
+        """The simulated provider."""
+        return self.request.provider
 
 
 @dataclass(slots=True, kw_only=True)
