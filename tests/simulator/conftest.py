@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import http.client
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -28,7 +30,7 @@ class Answer(NamedTuple):
         """The data of all server-sent events, ``[DONE]`` as a string."""
         lines = self.body.decode().replace("\r\n", "\n").split("\n")
         data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
-        return [one if one == "[DONE]" else json.loads(one) for one in data]
+        return [event if event == "[DONE]" else json.loads(event) for event in data]
 
 
 class Post(Protocol):
@@ -47,32 +49,29 @@ def simulator(server: Simulator) -> Simulator:
     return server
 
 
-@pytest.fixture
-def post(simulator: Simulator) -> Iterator[Post]:
-    connections: list[http.client.HTTPConnection] = []
-
-    def send(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60)
-        connections.append(connection)
+def send(simulator: Simulator, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60)
+    with contextlib.closing(connection):
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, raw, dict(headers or {}))
         response = connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, found, response.read())
+        fields = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, fields, response.read())
 
-    yield send
-    for connection in connections:
-        connection.close()
+
+@pytest.fixture
+def post(simulator: Simulator) -> Post:
+    return functools.partial(send, simulator)
 
 
 @pytest.fixture
 def chat(post: Post) -> Post:
     """Like ``post``, with a chat completions body filled up from a prompt or from some fields."""
 
-    def send(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+    def send_chat(path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
         fields = {"content": body} if isinstance(body, str) else dict(body)
         content = fields.pop("content", "hello")
         whole = {"model": "gpt-6.1-sol", "messages": [{"role": "user", "content": content}], **fields}
         return post(f"/{path}/v1/chat/completions", whole, headers)
 
-    return send
+    return send_chat

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_provider.simulator._addresses import environment
+from llm_provider.simulator._records.prices import list_priced_providers
 
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
@@ -15,18 +16,17 @@ ROOT = "http://127.0.0.1:8080"
 
 def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
     root = f"http://127.0.0.1:{simulator.port}"
-    assert simulator.url("openai") == f"{root}/openai/v1"
-    assert simulator.url("together_ai") == f"{root}/together_ai/v1"
-    assert simulator.url("anthropic") == f"{root}/anthropic"
-    assert simulator.url("gemini") == f"{root}/gemini"
+    paths = {
+        "openai": "openai/v1",
+        "together_ai": "together_ai/v1",
+        "anthropic": "anthropic",
+        "gemini": "gemini",
+    }
+    assert {name: simulator.url(name) for name in paths} == {name: f"{root}/{paths[name]}" for name in paths}
     variables = simulator.environment()
-    assert variables["OPENAI_BASE_URL"] == simulator.url("openai")
-    assert variables["ANTHROPIC_BASE_URL"] == simulator.url("anthropic")
-    assert variables["GOOGLE_GEMINI_BASE_URL"] == simulator.url("gemini")
-    assert {value for name, value in variables.items() if name.endswith("_API_KEY")} == {"simulator-key"}
+    assert variables == environment(root, None, (*list_priced_providers(), "local"))
     # Hosts with a price are always there, others where they are named.
-    assert variables["GROQ_BASE_URL"] == simulator.url("groq")
-    assert variables["LOCAL_BASE_URL"] == simulator.url("local")
+    assert variables["GROQ_BASE_URL"] == simulator.url("groq") == f"{root}/groq/v1"
     assert simulator.environment("groq", "example_ai") == variables | {
         "EXAMPLE_BASE_URL": simulator.url("example_ai"),
         "EXAMPLE_API_KEY": "simulator-key",
@@ -34,14 +34,13 @@ def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
 
 
 def test_every_provider_has_a_url_and_a_key() -> None:
-    variables = environment(ROOT, None)
-    urls = {name.removesuffix("_BASE_URL") for name in variables if name.endswith("_BASE_URL")}
-    keys = {name.removesuffix("_API_KEY") for name in variables if name.endswith("_API_KEY")}
-    # The google-genai SDK takes one URL and either of two keys.
-    assert keys == urls - {"GOOGLE_GEMINI"} | {"GEMINI", "GOOGLE"}
-    assert all(variables[f"{name}_BASE_URL"].startswith(f"{ROOT}/") for name in urls)
-
-
-def test_a_certificate_is_one_more_variable() -> None:
+    key, names = "simulator-key", ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+    variables = {
+        "OPENAI_BASE_URL": f"{ROOT}/openai/v1",
+        "ANTHROPIC_BASE_URL": f"{ROOT}/anthropic",
+        "GOOGLE_GEMINI_BASE_URL": f"{ROOT}/gemini",
+        **dict.fromkeys(names, key),
+    }
+    assert environment(ROOT, None) == variables
     certificate = Path("/tmp/certificate.pem")
-    assert environment(ROOT, certificate) == {**environment(ROOT, None), "SSL_CERT_FILE": str(certificate)}
+    assert environment(ROOT, certificate) == {**variables, "SSL_CERT_FILE": str(certificate)}

@@ -11,6 +11,7 @@ from llm_provider.simulator._batches.jobs import BatchStore
 from llm_provider.simulator._batches.references import MOST_IMAGE_CHARACTERS, check_files
 
 KEY = "sk-a"
+NAMES = b'"file_id" "fileUri"'
 
 
 @pytest.fixture
@@ -18,8 +19,7 @@ def store() -> BatchStore:
     settings = Settings()
     made = BatchStore(lambda provider: settings, lambda provider, path: None, lambda *_: None)  # type: ignore[arg-type,return-value]  # files need neither formats nor bills
     for provider in ("openai", "anthropic", "gemini"):
-        file = made.add_file(f"{provider}-1", "a.pdf", "user_data", b"%PDF")
-        file.provider, file.key = provider, KEY
+        made.add_file(f"{provider}-1", "a.pdf", "user_data", b"%PDF", provider=provider, key=KEY)
     return made
 
 
@@ -39,32 +39,28 @@ def body_of(provider: str, identifier: str) -> dict[str, Any]:
 def test_only_own_files_can_be_referred_to(
     store: BatchStore, provider: str, status: int, message: str
 ) -> None:
-    def refused(identifier: str, key: str = KEY) -> Any:
-        names = b'"file_id" "fileUri"'
-        return check_files(store.find_file, provider, key, names, body_of(provider, identifier))
+    def check(identifier: str, key: str = KEY) -> Any:
+        return check_files(store.find_file, provider, key, NAMES, body_of(provider, identifier))
 
-    assert refused(f"{provider}-1") is None
-    for problem in (refused("other"), refused(f"{provider}-1", "sk-b")):
-        assert problem is not None
+    assert check(f"{provider}-1") is None
+    for problem in (check("other"), check(f"{provider}-1", "sk-b")):
         assert problem.status == status
         assert message in problem.message
 
 
 def test_a_file_that_is_processed_cannot_be_used(store: BatchStore) -> None:
     store.files["gemini-1"].ready = 4e9
-    problem = check_files(store.find_file, "gemini", KEY, b'"fileUri"', body_of("gemini", "gemini-1"))
-    assert problem is not None
-    assert "is not in an ACTIVE state" in str(problem.message)
+    problem: Any = check_files(store.find_file, "gemini", KEY, NAMES, body_of("gemini", "gemini-1"))
+    assert "is not in an ACTIVE state" in problem.message
 
 
 def test_a_request_can_be_too_large(store: BatchStore) -> None:
-    assert check_files(store.find_file, "openai", KEY, bytes(30_000_000), {}) is None
-    for provider, status in (("openai", 400), ("anthropic", 413), ("gemini", 400)):
-        problem = check_files(store.find_file, provider, KEY, bytes(50_000_001), {})
-        assert problem is not None
-        assert problem.status == status
+    def check(provider: str, length: int, **body: Any) -> Any:
+        return check_files(store.find_file, provider, KEY, bytes(length), body)
+
+    assert check("openai", 30_000_000) is None
+    statuses = {name: check(name, 50_000_001).status for name in ("openai", "anthropic", "gemini")}
+    assert statuses == {"openai": 400, "anthropic": 413, "gemini": 400}
     image = {"type": "image", "source": {"type": "base64", "data": "x" * (MOST_IMAGE_CHARACTERS + 1)}}
-    raw = bytes(MOST_IMAGE_CHARACTERS + 100)
-    problem = check_files(store.find_file, "anthropic", KEY, raw, {"messages": [{"content": [image]}]})
-    assert problem is not None
-    assert "image exceeds 5 MB maximum" in str(problem.message)
+    problem = check("anthropic", MOST_IMAGE_CHARACTERS + 100, messages=[{"content": [image]}])
+    assert "image exceeds 5 MB maximum" in problem.message

@@ -68,9 +68,8 @@ def test_the_state_is_truthful(rate: float, capacity: float, steps: list) -> Non
 
 
 def test_a_refused_request_is_charged_nothing() -> None:
-    limits = RateLimits(
-        Settings(requests_per_minute=60, burst=10, tokens_per_minute=60, token_burst=5), now=0.0
-    )
+    settings = Settings(requests_per_minute=60, burst=10, tokens_per_minute=60, token_burst=5)
+    limits = RateLimits(settings, now=0.0)
     assert limits.admit(5, now=0.0) == 0
     assert limits.admit(5, now=0.0) == 5
     assert [state and state[1] for state in limits.state(now=0.0)] == [9, 0]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from simulator.exchanges import REQUESTS, streaming
 
+from ..conftest import send
+
 if TYPE_CHECKING:
     from llm_provider.simulator import Simulator
 
@@ -50,13 +52,9 @@ VALUES = st.recursive(
 
 @given(st.sampled_from(sorted(BASES)), st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4))
 def test_no_body_is_too_strange_for_an_answer(server: Simulator, path: str, changes: dict[str, Any]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("POST", path, json.dumps({**BASES[path], **changes}))
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    assert answer.status in {200, 400}, body
-    assert body.startswith((b"{", b"data: ", b"event: "))
+    answer = send(server, path, {**BASES[path], **changes})
+    assert answer.status in {200, 400}, answer.body
+    assert answer.body.startswith((b"{", b"data: ", b"event: "))
 
 
 def test_an_answer_is_json_and_a_stream_is_events(post: Post) -> None:

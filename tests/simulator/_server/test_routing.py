@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from llm_provider.simulator import Simulator
+
+    from ..conftest import Post
 
 PATHS = [
     ("/chat/completions", openai_chat, "openai"),
@@ -47,8 +47,6 @@ def test_other_paths_belong_to_nobody(path: str) -> None:
     assert find_target(path) is None
 
 
-def test_what_is_served_nowhere_is_a_404(simulator: Simulator) -> None:
-    for path in ("/", "/v2/messages", "/openai/v1/nothing"):
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{simulator.root}{path}", timeout=60)
+def test_what_is_served_nowhere_is_a_404(simulator: Simulator, post: Post) -> None:
+    assert {post(path, {}).status for path in ("/", "/v2/messages", "/openai/v1/nothing")} == {404}
     assert simulator.ledger().requests == 0
