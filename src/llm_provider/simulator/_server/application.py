@@ -36,9 +36,10 @@ from .delivery import (
 from .routing import Target, find_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .._settings import Settings
+    from ..formats.wire_format import Frame
     from .state import State
 
 __all__ = ["Application"]
@@ -258,19 +259,14 @@ class Application:
 
         if prompt.stream:
             problem = Problem(fault.message, status=fault.status or 500, code=fault.code, type=fault.type)
-            frames = target.format.stream(prompt, completion)
+            error = (
+                b"" if fault is NO_FAULT else target.format.write_error_frame(problem, exchange.identifier)
+            )
+            frames: Iterable[Frame] = () if fault.empty_stream else target.format.stream(prompt, completion)
             if fault.shape is not None:
                 frames = shape_frames(fault.shape, frames)
-            await send_stream(
-                exchange,
-                () if fault.empty_stream else frames,
-                interval=settings.chunk_interval,
-                fault=fault,
-                error=b""
-                if fault is NO_FAULT
-                else target.format.write_error_frame(problem, exchange.identifier),
-                bill=bill,
-            )
+            interval = settings.chunk_interval
+            await send_stream(exchange, frames, interval=interval, fault=fault, error=error, bill=bill)
             return
         reply = target.format.reply(prompt, completion)
         if fault.shape is not None:
