@@ -204,17 +204,22 @@ TestController.settings = settings(max_examples=60, stateful_step_count=40, dead
 
 
 @settings(max_examples=50, deadline=None)
-@example(seed=5192, refusing=0.5, mean_pause=0.5, told=True, max_in_flight=5, known_rate=None)
+@example(seed=5192, refusing=0.5, mean_pause=0.5, has_headers=True, max_in_flight=5, known_rate=None)
 @given(
     seed=st.integers(0, 2**32),
     refusing=st.floats(0, 0.6),
     mean_pause=st.floats(0.001, 0.5),
-    told=st.booleans(),
+    has_headers=st.booleans(),
     max_in_flight=st.integers(1, 300),
     known_rate=st.none() | st.floats(0.01, 1e4),
 )
 def test_the_invariants_hold_for_a_hundred_thousand_steps(
-    seed: int, refusing: float, mean_pause: float, told: bool, max_in_flight: int, known_rate: float | None
+    seed: int,
+    refusing: float,
+    mean_pause: float,
+    has_headers: bool,
+    max_in_flight: int,
+    known_rate: float | None,
 ) -> None:
     chance, world = random.Random(seed), Checked(seed, max_in_flight, known_rate)
     for _ in range(2000):
@@ -224,7 +229,7 @@ def test_the_invariants_hold_for_a_hundred_thousand_steps(
             world.send(chance.choice([1.0, 50.0, 4000.0]))
             continue
         index = chance.randrange(len(world.out))
-        headroom = Headroom(Allowance(chance.random() * 20, chance.random() * 99)) if told else None
+        headroom = Headroom(Allowance(chance.random() * 20, chance.random() * 99)) if has_headers else None
         retry_after = chance.choice([None, 0.0, 0.1, 3.0])
         if chance.random() < refusing:
             world.refuse(index, retry_after, headroom)
@@ -274,23 +279,23 @@ def run(
         heapq.heappush(events, (chance.random(), number, number, None, 0.0, None))
     sequence, timers = processes, [0.0] * processes
     while events and events[0][0] < seconds:
-        now, _, number, ticket, wait, told = heapq.heappop(events)
+        now, _, number, ticket, wait, headroom = heapq.heappop(events)
         controller = controllers[number]
         if ticket is not None and wait:
             refused += 1
-            controller.record_refusal(now, ticket, wait if retry_after else None, told)
+            controller.record_refusal(now, ticket, wait if retry_after else None, headroom)
         elif ticket is not None:
             serving -= 1
             served[number] += 1
-            controller.record_success(now, ticket, told)
+            controller.record_success(now, ticket, headroom)
         while (ready := controller.ready_at(now)) <= now:
             sent = controller.record_request(now)
             wait = limit(now, serving)
             serving += not wait
             took = 0.05 if wait else latency * chance.uniform(0.7, 1.3)
             sequence += 1
-            told = headers(now) if headers else None
-            heapq.heappush(events, (now + took, sequence, number, sent, wait, told))
+            headroom = headers(now) if headers else None
+            heapq.heappush(events, (now + took, sequence, number, sent, wait, headroom))
         ready = max(ready, now + 0.001)
         if ready < math.inf and not now < timers[number] <= ready:
             sequence, timers[number] = sequence + 1, ready
@@ -355,7 +360,7 @@ def test_truthful_headers_foretell_refusals() -> None:
 def test_headers_are_compared_with_what_requests_really_use() -> None:
     """Estimates that are ten times too high would hold back nine requests of ten that headers allow."""
 
-    def served(*, told: bool) -> int:
+    def served(*, use_is_known: bool) -> int:
         controller, now, level, at, done = AdaptiveController(), 0.0, 1000.0, 0.0, 0
         pending: list[tuple[float, int, Ticket]] = []
         while now < 60:
@@ -372,12 +377,14 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
             )
             while pending and pending[0][0] <= now:
                 left = Headroom(tokens=Allowance(1000.0, min(1000.0, level + (now - at) * 1000)))
-                controller.record_success(now, heapq.heappop(pending)[2], left, 100.0 if told else None)
+                controller.record_success(
+                    now, heapq.heappop(pending)[2], left, 100.0 if use_is_known else None
+                )
                 done += 1
         return done
 
-    assert served(told=True) > 0.9 * 10 * 60
-    assert served(told=False) < 0.3 * 10 * 60
+    assert served(use_is_known=True) > 0.9 * 10 * 60
+    assert served(use_is_known=False) < 0.3 * 10 * 60
 
 
 def test_headers_that_are_given_up_leave_no_burst_behind() -> None:

@@ -87,8 +87,8 @@ def test_what_is_no_plain_number_is_absent(odd: str) -> None:
 
 @given(st.dictionaries(st.sampled_from([*OPENAI, *ANTHROPIC, *TOGETHER]), st.text(max_size=20)))
 def test_any_text_gives_finite_figures_or_nothing(headers: dict[str, str]) -> None:
-    found = headroom(headers)
-    for allowance in (found.requests, found.tokens) if found else ():
+    limits = headroom(headers)
+    for allowance in (limits.requests, limits.tokens) if limits else ():
         if allowance is not None:
             assert 0 < allowance.rate < math.inf
             assert 0 <= allowance.remaining < math.inf

@@ -182,8 +182,8 @@ class TestRamp:
                 in_flight.append(ticket(number))
                 number += 1
             widths.append(len(in_flight))
-            for one in in_flight:
-                outage.works(one)
+            for sent_ticket in in_flight:
+                outage.works(sent_ticket)
             in_flight = []
         assert widths == [8, 16, 32, 64, 0]
         assert not outage.watches

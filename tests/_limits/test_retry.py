@@ -92,7 +92,8 @@ class TestJudge:
     def test_what_the_user_has_seen_is_not_begun_again(self) -> None:
         circumstances = {"random_source": random.Random(), "budget": RetryBudget(), "now": MONOTONIC}
         assert (
-            judge(InternalServerError("x"), attempts=1, max_retries=6, shown=True, **circumstances) == FINAL
+            judge(InternalServerError("x"), attempts=1, max_retries=6, seen_by_user=True, **circumstances)
+            == FINAL
         )
 
     def test_the_error_itself_can_be_final(self) -> None:
@@ -148,8 +149,8 @@ class TestRetryBudget:
     def test_retries_beyond_ten_are_slowed_to_ten_a_second(self, kind: type[LLMError]) -> None:
         budget = RetryBudget()
         verdicts = [verdict(kind("x"), budget=budget) for _ in range(60)]
-        assert all(one.retry for one in verdicts)
-        assert all(one.delay <= 0.5 for one in verdicts[:10])
+        assert all(verdict.retry for verdict in verdicts)
+        assert all(verdict.delay <= 0.5 for verdict in verdicts[:10])
         assert verdicts[-1].delay == pytest.approx(5.0)
 
     def test_a_retry_that_would_wait_past_the_deadline_is_not_begun(self) -> None:

@@ -119,12 +119,12 @@ def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[SharedSta
 
 def test_processes_see_each_others_requests(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = together(files)
-        tickets = admitted(one, 1.0, max_in_flight=3)
+        first, other = together(files)
+        tickets = admitted(first, 1.0, max_in_flight=3)
         assert len(tickets) == 3
         admitted(other, 1.0, max_in_flight=2)
         assert other.in_flight == 5
-        one.record_refusal(1.1, tickets[0], 5.0)
+        first.record_refusal(1.1, tickets[0], 5.0)
         granted = other.admit(1.2, 1.0, MANY, MANY)
         assert not isinstance(granted, Ticket)
         assert (other.gate, other.refusals, other.open) == (6.1, 1, False)
@@ -136,29 +136,29 @@ def test_processes_see_each_others_requests(files: list[SharedStateFile]) -> Non
 
 def test_who_has_less_comes_first(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = together(files)
-        tickets = admitted(one, 1.0)
+        first, other = together(files)
+        tickets = admitted(first, 1.0)
         assert len(tickets) == 256 + 3
         assert not isinstance(other.admit(1.0, 1.0, MANY, MANY), Ticket)
         for ticket in tickets[:10]:
-            one.record_failure(1.01, ticket)
-        assert not isinstance(one.admit(1.01, 1.0, MANY, MANY), Ticket), "the other waits and has nothing"
+            first.record_failure(1.01, ticket)
+        assert not isinstance(first.admit(1.01, 1.0, MANY, MANY), Ticket), "the other waits and has nothing"
         assert len(admitted(other, 1.02)) == 10
         # One that has stopped asking holds nobody up.
         for ticket in tickets[10:20]:
-            one.record_failure(2.0, ticket)
-        assert len(admitted(one, 2.0)) == 10
+            first.record_failure(2.0, ticket)
+        assert len(admitted(first, 2.0)) == 10
 
     asyncio.run(main())
 
 
 def test_headers_that_one_reads_hold_for_all(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = together(files)
-        first = one.admit(1.0, 1.0, MANY, MANY)
+        reader, other = together(files)
+        first = reader.admit(1.0, 1.0, MANY, MANY)
         assert isinstance(first, Ticket)
-        one.on_headers(first, Headroom(Allowance(rate=1.0, remaining=4.0)))
-        one.record_success(1.1, first)
+        reader.on_headers(first, Headroom(Allowance(rate=1.0, remaining=4.0)))
+        reader.record_success(1.1, first)
         assert len(admitted(other, 1.1)) <= 4
 
     asyncio.run(main())
@@ -220,12 +220,12 @@ def test_what_a_killed_process_had_under_way_is_given_back(tmp_path: Path, met: 
 
 def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = (SharedController(file, "scope") for file in files)
-        ticket = one.admit(1000.0, 1.0, MANY, MANY)
+        first, other = (SharedController(file, "scope") for file in files)
+        ticket = first.admit(1000.0, 1.0, MANY, MANY)
         assert isinstance(ticket, Ticket)
-        one.record_refusal(1000.1, ticket, 60.0)
+        first.record_refusal(1000.1, ticket, 60.0)
         # Its own claim is over, and nobody else had asked: then it would have been stored.
-        one.admit(1002.0, 1.0, MANY, MANY)
+        first.admit(1002.0, 1.0, MANY, MANY)
         assert not isinstance(other.admit(1010.0, 1.0, MANY, MANY), Ticket)
         assert isinstance(other.admit(3000.0, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 1
@@ -253,9 +253,9 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFile], damage: str) -> None:
     async def main() -> None:
-        one, other = together(files)
-        tickets = admitted(one, 1.0, max_in_flight=2)
-        one.record_refusal(1.1, tickets[0], 5.0)
+        first, other = together(files)
+        tickets = admitted(first, 1.0, max_in_flight=2)
+        first.record_refusal(1.1, tickets[0], 5.0)
         connection = files[0]._connection  # only the test breaks it
         assert connection is not None
         # JSON's extension for infinities is not SQLite's, and the test needs a state that it can change.
@@ -267,9 +267,9 @@ def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFi
         assert isinstance(other.admit(1.2, 1.0, MANY, MANY), Ticket), "the gate was part of the state"
         assert (other.refusals, other.open, other.in_flight) == (0, True, 1)
         # The ticket of an earlier request belongs to the replaced controller.
-        one.record_success(1.3, tickets[1])
-        assert isinstance(one.admit(1.3, 1.0, MANY, MANY), Ticket)
-        assert one.open
+        first.record_success(1.3, tickets[1])
+        assert isinstance(first.admit(1.3, 1.0, MANY, MANY), Ticket)
+        assert first.open
 
     asyncio.run(main())
 
@@ -277,8 +277,8 @@ def test_a_damaged_state_is_forgotten_and_nothing_else(files: list[SharedStateFi
 def test_a_damaged_ticket_of_a_dead_process_is_given_back(tmp_path: Path) -> None:
     async def main() -> None:
         files = [SharedStateFile(tmp_path / "limits") for _ in range(2)]
-        one, other = together(files)
-        admitted(one, 1.0, max_in_flight=5)
+        first, other = together(files)
+        admitted(first, 1.0, max_in_flight=5)
         assert isinstance(other.admit(1.0, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 6
         connection = files[1]._connection  # only the test breaks it
@@ -358,15 +358,15 @@ class Interrupting(Headroom):
 
 def test_an_interrupted_transaction_leaves_no_half_told_controller(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = together(files)
-        (ticket,) = admitted(one, 1.0, max_in_flight=1)
-        one.on_headers(ticket, Interrupting.__new__(Interrupting))
+        first, other = together(files)
+        (ticket,) = admitted(first, 1.0, max_in_flight=1)
+        first.on_headers(ticket, Interrupting.__new__(Interrupting))
         with pytest.raises(KeyboardInterrupt):
-            one.record_success(1.1, ticket)
-        assert one._controller.to_state()["_heeds_headers"], "it was interrupted in the middle"
+            first.record_success(1.1, ticket)
+        assert first._controller.to_state()["_heeds_headers"], "it was interrupted in the middle"
         assert not files[0].broken
-        assert isinstance(one.admit(1.2, 1.0, MANY, MANY), Ticket)
-        assert not one._controller.to_state()["_heeds_headers"], "the file has the controller from before"
+        assert isinstance(first.admit(1.2, 1.0, MANY, MANY), Ticket)
+        assert not first._controller.to_state()["_heeds_headers"], "the file has the controller from before"
         assert isinstance(other.admit(1.3, 1.0, MANY, MANY), Ticket)
         assert other.in_flight == 3
 
@@ -423,17 +423,17 @@ def test_a_planted_file_is_not_followed(tmp_path: Path, planted: str) -> None:
 
 def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[SharedStateFile]) -> None:
     async def main() -> None:
-        one, other = together(files)
+        first, other = together(files)
         admitted(other, 1.0, max_in_flight=5)
-        tickets = admitted(one, 1.0, max_in_flight=3)
-        assert one.in_flight == 8
+        tickets = admitted(first, 1.0, max_in_flight=3)
+        assert first.in_flight == 8
         connection = files[1]._connection  # only the test breaks it
         assert connection is not None
         connection.execute("DROP TABLE scope_v2")
         with pytest.warns(SharedControllerWarning):
-            one.record_success(1.1, tickets[0])
-        assert isinstance(one.admit(1.2, 1.0, 3, MANY), Ticket)
-        assert one.in_flight == 3
+            first.record_success(1.1, tickets[0])
+        assert isinstance(first.admit(1.2, 1.0, 3, MANY), Ticket)
+        assert first.in_flight == 3
 
     asyncio.run(main())
 

@@ -51,7 +51,7 @@ SPEND = """
         budget = Budget(1, path=sys.argv[1])
         print("ready", flush=True)
         done = await asyncio.gather(*(request(budget) for _ in range(8)), return_exceptions=True)
-        assert all(isinstance(one, BudgetExceededError) for one in done), done
+        assert all(isinstance(error, BudgetExceededError) for error in done), done
 
     asyncio.run(main())
 """

@@ -45,8 +45,8 @@ class Machine(RuleBasedStateMachine):
 
     def do(self, work: Callable[[], Awaitable[T] | T]) -> T:
         async def main() -> T:
-            found = work()
-            done = await found if isinstance(found, Awaitable) else found
+            result = work()
+            done = await result if isinstance(result, Awaitable) else result
             await iterations()
             return done
 
@@ -128,7 +128,7 @@ class Machine(RuleBasedStateMachine):
         if not hasattr(self, "budget"):
             return
         budget = self.budget
-        assert budget.reserved == sum((one.amount for one in self.open), Decimal(0))
+        assert budget.reserved == sum((reservation.amount for reservation in self.open), Decimal(0))
         assert (budget.spent, budget.uncertain) == (self.spent, self.uncertain)
         assert budget.spent + budget.reserved <= self.limit
         assert budget.left == self.limit - budget.spent - budget.reserved
@@ -202,17 +202,17 @@ def test_several_budgets_get_the_money_all_or_none() -> None:
 
 def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
     async def main() -> None:
-        one, other = Budget(1), Budget(1)
+        first, other = Budget(1), Budget(1)
 
         async def spend(budgets: list[Budget]) -> None:
             for reservation in await reserve(budgets, Decimal("0.6")):
                 await asyncio.sleep(0)
                 reservation.settle(Decimal("0.01"))
 
-        orders = ([one, other], [other, one])
+        orders = ([first, other], [other, first])
         async with asyncio.timeout(30):
             await asyncio.gather(*(spend(orders[number % 2]) for number in range(20)))
-        assert one.spent == other.spent == Decimal("0.20")
+        assert first.spent == other.spent == Decimal("0.20")
 
     asyncio.run(main())
 

@@ -141,10 +141,10 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
     full = tmp_path / "calls.jsonl"
     full.symlink_to("/dev/full")
     with Client(ledger=full, cache="off") as client:
-        with pytest.warns(LedgerWarning, match=r"cannot be written, calls go on: .*No space left") as told:
+        with pytest.warns(LedgerWarning, match=r"cannot be written, calls go on: .*No space left") as caught:
             for _ in range(3):
                 assert client.call("gpt-5.5", "Hi").text
-        assert len(told) == 1
+        assert len(caught) == 1
         assert client.usage.requests == 3
     with warnings.catch_warnings(), Client(ledger=full, cache="off") as client:
         warnings.simplefilter("error")
@@ -267,8 +267,8 @@ def test_files_of_several_workers_are_added_up(simulator: Simulator, tmp_path: P
     for path in paths:
         with Client(ledger=path, cache="off") as client:
             client.call("gpt-6.1-sol", "Hi")
-    one, both = Ledger.read(paths[0]), Ledger.read(*paths, paths[0])
+    first, both = Ledger.read(paths[0]), Ledger.read(*paths, paths[0])
     assert both.total.requests == 2
-    assert both.cost == 2 * one.cost
+    assert both.cost == 2 * first.cost
     with pytest.raises(TypeError, match="needs the path of a file"):
         Ledger.read()

@@ -40,27 +40,27 @@ def test_an_empty_ledger_is_a_table_too() -> None:
 def test_html_and_terminals_get_no_commands() -> None:
     totals = Totals()
     totals.post(Posting(0.0, "answered", Key("local", "m", "<script>\x1b[31m", "a&b"), Decimal(1)))
-    shown, printed = Ledger(totals)._repr_html_(), str(Ledger(totals))
-    assert "&lt;script&gt;?[31m" in shown
-    assert "a&amp;b" in shown
+    page, printed = Ledger(totals)._repr_html_(), str(Ledger(totals))
+    assert "&lt;script&gt;?[31m" in page
+    assert "a&amp;b" in page
     assert "<script>?[31m" in printed
 
 
 def test_html_has_the_cells_of_the_text(ledger: Ledger) -> None:
-    shown = ledger._repr_html_()
-    assert shown.count("<tr>") == len(str(ledger).splitlines())
-    assert "<td>3,610</td>" in shown
-    assert "<th>spent $</th>" in shown
+    page = ledger._repr_html_()
+    assert page.count("<tr>") == len(str(ledger).splitlines())
+    assert "<td>3,610</td>" in page
+    assert "<th>spent $</th>" in page
 
 
 def test_html_has_the_first_rows_and_the_total() -> None:
     totals = Totals()
     for number in range(300):
         totals.post(Posting(0.0, "answered", Key("local", f"m{number}", f"m{number}", ""), Decimal(1)))
-    shown = Ledger(totals)._repr_html_()
-    assert "… 280 more are not shown" in shown
-    assert shown.count("<tr>") == 22
-    assert "<td>300.000000</td>" in shown
+    page = Ledger(totals)._repr_html_()
+    assert "… 280 more are not shown" in page
+    assert page.count("<tr>") == 22
+    assert "<td>300.000000</td>" in page
 
 
 def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_model_of_litellm_has_a_bound(model: str) -> None:
 
 
 def test_the_bound_is_at_least_what_litellm_computes(run_script: RunScript) -> None:
-    shown = run_script(
+    ended = run_script(
         f"""
         from llm_provider import Usage
         from llm_provider._money.litellm_prices import litellm_cost, most_cost, prices_of
@@ -66,11 +66,11 @@ def test_the_bound_is_at_least_what_litellm_computes(run_script: RunScript) -> N
         load()
         usage = Usage(input_tokens=3000, output_tokens=200, cache_read_input_tokens=50)
         for model in {LIVE[:5]!r}:
-            found = litellm_cost(model, None, usage)
-            print(model, 0 < found <= most_cost(prices_of(model), 3000, 200))
+            cost = litellm_cost(model, None, usage)
+            print(model, 0 < cost <= most_cost(prices_of(model), 3000, 200))
         """
     )
-    assert shown.stdout.splitlines() == [f"{model} True" for model in LIVE[:5]]
+    assert ended.stdout.splitlines() == [f"{model} True" for model in LIVE[:5]]
 
 
 def test_no_bound_without_a_price_or_in_other_units() -> None:
@@ -151,10 +151,10 @@ def field_arithmetic(entry: dict[str, Any], usage: Usage, suffix: str) -> Decima
 
     def field(name: str) -> Decimal | None:
         steps = [
-            (int(found[1]), value)
+            (int(match[1]), value)
             for key, value in entry.items()
-            if (found := re.fullmatch(rf"{name}_above_(\d+)k_tokens({suffix})?", key)) and value is not None
-            if usage.input_tokens > int(found[1]) * 1000 and (key.endswith(suffix) or found[2] is None)
+            if (match := re.fullmatch(rf"{name}_above_(\d+)k_tokens({suffix})?", key)) and value is not None
+            if usage.input_tokens > int(match[1]) * 1000 and (key.endswith(suffix) or match[2] is None)
         ]
         highest = max((size for size, _ in steps), default=None)
         for key in (
@@ -171,7 +171,7 @@ def field_arithmetic(entry: dict[str, Any], usage: Usage, suffix: str) -> Decima
         return None
 
     def first(*names: str) -> Decimal:
-        return next(found for name in names if (found := field(name)) is not None)
+        return next(match for name in names if (match := field(name)) is not None)
 
     read, write = "input_cost_per_token", "output_cost_per_token"
     short, hour = "cache_creation_input_token_cost", "cache_creation_input_token_cost_above_1hr"
@@ -252,23 +252,23 @@ def answered(client: Client, behaviour: Behaviour, model: str, *, stream: bool, 
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("asked", [None, "priority"])
-@pytest.mark.parametrize("told", [None, "priority", "flex", "default"])
+@pytest.mark.parametrize("requested", [None, "priority"])
+@pytest.mark.parametrize("reported", [None, "priority", "flex", "default"])
 def test_the_service_tier_of_the_answer_or_the_request_is_billed(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
     stream: bool,
-    asked: str | None,
-    told: str | None,
+    requested: str | None,
+    reported: str | None,
 ) -> None:
     litellm: Any = load()
     entry = {**litellm.model_cost["azure/gpt-5.1"], "litellm_provider": "hosted_vllm"}
     monkeypatch.setitem(litellm.model_cost, "hosted_vllm/m", entry)
-    tier = {None: asked or "standard", "default": "standard"}.get(told, told)
+    tier = {None: requested or "standard", "default": "standard"}.get(reported, reported)
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     answer = answered(
-        client, replying(usage, stream=stream, service_tier=told), "hosted_vllm/m", stream=stream,
-        **({} if asked is None else {"extra_body": {"service_tier": asked}}),
+        client, replying(usage, stream=stream, service_tier=reported), "hosted_vllm/m", stream=stream,
+        **({} if requested is None else {"extra_body": {"service_tier": requested}}),
     )  # fmt: skip
     if tier == "flex":
         assert answer.cost is None  # the map has no such price for this model
@@ -279,16 +279,16 @@ def test_the_service_tier_of_the_answer_or_the_request_is_billed(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
-    "told",
+    "charge",
     [
         {"cost": 0.0161},
         {"cost": 0.0161, "is_byok": False, "cost_details": {"upstream_inference_cost": None}},
     ],
 )
 def test_the_charge_of_a_router_wins_over_every_table(
-    client: Client, stream: bool, told: dict[str, Any]
+    client: Client, stream: bool, charge: dict[str, Any]
 ) -> None:
-    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, **told}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, **charge}
     model = "litellm/openrouter/openai/gpt-4o-mini"
     answer = answered(client, replying(usage, stream=stream), model, stream=stream)
     assert (answer.cost, answer.cost_source) == (0.0161, "reply")

@@ -14,7 +14,7 @@ ALIAS = ("openai", "", "gpt-6.1-sol")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("name", "other", "expected"),
     [
         ("gpt-5.5", "gpt-5.5", True),
         ("zai-org/GLM-5.3", "zai-org/glm-5.3", True),
@@ -27,8 +27,8 @@ ALIAS = ("openai", "", "gpt-6.1-sol")
         ("gemini-3.8-flash-001", "gemini-3.8-flash-002", False),
     ],
 )
-def test_which_names_are_one_model(one: str, other: str, expected: bool) -> None:
-    assert is_same_model(one, other) is is_same_model(other, one) is expected
+def test_which_names_are_one_model(name: str, other: str, expected: bool) -> None:
+    assert is_same_model(name, other) is is_same_model(other, name) is expected
 
 
 def test_a_name_without_its_date_does_not_hide_a_change() -> None:
@@ -57,21 +57,21 @@ def test_a_server_that_makes_up_names_is_reported_a_thousand_times_at_most() -> 
     assert sum(reported) == len(served._reported) == 1000
 
 
-def drifted(found: list[warnings.WarningMessage]) -> list[str]:
-    return [str(one.message) for one in found if issubclass(one.category, ModelDriftWarning)]
+def drifted(caught: list[warnings.WarningMessage]) -> list[str]:
+    return [str(warning.message) for warning in caught if issubclass(warning.category, ModelDriftWarning)]
 
 
 def test_a_change_is_told_once_and_both_names_are_in_the_ledger(client: Client, simulator: Simulator) -> None:
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for suffix in (OLD, OLD, NEW, NEW, OLD):
             simulator.configure(snapshot_suffix=suffix)
             client.call("gpt-6.1-sol", "Hi", cache="refresh")
             with client.stream("gpt-6.1-sol", "Ho", cache="refresh") as deltas:
                 list(deltas)
-    (told,) = drifted(found)
-    assert "gpt-6.1-sol" + OLD in told
-    assert "gpt-6.1-sol" + NEW in told
+    (message,) = drifted(caught)
+    assert "gpt-6.1-sol" + OLD in message
+    assert "gpt-6.1-sol" + NEW in message
     assert [(row.served, row.requests) for row in client.usage.rows()] == [
         ("gpt-6.1-sol" + OLD, 6),
         ("gpt-6.1-sol" + NEW, 4),
@@ -82,11 +82,11 @@ def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, si
     simulator.configure(snapshot_suffix=OLD)
     client.call("gpt-6.1-sol", "stored")
     simulator.configure(snapshot_suffix=NEW)
-    with warnings.catch_warnings(record=True) as found, Client(cache_dir=client.cache.directory) as later:
+    with warnings.catch_warnings(record=True) as caught, Client(cache_dir=client.cache.directory) as later:
         warnings.simplefilter("always")
         assert later.call("gpt-6.1-sol", "stored").cached
         later.call("gpt-6.1-sol", "new")
-    assert len(drifted(found)) == 1
+    assert len(drifted(caught)) == 1
 
 
 def test_a_strict_call_raises_and_its_paid_answer_stays_stored(client: Client, simulator: Simulator) -> None:
@@ -98,13 +98,13 @@ def test_a_strict_call_raises_and_its_paid_answer_stays_stored(client: Client, s
     assert (caught.value.served, caught.value.served_before) == ("gpt-6.1-sol" + NEW, "gpt-6.1-sol" + OLD)
     assert (caught.value.provider, caught.value.model) == ("openai", "gpt-6.1-sol")
     assert caught.value.maybe_billed
-    asked = simulator.ledger().requests
+    requests = simulator.ledger().requests
     # Stored, but still not the model that was asked for before.
     with pytest.raises(ModelDriftError):
         client.call("gpt-6.1-sol", "second", strict_model=True)
     with pytest.warns(ModelDriftWarning):
         assert client.call("gpt-6.1-sol", "second").cached
-    assert simulator.ledger().requests == asked
+    assert simulator.ledger().requests == requests
     assert client.usage.requests == 2
 
 

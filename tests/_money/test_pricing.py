@@ -136,7 +136,7 @@ def test_the_callers_decimal_context_changes_nothing(row: dict[str, object], usa
 
 
 @pytest.mark.parametrize(
-    ("usage", "shown"),
+    ("usage", "text"),
     [
         (Usage(), "0"),
         (Usage(input_tokens=500_000), "1"),
@@ -147,8 +147,8 @@ def test_the_callers_decimal_context_changes_nothing(row: dict[str, object], usa
         (Usage(output_tokens=7, reasoning_output_tokens=7), "0.00007"),
     ],
 )
-def test_costs_read_as_plain_decimals(tmp_path: Path, usage: Usage, shown: str) -> None:
-    assert str(PriceTable.load(write(tmp_path, GOOD)).cost("openai", "tiny", usage)) == shown
+def test_costs_read_as_plain_decimals(tmp_path: Path, usage: Usage, text: str) -> None:
+    assert str(PriceTable.load(write(tmp_path, GOOD)).cost("openai", "tiny", usage)) == text
 
 
 # What is not known is None
@@ -304,7 +304,7 @@ def test_a_part_with_a_standard_price_has_a_price_at_every_level(shipped: PriceT
 
 
 @pytest.mark.parametrize(
-    ("provider", "asked", "found"),
+    ("provider", "model", "listed"),
     [
         ("openai", "gpt-6.1-sol", "gpt-6.1-sol"),
         ("openai", "gpt-6.1-sol-2026-10-21", "gpt-6.1-sol"),
@@ -348,10 +348,10 @@ def test_a_part_with_a_standard_price_has_a_price_at_every_level(shipped: PriceT
     ],
 )
 def test_names_are_found_by_rule_and_never_by_prefix(
-    shipped: PriceTable, provider: str, asked: str, found: str | None
+    shipped: PriceTable, provider: str, model: str, listed: str | None
 ) -> None:
-    row = shipped.find(provider, asked, at=TODAY)
-    assert (row.model if row else None) == found
+    row = shipped.find(provider, model, at=TODAY)
+    assert (row.model if row else None) == listed
 
 
 @given(st.text(alphabet="abcxyz0123456789.-@:/_", min_size=1, max_size=12))
@@ -579,19 +579,19 @@ def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
 def test_threads_may_share_the_first_use() -> None:
     table = PriceTable.load()
     models = [(row.provider, row.model) for row in PriceTable.load()]
-    found: list[list[object]] = [[] for _ in range(8)]
+    rows: list[list[object]] = [[] for _ in range(8)]
     crowd = [
         threading.Thread(
             target=lambda seen=seen: seen.extend(table.find(*model, at=TODAY) for model in models)
         )
-        for seen in found
+        for seen in rows
     ]
     for thread in crowd:
         thread.start()
     for thread in crowd:
         thread.join()
-    assert found[0]
-    assert all(seen == found[0] for seen in found)
+    assert rows[0]
+    assert all(seen == rows[0] for seen in rows)
 
 
 # The shipped table
@@ -651,9 +651,9 @@ def test_tiers_rise_and_discounts_discount(shipped: PriceTable) -> None:
 
 def test_every_model_has_a_standard_price_today(shipped: PriceTable) -> None:
     for row in shipped:
-        found = shipped.find(row.provider, row.model, at=TODAY)
-        assert found is not None, row
-        assert found.input is not None, row
+        current = shipped.find(row.provider, row.model, at=TODAY)
+        assert current is not None, row
+        assert current.input is not None, row
 
 
 def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) -> None:

@@ -50,7 +50,7 @@ def reference(events: list[Posting]) -> dict[str, object]:
     paid = [event for event in events if event.kind != "hit"]
     unknown = [event for event in paid if event.usd is None]
 
-    def dollars(kind: str) -> Decimal:
+    def sum_of(kind: str) -> Decimal:
         return total(event.usd or 0 for event in events if event.kind == kind)
 
     bounds = [event.at_most for event in unknown]
@@ -60,9 +60,9 @@ def reference(events: list[Posting]) -> dict[str, object]:
         "hits": counted["hit"],
         "failed": counted["failed"],
         "unknown": len(unknown),
-        "spent": dollars("answered"),
-        "saved": dollars("hit"),
-        "wasted": dollars("failed"),
+        "spent": sum_of("answered"),
+        "saved": sum_of("hit"),
+        "wasted": sum_of("failed"),
         "at_most": None if None in bounds else total(bound or 0 for bound in bounds),
         "usage": sum((event.usage for event in paid if event.usage is not None), Usage()),
     }

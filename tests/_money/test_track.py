@@ -43,14 +43,14 @@ def test_nested_tracks_have_their_own_sums_and_tags(client: Client) -> None:
 
 def test_batches_streams_tasks_and_threads_are_inside(client: Client, simulator: Simulator) -> None:
     async def tasks() -> None:
-        async def one(number: int) -> None:
+        async def task(number: int) -> None:
             with track(str(number)) as own:
                 await client.acall(MODEL, f"task {number}")
                 await asyncio.sleep(0.01)
                 await asyncio.to_thread(client.call, MODEL, f"to_thread {number}")
             assert own.requests == 2
 
-        await asyncio.gather(*map(one, range(3)))
+        await asyncio.gather(*map(task, range(3)))
         async with client.astream(MODEL, "astreamed") as deltas:
             async for _ in deltas:
                 pass
@@ -81,14 +81,14 @@ def test_a_pool_that_outlives_a_track_counts_in_the_next(client: Client) -> None
 
 
 def test_tracks_of_other_threads_are_their_own(client: Client) -> None:
-    opened, done, found = threading.Event(), threading.Event(), []
+    opened, done, requests = threading.Event(), threading.Event(), []
 
     def other() -> None:
         with track("other") as tracked:
             opened.set()
             assert done.wait(30)
             client.call(MODEL, "mine")
-        found.append(tracked.requests)
+        requests.append(tracked.requests)
 
     worker = threading.Thread(target=other)
     worker.start()
@@ -97,7 +97,7 @@ def test_tracks_of_other_threads_are_their_own(client: Client) -> None:
     in_thread(lambda: client.call(MODEL, "of a third"))
     done.set()
     worker.join()
-    assert found == [1]
+    assert requests == [1]
 
 
 def test_a_thread_without_a_context_counts_in_the_tracks_around_all_open_ones() -> None:

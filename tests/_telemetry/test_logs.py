@@ -24,8 +24,10 @@ def restored() -> Iterator[None]:
 
 
 def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
-    found = [one for one in caplog.records if one.name == "llm_provider.calls" and one.levelno == level]
-    return [one.getMessage() for one in found]
+    records = [
+        record for record in caplog.records if record.name == "llm_provider.calls" and record.levelno == level
+    ]
+    return [record.getMessage() for record in records]
 
 
 def test_a_line_for_each_call(client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
@@ -49,8 +51,8 @@ def test_a_line_for_each_call(client: Client, simulator: Simulator, caplog: pyte
     assert refused.endswith(' usd=0 attempts=1 reason="BadRequestError (HTTP 400)" status=400')
     assert sorted("cached=true" in line for line in batch) == [False, True]
     assert "secret" not in caplog.text
-    facts = caplog.records[0].__dict__["llm_provider"]
-    assert (facts["model"], facts["usd"], facts["cached"]) == (MODEL, 0.00007, False)
+    fields = caplog.records[0].__dict__["llm_provider"]
+    assert (fields["model"], fields["usd"], fields["cached"]) == (MODEL, 0.00007, False)
 
 
 def test_requests_are_logged_for_debugging(

@@ -135,7 +135,7 @@ def test_prometheus_reads_the_metrics(simulator: Simulator, own_cache: Path) -> 
     finally:
         provider.shutdown()
     lines = [line for line in page.splitlines() if f'gen_ai_request_model="{MODEL}"' in line]
-    found = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines}
-    assert found["gen_ai_client_operation_duration_seconds_count"] == 1
-    assert found["llm_provider_cost_USD_total"] == pytest.approx(answer.cost)
-    assert found["llm_provider_attempts_total"] == 1
+    samples = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines}
+    assert samples["gen_ai_client_operation_duration_seconds_count"] == 1
+    assert samples["llm_provider_cost_USD_total"] == pytest.approx(answer.cost)
+    assert samples["llm_provider_attempts_total"] == 1

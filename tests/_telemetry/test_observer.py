@@ -36,10 +36,10 @@ def test_an_observer_does_not_keep_the_engine() -> None:
 
 
 def test_calls_of_results_that_were_told_are_forgotten(simulator: Simulator) -> None:
-    told: list[str] = []
-    with Client(on_result=lambda result, asked: told.append(f"{asked.model}: {result.text}")) as client:
+    lines: list[str] = []
+    with Client(on_result=lambda result, call: lines.append(f"{call.model}: {result.text}")) as client:
         for number in range(3):
             client.call("gpt-6.1-sol", f"{number}+1?")
-        assert told == [f"gpt-6.1-sol: {number}" for number in (1, 2, 3)]
+        assert lines == [f"gpt-6.1-sol: {number}" for number in (1, 2, 3)]
         gc.collect()
-        assert [one for one in gc.get_objects() if isinstance(one, AskedCall)] == []
+        assert [call for call in gc.get_objects() if isinstance(call, AskedCall)] == []

@@ -9,7 +9,7 @@ from llm_provider._telemetry.reasons import reason
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "words"),
     [
         (OverloadedError("the prompt was: secret", status=529), "overloaded (HTTP 529)"),
         (InternalServerError("secret"), "server error"),
@@ -23,5 +23,5 @@ from llm_provider._telemetry.reasons import reason
         (KeyboardInterrupt("secret"), "KeyboardInterrupt"),
     ],
 )
-def test_a_reason_in_a_few_words(error: BaseException, told: str) -> None:
-    assert reason(error) == told
+def test_a_reason_in_a_few_words(error: BaseException, words: str) -> None:
+    assert reason(error) == words

@@ -36,13 +36,13 @@ class Traced:
         self.client = Client(cache_dir=cache, telemetry=telemetry, **settings)
 
     def spans(self) -> list[ReadableSpan]:
-        found = list(self._exporter.get_finished_spans())
+        spans = list(self._exporter.get_finished_spans())
         self._exporter.clear()
-        return found
+        return spans
 
     def span(self) -> tuple[ReadableSpan, dict[str, Any]]:
-        (found,) = self.spans()
-        return found, dict(found.attributes or {})
+        (span,) = self.spans()
+        return span, dict(span.attributes or {})
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def traced(simulator: Simulator, own_cache: Path) -> Iterator[Traced]:
 def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
     with track("sums"):
         answer = traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low")
-    span, facts = traced.span()
+    span, attributes = traced.span()
     assert (span.name, span.kind, span.status.status_code) == (
         f"chat {MODEL}",
         SpanKind.CLIENT,
@@ -78,7 +78,7 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
         "llm_provider.cost": answer.cost,
         "llm_provider.tag": "sums",
     }
-    assert expected.items() <= facts.items()
+    assert expected.items() <= attributes.items()
     assert [
         (event.name, dict(event.attributes or {})["llm_provider.attempt.number"]) for event in span.events
     ] == [("llm_provider.attempt", 1)]
@@ -88,36 +88,40 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
     assert "secret" not in span.to_json()
 
     assert traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low").cached
-    span, facts = traced.span()
-    assert (facts["llm_provider.cached"], facts["llm_provider.cost"], span.events) == (True, 0.0, ())
+    span, attributes = traced.span()
+    assert (attributes["llm_provider.cached"], attributes["llm_provider.cost"], span.events) == (
+        True,
+        0.0,
+        (),
+    )
     # The tokens of a stored answer were counted when it was paid for.
-    assert not [name for name in facts if name.startswith("gen_ai.usage")]
+    assert not [name for name in attributes if name.startswith("gen_ai.usage")]
 
 
 def test_attempts_are_events(traced: Traced, simulator: Simulator) -> None:
     simulator.inject(Fault(status=503), times=2)
     traced.client.call(MODEL, "Hi")
-    span, facts = traced.span()
+    span, attributes = traced.span()
     events = [dict(event.attributes or {}) for event in span.events]
     assert [event["llm_provider.attempt.number"] for event in events] == [1, 2, 3]
     assert [event["http.response.status_code"] for event in events] == [503, 503, 200]
     assert [event.get("error.type") for event in events] == ["OverloadedError", "OverloadedError", None]
     assert events[1]["llm_provider.attempt.wait"] > 0
     assert events[0]["llm_provider.attempt.retry_in"] > 0
-    assert (facts["llm_provider.attempts"], span.status.status_code) == (3, StatusCode.UNSET)
+    assert (attributes["llm_provider.attempts"], span.status.status_code) == (3, StatusCode.UNSET)
 
 
 def test_an_error_ends_its_span(traced: Traced, simulator: Simulator) -> None:
     simulator.inject(Fault(status=400, message="your secret prompt"), times=1)
     with pytest.raises(BadRequestError):
         traced.client.call(MODEL, "a secret")
-    span, facts = traced.span()
+    span, attributes = traced.span()
     assert (span.status.status_code, span.status.description) == (
         StatusCode.ERROR,
         "BadRequestError (HTTP 400)",
     )
-    assert facts["error.type"] == "BadRequestError"
-    assert facts["http.response.status_code"] == 400
+    assert attributes["error.type"] == "BadRequestError"
+    assert attributes["http.response.status_code"] == 400
     assert "secret" not in span.to_json()
     with pytest.raises(CacheMissError):
         traced.client.call(MODEL, "never asked", cache="only")
@@ -143,9 +147,9 @@ def test_content_only_with_its_switch(simulator: Simulator, own_cache: Path) -> 
     traced = Traced(own_cache, log_content=True)
     with traced.client as client:
         client.call(MODEL, "a question")
-    facts = traced.span()[1]
-    assert json.loads(facts["gen_ai.input.messages"])[0]["parts"][0]["content"] == "a question"
-    assert json.loads(facts["gen_ai.output.messages"])[0]["parts"][0]["content"] == "echo: a question"
+    attributes = traced.span()[1]
+    assert json.loads(attributes["gen_ai.input.messages"])[0]["parts"][0]["content"] == "a question"
+    assert json.loads(attributes["gen_ai.output.messages"])[0]["parts"][0]["content"] == "echo: a question"
 
 
 def test_the_caller_is_the_parent(traced: Traced) -> None:
@@ -202,9 +206,9 @@ ROUTES_SCRIPT = """
         with stream(model, "Streamed", max_tokens=50) as deltas:
             for _ in deltas:
                 pass
-        found = [(span.name, span.instrumentation_scope.name) for span in exporter.get_finished_spans()]
+        spans = [(span.name, span.instrumentation_scope.name) for span in exporter.get_finished_spans()]
         exporter.clear()
-        print(model, found == [(f"chat {model.partition('/')[2] or model}", "llm_provider")] * 3, found)
+        print(model, spans == [(f"chat {model.partition('/')[2] or model}", "llm_provider")] * 3, spans)
     thread = threading.Thread(target=call, args=(models[0], "in a thread"))
     thread.start()
     thread.join()
@@ -292,11 +296,11 @@ def test_each_tool_has_a_span(simulator: Simulator, own_cache: Path, way: str, c
             assert parent == around.span_id
         elif name != "outer":
             assert parent == outer.get_span_context().span_id
-    facts = dict(spans["execute_tool add"].attributes or {})
-    assert facts.pop("gen_ai.tool.call.id")
-    arguments = json.loads(facts.pop("gen_ai.tool.call.arguments")) if content else None
+    attributes = dict(spans["execute_tool add"].attributes or {})
+    assert attributes.pop("gen_ai.tool.call.id")
+    arguments = json.loads(attributes.pop("gen_ai.tool.call.arguments")) if content else None
     assert arguments == ({"a": 2, "b": 3} if content else None)
-    assert facts == {
+    assert attributes == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "add",
         "gen_ai.tool.type": "function",

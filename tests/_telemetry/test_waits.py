@@ -70,7 +70,7 @@ def test_a_program_that_logs_has_waits_in_its_log_alone(
     waits = Waits(show=True)
     waits.tell_retry("openai m", 8, "timeout", 1, 0)
     waits.tell("openai m", "full", "3 calls wait")
-    assert [(one.name, one.levelno, one.getMessage()) for one in caplog.records] == [
+    assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
         ("llm_provider.waits", logging.WARNING, "openai m: retrying in 8 s: timeout, attempt 1")
     ]
     assert capsys.readouterr().err == ""
@@ -103,7 +103,7 @@ def test_calls_that_wait_are_told(simulator: Simulator, caplog: pytest.LogCaptur
         client.call_many(MODEL, [str(number) for number in range(6)], max_concurrent=1)
         simulator.inject(Fault(status=429, retry_after="0.1"), times=1)
         client.call(MODEL, "Hi")
-    lines = [one.getMessage() for one in caplog.records if one.name == "llm_provider.waits"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "llm_provider.waits"]
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"openai {MODEL}: retrying in 1.3 s: rate limited (HTTP 429), attempt 1; ")
     assert lines[0].endswith(" more calls wait")
@@ -122,10 +122,10 @@ def test_the_growth_of_our_own_rate_is_no_limit_of_the_provider(
             await asyncio.gather(*(client.acall(MODEL, str(number)) for number in range(600)))
 
     asyncio.run(each())
-    lines = [one.getMessage() for one in caplog.records if one.name == "llm_provider.waits"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "llm_provider.waits"]
     assert lines
     assert not [line for line in lines if "rate limit" in line]
-    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("headers", [True, False])

@@ -192,7 +192,7 @@ def check_retries(error: LLMError, told: Any) -> None:
     }
     if isinstance(error, APIResponseValidationError):
         assert not judge(error, attempts=2, **circumstances).retry
-    assert not judge(error, attempts=1, shown=True, **circumstances).retry
+    assert not judge(error, attempts=1, seen_by_user=True, **circumstances).retry
 
 
 every_format = pytest.mark.parametrize("name", ADAPTERS)

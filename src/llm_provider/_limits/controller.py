@@ -394,8 +394,8 @@ class AdaptiveController(Stored):
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
         # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
-        told = opening and self._window.guessed
-        if told or not self._window.suspects(now, ticket, self._number):
+        guessed = opening and self._window.guessed
+        if guessed or not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
@@ -411,8 +411,8 @@ class AdaptiveController(Stored):
         wait = 0.0 if retry_after is None else retry_after
         if retry_after is None or self._failures >= 2:
             # After two refusals in spite of Retry-After, other clients must have been faster.
-            one = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
-            longest = min(_LONGEST_BACKOFF, one * 2.0 ** min(self._failures, 16))
+            shortest = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
+            longest = min(_LONGEST_BACKOFF, shortest * 2.0 ** min(self._failures, 16))
             wait = max(wait, longest * self._random.uniform(0.5, 1.0))
         self.gate = max(self.gate, now + wait)
         self._estimator.resume(self.gate, self._charge(ticket.tokens))
@@ -432,8 +432,8 @@ class AdaptiveController(Stored):
             self._request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
             off = self._estimated / self._used
-            told = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
-            self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=told)
+            allowance = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
+            self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=allowance)
 
     def _doubt_headers(self, ticket: Ticket) -> None:
         """Widen the margin after a refusal that the headers did not predict. Too wide, it disables them."""

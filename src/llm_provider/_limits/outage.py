@@ -179,8 +179,8 @@ class Outage:
             self._not_about_callers = True
 
     def _wait(self, now: float, error: LLMError) -> None:
-        asked = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
-        self._try_at = now + max(self._interval, asked)
+        retry_after = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
+        self._try_at = now + max(self._interval, retry_after)
 
     def works(self, ticket: Ticket) -> None:
         """Record an answer that shows that the provider works.

@@ -124,7 +124,7 @@ def judge(
     budget: RetryBudget,
     now: float,
     deadline: Deadline | None = None,
-    shown: bool = False,
+    seen_by_user: bool = False,
     elsewhere: bool = False,
     down: bool = False,
 ) -> Verdict:
@@ -141,7 +141,7 @@ def judge(
             connection.
         now: Seconds of the clock of the budget.
         deadline: The call's deadline. A wait that exceeds it does not begin.
-        shown: Whether the user has seen a part of the stream, which can then not begin again.
+        seen_by_user: Whether the user has seen a part of the stream, which can then not begin again.
         elsewhere: Whether another API key may serve the call at once.
         down: Whether the scope is down, so that the retry waits until it may be sent.
 
@@ -156,7 +156,7 @@ def judge(
     'asked to wait 300 s, which is too long to wait for'
     """
     allowed = min(max_retries, 1) if isinstance(error, APIResponseValidationError) else max_retries
-    if attempts > allowed or shown:
+    if attempts > allowed or seen_by_user:
         return FINAL
     if elsewhere:
         return Verdict(retry=True)

@@ -279,9 +279,9 @@ class Scope:
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
         """Read the headers of a success or a failure."""
-        told = headroom(headers)
-        if told is not None:
-            self.controller.on_headers(ticket, told)
+        limits = headroom(headers)
+        if limits is not None:
+            self.controller.on_headers(ticket, limits)
 
     def record_end(
         self,

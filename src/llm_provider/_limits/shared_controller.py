@@ -440,11 +440,11 @@ class SharedController:
         self, connection: sqlite3.Connection, now: float, in_flight: int, *, waits: bool | None
     ) -> None:
         """Tell the others the requests in flight, and whether this process waits; None: as before."""
-        asked = None if waits is None else now if waits else 0.0
+        asked_at = None if waits is None else now if waits else 0.0
         connection.execute(
             "INSERT INTO owner_v2 VALUES (?, ?, ?, ifnull(?, 0), ?) ON CONFLICT DO UPDATE SET "
             "in_flight = excluded.in_flight, asked = iif(?, excluded.asked, asked), seen = excluded.seen",
-            (self._scope, self._file.owner, in_flight, asked, now, waits is not None),
+            (self._scope, self._file.owner, in_flight, asked_at, now, waits is not None),
         )
 
     def _is_alone(self, connection: sqlite3.Connection, now: float) -> bool:
@@ -467,14 +467,14 @@ class SharedController:
         owners = connection.execute("SELECT owner FROM owner_v2 WHERE scope = ?", (self._scope,)).fetchall()
         dead = [owner for (owner,) in owners if self._file.has_ended(owner)]
         for owner in dead:
-            place = (self._scope, owner)
+            row = (self._scope, owner)
             query = "SELECT state FROM ticket_v2 WHERE scope = ? AND owner = ?"
-            for (state,) in connection.execute(query, place).fetchall():
+            for (state,) in connection.execute(query, row).fetchall():
                 # Without a valid ticket, only the number in flight is corrected.
                 with contextlib.suppress(ValueError, TypeError):
                     self._controller.record_cancellation(Ticket.from_state(json.loads(state)))
-            connection.execute("DELETE FROM ticket_v2 WHERE scope = ? AND owner = ?", place)
-            connection.execute("DELETE FROM owner_v2 WHERE scope = ? AND owner = ?", place)
+            connection.execute("DELETE FROM ticket_v2 WHERE scope = ? AND owner = ?", row)
+            connection.execute("DELETE FROM owner_v2 WHERE scope = ? AND owner = ?", row)
         if dead:
             self._count(connection)
         return bool(dead)

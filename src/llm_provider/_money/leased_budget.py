@@ -34,9 +34,9 @@ class BudgetParts:
 
     def take(self, needed: Decimal) -> Decimal:
         """A part, of at least the USD that are needed if there is as much; 0 if nothing is left."""
-        taken = min(max(needed, self._part), self._left)
-        self._left = exact().subtract(self._left, taken)
-        return taken
+        part = min(max(needed, self._part), self._left)
+        self._left = exact().subtract(self._left, part)
+        return part
 
 
 class LeasedBudget(Budget):
@@ -66,11 +66,11 @@ class LeasedBudget(Budget):
             if self._is_used_up:
                 return False
             needed = exact().subtract(exact().add(balance.spent, amount), self._limit)
-            taken = Decimal(0) if needed > self._total else self._take(needed)
-            if taken <= 0:
+            part = Decimal(0) if needed > self._total else self._take(needed)
+            if part <= 0:
                 self._is_used_up = needed <= self._total
                 return False
-            self._limit = exact().add(self._limit, taken)
+            self._limit = exact().add(self._limit, part)
         return True
 
     def _explain_excess(self, balance: Balance, needed: Decimal) -> BudgetExceededError:

@@ -136,8 +136,8 @@ class PriceFile:
             if len(cells) != len(self._order):
                 _skip(where, f"{len(cells)} cells instead of {len(self._order)}")
             else:
-                given = dict(zip(self._order, cells, strict=True))
-                yield where, [given.get(column, self._defaults.get(column, "")) for column in COLUMNS]
+                by_column = dict(zip(self._order, cells, strict=True))
+                yield where, [by_column.get(column, self._defaults.get(column, "")) for column in COLUMNS]
 
 
 def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:

@@ -95,7 +95,7 @@ def log_call(
     """
     fields: dict[str, object] = {
         "operation": call.operation,
-        "model": call.asked,
+        "model": call.model_as_given,
         "provider": call.provider,
         "outcome": outcome,
         "seconds": round(seconds, 4),
@@ -112,7 +112,7 @@ def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
     """Log the end of a request at DEBUG."""
     failure = attempt.failure
     fields = {
-        "model": call.asked,
+        "model": call.model_as_given,
         "provider": call.provider,
         "attempt": attempt.number,
         "outcome": "ok" if failure is None else failure.error,

@@ -48,7 +48,7 @@ class ObservedCall:
     provider: str
     model: str
     """The name in the request, without the prefix of the provider."""
-    asked: str
+    model_as_given: str
     """The name as the user gave it."""
     base_url: str | None
     request: Any
@@ -61,8 +61,8 @@ class ObservedCall:
         """The call for the user's function."""
         messages: Any = getattr(self.request, "messages", None) or getattr(self.request, "inputs", ())
         return AskedCall(
-            operation=self.operation, provider=self.provider, model=self.asked, messages=tuple(messages),
-            tag=self.tag, metadata=self.metadata,
+            operation=self.operation, provider=self.provider, model=self.model_as_given,
+            messages=tuple(messages), tag=self.tag, metadata=self.metadata,
         )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ _QUIET = logging.DEBUG
 
 
 @dataclass(slots=True)
-class _Told:
+class _LastLine:
     """The last line about a scope and a kind of wait."""
 
     until: float
@@ -58,7 +58,7 @@ class Waits:
 
     def __init__(self, *, show: bool) -> None:
         self._show = show
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._last: dict[tuple[str, str], _LastLine] = {}
         self._lock = threading.Lock()
         self._bars = 0
         self._current: tuple[float, str] = (-math.inf, "")
@@ -76,16 +76,16 @@ class Waits:
         with self._lock:
             if kind != "full":
                 self._current = end, text
-            told, line, pause = self._told.get(group), f"{scope}: {text}", _FIRST_PAUSE
-            if told is not None:
-                if now < told.until and attempt <= told.attempt:
-                    told.untold += kind == "retry"
+            last, line, pause = self._last.get(group), f"{scope}: {text}", _FIRST_PAUSE
+            if last is not None:
+                if now < last.until and attempt <= last.attempt:
+                    last.untold += kind == "retry"
                     return
-                if now < told.until + _LONGEST_PAUSE:
-                    pause = min(2 * told.pause, _LONGEST_PAUSE)
-                if told.untold:
-                    line += f" ({told.untold} more retries since the last line)"
-            self._told[group] = _Told(max(now + pause, end + LEAST_SECONDS), pause, attempt)
+                if now < last.until + _LONGEST_PAUSE:
+                    pause = min(2 * last.pause, _LONGEST_PAUSE)
+                if last.untold:
+                    line += f" ({last.untold} more retries since the last line)"
+            self._last[group] = _LastLine(max(now + pause, end + LEAST_SECONDS), pause, attempt)
             prints = self._show and not self._bars and level > _QUIET
         if is_configured(WAITS) and WAITS.isEnabledFor(level):
             WAITS.log(level, "%s", line)

@@ -382,7 +382,7 @@ class _Sending:
             error,
             attempts=len(self._failures) - self._free,
             max_retries=self._max_retries,
-            shown=attempt.first_token is not None,
+            seen_by_user=attempt.first_token is not None,
             elsewhere=selection.record_failure(error),
             random_source=self._sender.random,
             budget=scope.retries,
