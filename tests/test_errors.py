@@ -67,8 +67,8 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
 }
 
 
-def make(kind: type[LLMError], **facts: Any) -> LLMError:
-    return kind("It failed.", **EXTRA.get(kind, {}), **facts)
+def make(kind: type[LLMError], **context: Any) -> LLMError:
+    return kind("It failed.", **EXTRA.get(kind, {}), **context)
 
 
 def test_the_page_has_a_row_for_every_error() -> None:
@@ -94,12 +94,12 @@ class TestEveryClass:
         error = make(kind, **FACTS)
         error.failures = (FailedAttempt(error="RateLimitError", status=429, waited=0.5, maybe_billed=True),)
         error.cost, error.usage, error.metadata = 0.5, Usage(input_tokens=3), {"id": 7}
-        facts = error.to_dict()
-        back = LLMError.from_dict(json.loads(json.dumps(facts)))
+        fields = error.to_dict()
+        back = LLMError.from_dict(json.loads(json.dumps(fields)))
         assert type(back) is kind
         assert str(back) == str(error)
         assert (back.failures, back.cost, back.usage) == (error.failures, 0.5, error.usage)
-        assert back.to_dict() == facts
+        assert back.to_dict() == fields
         for name in EXTRA.get(kind, {}).keys() - {"results"}:
             assert getattr(back, name) == getattr(error, name)
 
@@ -112,8 +112,8 @@ class TestEveryClass:
 
     def test_shows_what_helps_and_nothing_that_is_absent(self, kind: type[LLMError]) -> None:
         assert str(make(kind)) == "It failed."
-        shown = "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
-        assert str(make(kind, **FACTS)) == shown
+        text = "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
+        assert str(make(kind, **FACTS)) == text
 
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
         branches = [
@@ -169,11 +169,11 @@ def test_reading_attributes_again_and_again_keeps_no_frames() -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [{}, {"error": "Response", "message": ""}, {"error": "LLMError"}, {"error": 1}]
+    "fields", [{}, {"error": "Response", "message": ""}, {"error": "LLMError"}, {"error": 1}]
 )
-def test_what_is_not_the_dict_of_an_error_is_refused(facts: dict[str, object]) -> None:
+def test_what_is_not_the_dict_of_an_error_is_refused(fields: dict[str, object]) -> None:
     with pytest.raises(RequestError, match="not the dict of an error"):
-        LLMError.from_dict(facts)
+        LLMError.from_dict(fields)
 
 
 def test_a_batch_error_tells_which_calls_failed() -> None:

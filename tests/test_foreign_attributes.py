@@ -118,8 +118,8 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
     "value", [RESPONSE, VALUES["results"], CALL, RESPONSE.usage, VALUES["embeddings"], MESSAGE]
 )
 def test_protocols_find_nothing_and_search_nothing(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
-        assert (type(one), one) == (type(value), value)
+    for copied in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert (type(copied), copied) == (type(value), value)
     assert getattr(value, "nothing", 3) == 3
     assert not hasattr(value, "data_frame")
     # A search for a similar name would fail.

@@ -15,9 +15,9 @@ def test_every_block_shows_text_and_runs_nothing() -> None:
         assert "<script>" not in block(HOSTILE)
     assert html.warning(HOSTILE, HOSTILE).count(SAFE) == 2
     assert SAFE in html.fold(HOSTILE, "")
-    shown = html.table([HOSTILE], [[html.words(HOSTILE)]], caption=HOSTILE)
-    assert shown.count(SAFE) == 3
-    html.block(shown).encode()
+    html_text = html.table([HOSTILE], [[html.words(HOSTILE)]], caption=HOSTILE)
+    assert html_text.count(SAFE) == 3
+    html.block(html_text).encode()
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
@@ -30,12 +30,12 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 
 def test_code_in_markdown_is_apart_from_prose() -> None:
-    shown = html.text("Run\n\n```python\nif a < b:\n    pass\n```\n\nor\n\n```\nx | y")
-    assert shown.count("<pre") == 2
-    assert ">if a &lt; b:\n    pass</pre>" in shown
-    assert ">or</div>" in shown
-    assert ">x | y</pre>" in shown
-    assert "```" not in shown
+    html_text = html.text("Run\n\n```python\nif a < b:\n    pass\n```\n\nor\n\n```\nx | y")
+    assert html_text.count("<pre") == 2
+    assert ">if a &lt; b:\n    pass</pre>" in html_text
+    assert ">or</div>" in html_text
+    assert ">x | y</pre>" in html_text
+    assert "```" not in html_text
     assert "<pre" not in html.text("a ``` b")
 
 
@@ -50,17 +50,17 @@ def test_a_table_counts_the_rows_that_it_leaves_out() -> None:
 
 
 def test_no_block_has_a_colour_of_its_own() -> None:
-    shown = html.table(["a"], [[html.words("b"), html.failure("c")]], caption="d", left_out=1)
-    shown += html.text("e\n```\nf\n```") + html.code("g") + html.fold("h", "i") + html.warning("j", "k")
+    html_text = html.table(["a"], [[html.words("b"), html.failure("c")]], caption="d", left_out=1)
+    html_text += html.text("e\n```\nf\n```") + html.code("g") + html.fold("h", "i") + html.warning("j", "k")
     for word in ("color", "background", "#"):
-        assert word not in shown
+        assert word not in html_text
 
 
 def test_an_error_as_a_value_shows_its_facts() -> None:
     error: LLMError = RateLimitError(
         "slow <down>", provider="openai", model="m", status=429, code="tpm", request_id="r", attempts=3
     )
-    shown = error._repr_html_()
-    assert "<b>⚠ RateLimitError</b> slow &lt;down&gt;" in shown
-    assert "openai · m · HTTP 429 · tpm · request r · 3 attempts · may succeed later" in shown
+    html_text = error._repr_html_()
+    assert "<b>⚠ RateLimitError</b> slow &lt;down&gt;" in html_text
+    assert "openai · m · HTTP 429 · tpm · request r · 3 attempts · may succeed later" in html_text
     assert len(CacheMissError("x" * 100_000, key="k")._repr_html_()) < 6_000

@@ -61,10 +61,10 @@ class Point:
     ],
 )
 def test_every_value_gets_a_form_that_json_has(value: Any, expected: Any) -> None:
-    found = json_value(value)
-    assert found == expected
-    assert type(found) is type(expected)
-    assert json.loads(json.dumps(found)) == expected
+    form = json_value(value)
+    assert form == expected
+    assert type(form) is type(expected)
+    assert json.loads(json.dumps(form)) == expected
 
 
 def test_a_missing_value_of_pandas_is_none() -> None:
@@ -81,7 +81,7 @@ def test_plain_number() -> None:
         (numpy.float64(0.1), 0.1),
         (numpy.longdouble(2), 2.0),
     ]:
-        found = plain_number(value)
-        assert (type(found), found) == (type(plain), plain)
+        form = plain_number(value)
+        assert (type(form), form) == (type(plain), plain)
     for wrong in (True, numpy.bool_(True), "1", None, 1j, numpy.array(1), [1]):
         assert plain_number(wrong) is None

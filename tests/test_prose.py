@@ -28,7 +28,7 @@ def read_prose(path: Path) -> str:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_sentence_refers_back(path: Path) -> None:
-    assert [found[0] for found in TANGLED.finditer(read_prose(path))] == []
+    assert [match[0] for match in TANGLED.finditer(read_prose(path))] == []
 
 
 def test_tangled_phrases_are_found() -> None:

@@ -288,8 +288,8 @@ def test_the_other_distribution_of_this_name_is_named_once(tmp_path: Path, run_s
         import llm_provider
         import llm_provider._client.functions
     """
-    shown = run_script(program).stderr
-    assert shown.count("Warning") == 1
-    assert "pip uninstall llm-provider" in shown
+    written = run_script(program).stderr
+    assert written.count("Warning") == 1
+    assert "pip uninstall llm-provider" in written
     (packages / "llm_provider-1.0.0.dist-info").rmdir()
     assert run_script(program).stderr == ""

@@ -67,9 +67,10 @@ def in_terminal(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
 def is_harmless(text: str) -> bool:
     # A terminal turns line breaks into both; a progress bar returns to its line.
     bare = text.replace("\r\n", "\n")
-    return all(one in "\n\t\r" or not (ord(one) < 32 or 127 <= ord(one) < 160) for one in bare) and not (
-        set(bare) & set("\u202a\u202b\u202c\u202d\u202e")
-    )
+    return all(
+        character in "\n\t\r" or not (ord(character) < 32 or 127 <= ord(character) < 160)
+        for character in bare
+    ) and not (set(bare) & set("\u202a\u202b\u202c\u202d\u202e"))
 
 
 def hostile(sequence: str, *, streamed: bool) -> RawServer:
@@ -94,9 +95,9 @@ def test_an_answer_is_shown(monkeypatch: pytest.MonkeyPatch, sequence: str, opti
     streamed = not {"--no-stream", "--json"} & set(options)
     with hostile(sequence, streamed=streamed) as server:
         arguments = ["ask", MODEL, "Hi", "--base-url", server.root, *options]
-        shown = in_terminal(arguments, monkeypatch)
-        assert "error" not in shown
-        assert is_harmless(shown)
+        written = in_terminal(arguments, monkeypatch)
+        assert "error" not in written
+        assert is_harmless(written)
         logged = in_terminal(["logs"], monkeypatch)
         assert "Hi" in logged
         assert is_harmless(logged)
@@ -120,9 +121,9 @@ def test_an_error_is_shown(
             "unknown option": ["ask", f"--{sequence}"],
             "unknown file": ["map", MODEL, f"{sequence}.jsonl", "out.jsonl"],
         }[command]
-        shown = in_terminal(arguments, monkeypatch)
-    assert shown
-    assert is_harmless(shown)
+        written = in_terminal(arguments, monkeypatch)
+    assert written
+    assert is_harmless(written)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)

@@ -147,16 +147,16 @@ class LLMError(Exception):
     def to_dict(self) -> dict[str, Any]:
         """The error as JSON-ready values. `error` is the name of its class.
 
-        >>> facts = RateLimitError("slow down", status=429, retry_after=2.0).to_dict()
-        >>> facts["error"], facts["message"], facts["retry_after"], facts["cost"]
+        >>> fields = RateLimitError("slow down", status=429, retry_after=2.0).to_dict()
+        >>> fields["error"], fields["message"], fields["retry_after"], fields["cost"]
         ('RateLimitError', 'slow down', 2.0, 0.0)
         """
-        own = [name for name in vars(self) if not name.startswith("_") and name not in _FACTS]
-        facts = {name: json_value(getattr(self, name)) for name in (*_FACTS, *own)}
-        return {"error": type(self).__name__, **facts}
+        own = [name for name in vars(self) if not name.startswith("_") and name not in _CONTEXT]
+        fields = {name: json_value(getattr(self, name)) for name in (*_CONTEXT, *own)}
+        return {"error": type(self).__name__, **fields}
 
     @staticmethod
-    def from_dict(facts: Mapping[str, Any]) -> LLMError:
+    def from_dict(fields: Mapping[str, Any]) -> LLMError:
         """The error that `to_dict` wrote.
 
         Raises:
@@ -165,12 +165,12 @@ class LLMError(Exception):
         >>> LLMError.from_dict({"error": "RateLimitError", "message": "slow down", "status": 429})
         RateLimitError('slow down')
         """
-        kind = globals().get(str(facts.get("error")))
-        if not (isinstance(kind, type) and issubclass(kind, LLMError)) or "message" not in facts:
-            raise RequestError(f"this is not the dict of an error: {cite(dict(facts))}")
+        kind = globals().get(str(fields.get("error")))
+        if not (isinstance(kind, type) and issubclass(kind, LLMError)) or "message" not in fields:
+            raise RequestError(f"this is not the dict of an error: {cite(dict(fields))}")
         read = {
             name: READERS[name](value) if name in READERS and value is not None else value
-            for name, value in facts.items()
+            for name, value in fields.items()
             if name != "error" and (name not in _OF_RESPONSES or name in kind.__annotations__)
         }
         read["_cost"] = read.pop("cost", None)
@@ -179,11 +179,11 @@ class LLMError(Exception):
     def __str__(self) -> str:
         status = None if self.status is None else f"HTTP {self.status}"
         request = f"request {self.request_id}" if self.request_id else None
-        facts = [fact for fact in (self.provider, self.model, status, request) if fact]
+        details = [detail for detail in (self.provider, self.model, status, request) if detail]
         if self.attempts > 1:
             at_most = any(failure.error == "APIConnectionError" for failure in self.failures)
-            facts.append(f"{'at most ' if at_most else ''}{self.attempts} attempts")
-        return escape_controls(f"{self.message} [{', '.join(facts)}]" if facts else self.message)
+            details.append(f"{'at most ' if at_most else ''}{self.attempts} attempts")
+        return escape_controls(f"{self.message} [{', '.join(details)}]" if details else self.message)
 
     def _repr_html_(self) -> str:
         from ._html import error_view
@@ -202,7 +202,7 @@ _OF_RESPONSES = frozenset(
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 
-_FACTS = (
+_CONTEXT = (
     "message", "provider", "model", "status", "code", "request_id", "attempts", "retryable", "retry_after",
     "maybe_billed", "failures", "cost", "usage", "cached", "metadata",
 )  # fmt: skip
@@ -253,8 +253,8 @@ class UnsupportedParameterError(RequestError):
     `parameter` is its name. The message names the model and the remedy.
     """
 
-    def __init__(self, message: str, *, parameter: str, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, parameter: str, **context: Any) -> None:
+        super().__init__(message, **context)
         self.parameter = parameter
 
 
@@ -276,8 +276,8 @@ class CacheMissError(RequestError):
     `key` is the cache key of the call.
     """
 
-    def __init__(self, message: str, *, key: str, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, key: str, **context: Any) -> None:
+        super().__init__(message, **context)
         self.key = key
 
 
@@ -288,8 +288,8 @@ class ContextWindowExceededError(RequestError):
 class PendingBatchError(RequestError):
     """The input is in a batch under way, `batch`, and `in_batch="refuse"` was set or results do not come."""
 
-    def __init__(self, message: str, *, batch: str, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, batch: str, **context: Any) -> None:
+        super().__init__(message, **context)
         self.batch = batch
 
 
@@ -338,9 +338,9 @@ class APITimeoutError(ProviderError):
     maybe_billed = True
 
     def __init__(
-        self, message: str, *, phase: Phase | None = None, limit: float | None = None, **facts: Any
+        self, message: str, *, phase: Phase | None = None, limit: float | None = None, **context: Any
     ) -> None:
-        super().__init__(message, **facts)
+        super().__init__(message, **context)
         self.phase: Phase | None = phase
         self.limit = limit
 
@@ -372,8 +372,8 @@ class UncertainBatchError(ProviderError):
 
     maybe_billed = True
 
-    def __init__(self, message: str, *, batch: str, candidates: Sequence[str] = (), **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, batch: str, candidates: Sequence[str] = (), **context: Any) -> None:
+        super().__init__(message, **context)
         self.batch = batch
         self.candidates = tuple(candidates)
 
@@ -399,8 +399,8 @@ class ModelDriftError(OutputError):
     one.
     """
 
-    def __init__(self, message: str, *, served: str, served_before: str, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, served: str, served_before: str, **context: Any) -> None:
+        super().__init__(message, **context)
         self.served = served
         self.served_before = served_before
 
@@ -418,9 +418,9 @@ class SchemaMismatchError(JSONSchemaValidationError):
 
     text: str  # type: ignore[assignment]  # other errors raise themselves in its place
 
-    def __init__(self, message: str, *, text: str, validation_error: str, **facts: Any) -> None:
-        self.usage, self.cost = facts.pop("usage", None), facts.pop("cost", None)
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, text: str, validation_error: str, **context: Any) -> None:
+        self.usage, self.cost = context.pop("usage", None), context.pop("cost", None)
+        super().__init__(message, **context)
         self.text = text
         self.validation_error = validation_error
 
@@ -437,9 +437,9 @@ class ToolArgumentsError(JSONSchemaValidationError):
     """
 
     def __init__(
-        self, message: str, *, tool_call_id: str, tool_name: str, arguments: str, **facts: Any
+        self, message: str, *, tool_call_id: str, tool_name: str, arguments: str, **context: Any
     ) -> None:
-        super().__init__(message, **facts)
+        super().__init__(message, **context)
         self.tool_call_id = tool_call_id
         self.tool_name = tool_name
         self.arguments = arguments
@@ -457,8 +457,8 @@ class ToolRoundsExceededError(OutputError):
     conversation up to them.
     """
 
-    def __init__(self, message: str, *, response: Any, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, response: Any, **context: Any) -> None:
+        super().__init__(message, **context)
         self.response = response
 
 
@@ -470,9 +470,9 @@ class BudgetExceededError(LLMError):
     """
 
     def __init__(
-        self, message: str, *, budget: Decimal, spent: Decimal, needed: Decimal, **facts: Any
+        self, message: str, *, budget: Decimal, spent: Decimal, needed: Decimal, **context: Any
     ) -> None:
-        super().__init__(message, **facts)
+        super().__init__(message, **context)
         self.budget = budget
         self.spent = spent
         self.needed = needed
@@ -485,8 +485,8 @@ class BatchError(LLMError):
     order: a `Response`, or the `LLMError` of the failed call. `__cause__` is the first failure.
     """
 
-    def __init__(self, message: str, *, results: Sequence[Any], **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, results: Sequence[Any], **context: Any) -> None:
+        super().__init__(message, **context)
         self.results: list[Any] = results if isinstance(results, list) else list(results)
 
     @property

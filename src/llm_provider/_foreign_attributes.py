@@ -211,7 +211,7 @@ class Hinting:
 
 
 class NoMapping(Hinting):
-    """A value whose facts are attributes: it says so where a program uses it like a dict."""
+    """A value with attributes: it says so where a program uses it like a dict."""
 
     __slots__ = ()
 

@@ -66,9 +66,9 @@ def narrow(picture: str) -> str:
     return f'<div style="max-width: 32em">{picture}</div>'
 
 
-def small(*facts: str) -> str:
-    """A line of facts in small type. Empty facts are left out."""
-    return f'<div><small style="opacity: 0.75">{safe(" · ".join(filter(None, facts)))}</small></div>'
+def small(*texts: str) -> str:
+    """A line of texts in small type. Empty ones are left out."""
+    return f'<div><small style="opacity: 0.75">{safe(" · ".join(filter(None, texts)))}</small></div>'
 
 
 def warning(title: str, message: str) -> str:

@@ -35,9 +35,9 @@ MAX_RESPONSE_BYTES = 64_000_000
 bytes, has 45 MB."""
 
 
-def _read_cache(given: object) -> tuple[str, SecondLevel | None]:
+def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     """The mode and the second level that `cache` names; the environment decides where it is None."""
-    if given is None:
+    if cache is None:
         text = os.environ.get("LLM_PROVIDER_CACHE", "").strip()
         try:
             return _read_cache(text if "://" in text else text.lower() or "use")
@@ -49,12 +49,12 @@ def _read_cache(given: object) -> tuple[str, SecondLevel | None]:
                 if message[:5] == "must "
                 else f"LLM_PROVIDER_CACHE: {message}"
             ) from None
-    if isinstance(given, bool) or (isinstance(given, str) and "://" not in given):
-        return check("cache", given), None
+    if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
+        return check("cache", cache), None
     # Imported here because most clients have one level.
     from ._cache.second_level.settings import second_level_of
 
-    level = second_level_of(given)
+    level = second_level_of(cache)
     return level.mode, level
 
 
@@ -132,12 +132,12 @@ class Settings:
     cache_dir: Path | None = field(metadata=_Rule(check=_keep))
     cache_shared: bool | None = field(metadata=_Rule(check=_keep))
     cache: str = field(
-        metadata=_Rule(check=lambda _, given: _read_cache(given)[0], default=lambda: _read_cache(None)[0])
+        metadata=_Rule(check=lambda _, setting: _read_cache(setting)[0], default=lambda: _read_cache(None)[0])
     )
     """The mode of calls without `cache`."""
     second_level: SecondLevel | None = field(
         metadata=_Rule(
-            check=lambda _, given: _read_cache(given)[1], default=lambda: _read_cache(None)[1], of="cache"
+            check=lambda _, setting: _read_cache(setting)[1], default=lambda: _read_cache(None)[1], of="cache"
         )
     )
     """The store of answers that machines share."""
@@ -198,13 +198,15 @@ class Settings:
         return self.transport or route.transport
 
 
-_FIELDS = tuple((one.name, one.metadata.get("of", one.name), one.metadata) for one in fields(Settings))
+_FIELDS = tuple(
+    (setting.name, setting.metadata.get("of", setting.name), setting.metadata) for setting in fields(Settings)
+)
 
 NAMES = frozenset(name for _, name, _ in _FIELDS)
 """The names of the settings, as users write them."""
 
 
-def parse_settings(given: Mapping[str, Any]) -> Settings:
+def parse_settings(parameters: Mapping[str, Any]) -> Settings:
     """The settings of a client from its arguments and the environment.
 
     Raises:
@@ -214,8 +216,8 @@ def parse_settings(given: Mapping[str, Any]) -> Settings:
     install_from_environment()
     values: dict[str, Any] = {}
     for attribute, name, rule in _FIELDS:
-        if given.get(name) is not None or (name in given and rule.get("none_counts")):
-            values[attribute] = rule["check"](name, given[name])
+        if parameters.get(name) is not None or (name in parameters and rule.get("none_counts")):
+            values[attribute] = rule["check"](name, parameters[name])
         else:
             default = rule.get("default")
             values[attribute] = default() if callable(default) else default

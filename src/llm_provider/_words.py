@@ -42,6 +42,6 @@ def format_usd(amount: float | Decimal | None, unknown: int = 0) -> str:
         return "unknown"
     if unknown:
         return f"≥ {format_usd(amount)}, {unknown:,} unknown" if amount else f"{unknown:,} unknown"
-    places = max(2, 3 - math.floor(math.log10(abs(float(amount))))) if amount else 2
-    whole, _, digits = f"{amount:,.{places}f}".partition(".")
+    decimals = max(2, 3 - math.floor(math.log10(abs(float(amount))))) if amount else 2
+    whole, _, digits = f"{amount:,.{decimals}f}".partition(".")
     return f"${whole}.{digits.rstrip('0'):0<2}"

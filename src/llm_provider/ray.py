@@ -189,16 +189,16 @@ def _read_workers(workers: object) -> tuple[int, int]:
     return pair
 
 
-def _share_budget(given: Budget, workers: int) -> Budget:
+def _share_budget(budget: Budget, workers: int) -> Budget:
     """A budget of all workers, for each of them. A budget with a file is shared through the file."""
     from ._money.leased_budget import BudgetParts, LeasedBudget
 
-    if given.path is not None:
-        return given
-    total = given.left
+    if budget.path is not None:
+        return budget
+    total = budget.left
     ray = import_optional("ray", install_command("ray"))
     keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
-    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=given.allow_unknown)
+    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=budget.allow_unknown)
 
 
 class _TakeFromActor:
@@ -209,8 +209,8 @@ class _TakeFromActor:
 
     def __call__(self, needed: Decimal) -> Decimal:
         ray = import_optional("ray", install_command("ray"))
-        taken: Decimal = ray.get(self._keeper.take.remote(needed))
-        return taken
+        amount: Decimal = ray.get(self._keeper.take.remote(needed))
+        return amount
 
 
 def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequence[str]) -> None:

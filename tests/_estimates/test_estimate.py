@@ -39,8 +39,8 @@ def questions(count: int, start: int = 0) -> list[str]:
 def test_what_is_stored_is_not_asked_again(client: Client, simulator: Simulator) -> None:
     client.call_many(MODEL, questions(6))
     sent = len(simulator.requests())
-    found = client.estimate(MODEL, questions(10))
-    assert (found.inputs, found.cached, found.duplicates, found.requests) == (10, 6, 0, 4)
+    estimated = client.estimate(MODEL, questions(10))
+    assert (estimated.inputs, estimated.cached, estimated.duplicates, estimated.requests) == (10, 6, 0, 4)
     done = client.estimate(MODEL, questions(6))
     assert (done.requests, done.cost, done.seconds) == (0, Range(0, 0, 0), Range(0, 0, 0))
     assert len(simulator.requests()) == sent
@@ -59,33 +59,33 @@ def test_equal_inputs_share_a_request_where_the_cache_is_used(
     client: Client, cache: Any, cached: int, requests: int
 ) -> None:
     client.call(MODEL, "What is 0+0?")
-    found = client.estimate(MODEL, [*questions(3), *questions(3, 1)[:2]], cache=cache)
-    assert (found.cached, found.requests) == (cached, requests)
-    assert found.duplicates == (2 if cache == "use" else 0)
+    estimated = client.estimate(MODEL, [*questions(3), *questions(3, 1)[:2]], cache=cache)
+    assert (estimated.cached, estimated.requests) == (cached, requests)
+    assert estimated.duplicates == (2 if cache == "use" else 0)
 
 
 @pytest.mark.parametrize(("model", "requests"), [(MODEL, 1), ("groq/openai/gpt-oss-120b", 4)])
 def test_of_samples_only_the_missing_ones_are_asked_for(client: Client, model: str, requests: int) -> None:
     client.call(model, "Say something", n=2, max_tokens=40)
-    found = client.estimate(model, ["Say something"], n=6, max_tokens=40)
-    assert (found.cached, found.requests) == (0, requests)
-    assert found.output_tokens.high == 4 * 40
+    estimated = client.estimate(model, ["Say something"], n=6, max_tokens=40)
+    assert (estimated.cached, estimated.requests) == (0, requests)
+    assert estimated.output_tokens.high == 4 * 40
 
 
 def test_inputs_that_cannot_be_sent_are_named(client: Client, simulator: Simulator) -> None:
     inputs: list[Any] = ["fine", "", [{"role": "nobody", "content": "Hi"}], "fine too"]
-    found = client.estimate(MODEL, inputs)
-    assert (found.inputs, found.requests) == (4, 2)
-    assert [index for index, _ in found.invalid] == [1, 2]
-    assert "inputs[1]: messages[0] has empty content" in str(found)
+    estimated = client.estimate(MODEL, inputs)
+    assert (estimated.inputs, estimated.requests) == (4, 2)
+    assert [index for index, _ in estimated.invalid] == [1, 2]
+    assert "inputs[1]: messages[0] has empty content" in str(estimated)
     assert simulator.requests() == []
 
 
 def test_only_what_is_stored_may_be_answered(client: Client) -> None:
     client.call(MODEL, "What is 0+0?")
-    found = client.estimate(MODEL, questions(3), cache="only")
-    assert (found.cached, found.requests) == (1, 0)
-    assert [type(error) for _, error in found.invalid] == [CacheMissError, CacheMissError]
+    estimated = client.estimate(MODEL, questions(3), cache="only")
+    assert (estimated.cached, estimated.requests) == (1, 0)
+    assert [type(error) for _, error in estimated.invalid] == [CacheMissError, CacheMissError]
 
 
 def test_what_is_wrong_for_every_input_is_raised(client: Client) -> None:
@@ -101,12 +101,12 @@ def test_what_is_wrong_for_every_input_is_raised(client: Client) -> None:
 
 @pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])
 def test_the_bill_is_not_above_what_was_estimated(client: Client, model: str) -> None:
-    found = client.estimate(model, questions(20), max_tokens=500)
-    assert found.cost is not None
+    estimated = client.estimate(model, questions(20), max_tokens=500)
+    assert estimated.cost is not None
     answers = client.call_many(model, questions(20), max_tokens=500, on_error="raise")
     spent = sum(answer.cost or 0 for answer in answers if not isinstance(answer, Exception))
     # Below it may be: the simulator's tokens are words.
-    assert 0 < spent <= found.cost.high
+    assert 0 < spent <= estimated.cost.high
 
 
 def test_stored_answers_of_a_model_tell_how_long_the_next_one_is(client: Client) -> None:
@@ -131,15 +131,15 @@ def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, m
     answers = client.call_many(model, prompts[10:], on_error="raise")
     read = sum(answer.usage.input_tokens for answer in answers if not isinstance(answer, Exception))
     assert after.input_tokens.low <= read <= after.input_tokens.high
-    doubts = [found.input_tokens.high / found.input_tokens.low for found in (before, after)]
+    doubts = [each.input_tokens.high / each.input_tokens.low for each in (before, after)]
     assert doubts[1] < doubts[0]
     assert "corrected by the counts of stored questions" in str(after)
 
 
 def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
     client.call_many(MODEL, questions(20))
-    found = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
-    assert "no answers of this model are stored" in str(found)
+    estimated = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
+    assert "no answers of this model are stored" in str(estimated)
 
 
 @pytest.mark.parametrize(
@@ -152,24 +152,26 @@ def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simul
     ],
 )
 def test_searches_are_noted(client: Client, model: str, extra: dict[str, Any], noted: bool) -> None:
-    found = client.estimate(model, ["What is new?"], extra_body=extra)
-    assert any("web searches" in assumption for assumption in found.assumptions) == noted
+    estimated = client.estimate(model, ["What is new?"], extra_body=extra)
+    assert any("web searches" in assumption for assumption in estimated.assumptions) == noted
 
 
 def test_no_answer_is_longer_than_it_may_be(client: Client) -> None:
     client.call_many(MODEL, questions(20))
-    found = client.estimate(MODEL, questions(10, 50), max_tokens=1)
-    assert found.output_tokens.high == 10
+    estimated = client.estimate(MODEL, questions(10, 50), max_tokens=1)
+    assert estimated.output_tokens.high == 10
 
 
 def test_costs_are_those_of_the_price_table(client: Client) -> None:
-    found = client.estimate("claude-sonnet-5-5", ["word " * 1000], max_tokens=1000)
-    assert set(found.costs) == {"standard", "batch"}
-    assert found.cost == found.costs["standard"]
-    for cost, read, written in zip(found.cost, found.input_tokens, found.output_tokens, strict=True):
+    estimated = client.estimate("claude-sonnet-5-5", ["word " * 1000], max_tokens=1000)
+    assert set(estimated.costs) == {"standard", "batch"}
+    assert estimated.cost == estimated.costs["standard"]
+    for cost, read, written in zip(
+        estimated.cost, estimated.input_tokens, estimated.output_tokens, strict=True
+    ):
         usage = Usage(input_tokens=round(read), output_tokens=round(written))
         assert cost == pytest.approx(float(client.price("claude-sonnet-5-5", usage) or 0), rel=0.01)
-    assert found.costs["batch"].likely == pytest.approx(found.costs["standard"].likely / 2)
+    assert estimated.costs["batch"].likely == pytest.approx(estimated.costs["standard"].likely / 2)
 
 
 def test_a_long_prompt_pays_the_price_of_its_tier(client: Client) -> None:
@@ -181,29 +183,29 @@ def test_a_long_prompt_pays_the_price_of_its_tier(client: Client) -> None:
 
 
 def test_the_service_level_that_is_asked_for_prices_the_batch(client: Client) -> None:
-    found = client.estimate(MODEL, ["Hi"], extra_body={"service_tier": "flex"})
-    assert found.variant == "flex"
-    assert next(iter(found.costs)) == "flex"
-    assert found.cost is not None
-    assert found.cost.likely < found.costs["standard"].likely
+    estimated = client.estimate(MODEL, ["Hi"], extra_body={"service_tier": "flex"})
+    assert estimated.variant == "flex"
+    assert next(iter(estimated.costs)) == "flex"
+    assert estimated.cost is not None
+    assert estimated.cost.likely < estimated.costs["standard"].likely
 
 
 @pytest.mark.parametrize("model", ["local/my-model", "groq/no-such-model"])
 def test_an_unknown_price_is_named_and_never_nothing(client: Client, model: str) -> None:
-    found = client.estimate(model, ["Hi"])
-    assert found.cost is None
-    assert found.costs == {}
-    assert f"no price of {model} (standard) is known" in str(found)
-    assert "unknown" in str(found)
+    estimated = client.estimate(model, ["Hi"])
+    assert estimated.cost is None
+    assert estimated.costs == {}
+    assert f"no price of {model} (standard) is known" in str(estimated)
+    assert "unknown" in str(estimated)
 
 
 def test_a_users_own_prices_count(tmp_path: Path) -> None:
     prices = tmp_path / "prices.csv"
     prices.write_text("provider,model,input,output\nlocal,my-model,1,2\n", encoding="utf-8")
     with Client(prices=prices) as client:
-        found = client.estimate("local/my-model", ["Hi"], max_tokens=1_000_000)
-    assert found.cost is not None
-    assert found.cost.high == pytest.approx(2, rel=0.01)
+        estimated = client.estimate("local/my-model", ["Hi"], max_tokens=1_000_000)
+    assert estimated.cost is not None
+    assert estimated.cost.high == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -238,8 +240,8 @@ def test_further_inputs_are_told_from_their_length(client: Client) -> None:
 
 
 def test_time_is_that_of_the_limits(client: Client) -> None:
-    one, many = (client.estimate(MODEL, questions(100), max_concurrent=limit) for limit in (1, 10))
-    assert one.seconds.likely == pytest.approx(10 * many.seconds.likely)
+    slow, many = (client.estimate(MODEL, questions(100), max_concurrent=limit) for limit in (1, 10))
+    assert slow.seconds.likely == pytest.approx(10 * many.seconds.likely)
     assert client.estimate(MODEL, questions(1), max_concurrent=10).seconds.likely == pytest.approx(
         many.seconds.likely / 10
     )
@@ -250,9 +252,9 @@ def test_a_limit_that_was_found_counts(client: Client, simulator: Simulator) -> 
     simulator.configure(requests_per_minute=60)
     client.call_many(MODEL, questions(3), max_retries=0)
     rates = [scope.rate for scope in client.statistics() if scope.rate is not None]
-    found = client.estimate(MODEL, questions(1000, 10))
+    estimated = client.estimate(MODEL, questions(1000, 10))
     if rates:
-        assert found.seconds.low >= 999 / rates[0]
+        assert estimated.seconds.low >= 999 / rates[0]
 
 
 @pytest.mark.parametrize("functions", [True, False])
@@ -260,26 +262,26 @@ def test_the_options_of_a_batch_do_not_change_it(
     client: Client, simulator: Simulator, functions: bool
 ) -> None:
     if functions:
-        found = estimate(MODEL, questions(3), max_concurrent=2, progress=True)
+        estimated = estimate(MODEL, questions(3), max_concurrent=2, progress=True)
         same = estimate(MODEL, questions(3), max_concurrent=2)
     else:
-        found = client.estimate(MODEL, questions(3), max_concurrent=2, progress=True)
+        estimated = client.estimate(MODEL, questions(3), max_concurrent=2, progress=True)
         same = client.estimate(MODEL, questions(3), max_concurrent=2)
-    assert isinstance(found, Estimate)
-    assert found == same
+    assert isinstance(estimated, Estimate)
+    assert estimated == same
     assert simulator.requests() == []
 
 
 def test_an_estimate_is_awaited_with_any_kind_of_inputs(client: Client, simulator: Simulator) -> None:
-    async def asked() -> AsyncIterator[str]:
+    async def iterate() -> AsyncIterator[str]:
         for question in questions(3):
             yield question
 
     async def run() -> list[Estimate]:
         return [
-            await aestimate(MODEL, asked()),
+            await aestimate(MODEL, iterate()),
             await aestimate(MODEL, questions(3)),
-            await client.aestimate(MODEL, asked()),
+            await client.aestimate(MODEL, iterate()),
         ]
 
     first, second, third = asyncio.run(run())
@@ -294,8 +296,8 @@ def test_a_wrong_on_error_is_refused_in_an_estimate_too(client: Client) -> None:
 
 def test_it_reads_as_a_table(client: Client) -> None:
     client.call(MODEL, "What is 0+0?")
-    found = client.estimate(MODEL, [*questions(3), "What is 1+1?", ""])
-    text = str(found)
+    estimated = client.estimate(MODEL, [*questions(3), "What is 1+1?", ""])
+    text = str(estimated)
     assert text.startswith(f"{MODEL}: 5 inputs\n")
     for name in ("answered by the cache", "duplicates", "cannot be sent", "requests", "time"):
         assert f"\n  {name}" in text
@@ -303,8 +305,8 @@ def test_it_reads_as_a_table(client: Client) -> None:
     assert all(len(line) <= 110 for line in text.splitlines())
     (invalid,) = (line for line in text.splitlines() if "cannot be sent" in line)
     assert invalid.endswith("…"), "the error's message is longer than the row"
-    html = found._repr_html_()
-    assert html.count("<tr>") == text.count("\n") - len(found.assumptions)
+    html = estimated._repr_html_()
+    assert html.count("<tr>") == text.count("\n") - len(estimated.assumptions)
     assert "<script>" not in client.estimate("local/x", ["<script>"])._repr_html_()
 
 
@@ -330,43 +332,43 @@ def test_nothing_is_sent_loaded_or_needed(run_script: RunScript) -> None:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Estimate]]:
+def displayed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Estimate]]:
     """A notebook, as far as it matters here, and what it was shown."""
-    displayed: list[Estimate] = []
+    estimates: list[Estimate] = []
     module = types.ModuleType("IPython.display")
-    module.display = displayed.append  # type: ignore[attr-defined]  # a module's attributes are free
+    module.display = estimates.append  # type: ignore[attr-defined]  # a module's attributes are free
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     kernel = types.ModuleType("ipykernel.kernelapp")
     kernel.IPKernelApp = types.SimpleNamespace(initialized=lambda: True)  # type: ignore[attr-defined]  # as above
     monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)
-    return displayed
+    return estimates
 
 
 @pytest.mark.parametrize(("above", "times"), [(0.0, 1), (100.0, 0), (None, 0)])
 def test_a_notebook_shows_what_is_dear_before_it_begins(
-    shown: list[Estimate], simulator: Simulator, own_cache: Path, above: float | None, times: int
+    displayed: list[Estimate], simulator: Simulator, own_cache: Path, above: float | None, times: int
 ) -> None:
     with Client(cache_dir=own_cache, show_estimate_above=above) as client:
         client.call_many(MODEL, questions(5), progress=False)
-        assert len(shown) == times
+        assert len(displayed) == times
         asyncio.run(client.acall_many(MODEL, questions(5, 10), progress=False))
-        assert len(shown) == 2 * times
+        assert len(displayed) == 2 * times
         # What is stored costs nothing, and an iterator is not read ahead.
         client.call_many(MODEL, questions(5), progress=False)
         client.call_many(MODEL, iter(questions(5, 20)), progress=False)
-    assert len(shown) == 2 * times
+    assert len(displayed) == 2 * times
     assert len(simulator.requests()) == 15
 
 
-def test_a_long_batch_is_shown_by_some_of_its_inputs(shown: list[Estimate], simulator: Simulator) -> None:
+def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], simulator: Simulator) -> None:
     with Client(show_estimate_above=0) as client:
         results = client.iter_many(MODEL, questions(1))
         assert [index for index, _ in results] == [0]
         client._show_estimates(parse_batch("call_many", MODEL, questions(100_000, 1), {}, {}))
-    assert [found.inputs for found in shown] == [100_000]
-    assert shown[0].requests == 100_000
-    assert "of 100,000 inputs" in str(shown[0])
+    assert [each.inputs for each in displayed] == [100_000]
+    assert displayed[0].requests == 100_000
+    assert "of 100,000 inputs" in str(displayed[0])
 
 
 def test_a_script_is_shown_nothing(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
@@ -383,6 +385,9 @@ def test_the_amount_is_checked(amount: Any) -> None:
 def test_the_parts_add_up(client: Client) -> None:
     client.call_many(MODEL, questions(3))
     inputs: list[Any] = list(itertools.chain(questions(6), questions(2, 4), [""]))
-    found = client.estimate(MODEL, inputs)
-    assert found.cached + found.duplicates + len(found.invalid) + found.requests == found.inputs
-    assert json.dumps([*found.input_tokens]) == json.dumps(sorted(found.input_tokens))
+    estimated = client.estimate(MODEL, inputs)
+    assert (
+        estimated.cached + estimated.duplicates + len(estimated.invalid) + estimated.requests
+        == estimated.inputs
+    )
+    assert json.dumps([*estimated.input_tokens]) == json.dumps(sorted(estimated.input_tokens))

@@ -15,37 +15,37 @@ MODELS = ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"]
 FIGURES = ("inputs", "cached", "duplicates", "requests")
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_they_have_a_row_for_each_model_and_a_total(client: Client, front: str) -> None:
+@pytest.mark.parametrize("form", ["sync", "async"])
+def test_they_have_a_row_for_each_model_and_a_total(client: Client, form: str) -> None:
     client.call(MODELS[0], "Name a bird.", max_tokens=50)
     inputs: list[Any] = ["Name a bird.", "Name a fish.", "Name a fish."]
-    if front == "sync":
-        found = client.estimate(MODELS, inputs, max_tokens=50)
+    if form == "sync":
+        estimates = client.estimate(MODELS, inputs, max_tokens=50)
     else:
-        found = asyncio.run(client.aestimate(MODELS, inputs, max_tokens=50))
-    assert (type(found), list(found)) == (Estimates, MODELS)
-    total = found.total
+        estimates = asyncio.run(client.aestimate(MODELS, inputs, max_tokens=50))
+    assert (type(estimates), list(estimates)) == (Estimates, MODELS)
+    total = estimates.total
     for figure in FIGURES:
-        assert getattr(total, figure) == sum(getattr(one, figure) for one in found.values())
+        assert getattr(total, figure) == sum(getattr(each, figure) for each in estimates.values())
     assert (total.cached, total.duplicates, total.requests) == (1, 3, 5)
-    costs = [one.cost.likely for one in found.values() if one.cost is not None]
+    costs = [each.cost.likely for each in estimates.values() if each.cost is not None]
     assert total.cost is not None
     assert (len(costs), total.cost.likely) == (3, pytest.approx(sum(costs)))
-    assert total.seconds.likely == max(one.seconds.likely for one in found.values())
-    shown, html = str(found), found._repr_html_()
-    assert [line.split()[0] for line in shown.splitlines()[:5]] == ["model", *MODELS, "total"]
+    assert total.seconds.likely == max(each.seconds.likely for each in estimates.values())
+    text, html = str(estimates), estimates._repr_html_()
+    assert [line.split()[0] for line in text.splitlines()[:5]] == ["model", *MODELS, "total"]
     assert all(model in html for model in (*MODELS, "total"))
     if importlib.util.find_spec("pandas") is not None:
-        frame = found.to_pandas()
+        frame = estimates.to_pandas()
         assert frame["model"].tolist() == MODELS
         assert frame["cost"].sum() == pytest.approx(total.cost.likely)
-    assert pickle.loads(pickle.dumps(found)) == found
+    assert pickle.loads(pickle.dumps(estimates)) == estimates
 
 
 def test_a_total_with_an_unknown_cost_is_unknown(client: Client) -> None:
-    found = client.estimate([MODELS[0], "local/own"], ["a"], base_url="http://127.0.0.1:9/v1")
-    assert found[MODELS[0]].cost is None or found["local/own"].cost is None
-    assert found.total.cost is None
-    assert "unknown" in str(found).splitlines()[3]
+    estimates = client.estimate([MODELS[0], "local/own"], ["a"], base_url="http://127.0.0.1:9/v1")
+    assert estimates[MODELS[0]].cost is None or estimates["local/own"].cost is None
+    assert estimates.total.cost is None
+    assert "unknown" in str(estimates).splitlines()[3]
     assert Estimates().total.requests == 0
     assert str(Estimates()).splitlines()[1].startswith("total")

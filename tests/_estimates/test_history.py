@@ -34,21 +34,21 @@ def test_an_empty_cache_tells_nothing(client: Client) -> None:
 
 def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) -> None:
     client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
-    found = history_of(client._engine, made(client), None)
-    assert found is not None
-    assert found.answers == 10
-    assert found.input_factor is None
+    history = history_of(client._engine, made(client), None)
+    assert history is not None
+    assert history.answers == 10
+    assert history.input_factor is None
 
 
 def test_answers_tell_their_length_time_and_tokens(client: Client) -> None:
     answers = client.call_many(MODEL, [f"What is {number}+{number}?" for number in range(10)])
     tokens = [answer.usage.output_tokens for answer in answers if not isinstance(answer, Exception)]
-    found = history_of(client._engine, made(client), None)
-    assert found is not None
-    assert found.answers == 10
-    assert found.output_tokens.likely == pytest.approx(sum(tokens) / 10)
-    assert found.input_factor is not None
-    assert 0 < found.seconds.low <= found.seconds.likely <= found.seconds.high
+    history = history_of(client._engine, made(client), None)
+    assert history is not None
+    assert history.answers == 10
+    assert history.output_tokens.likely == pytest.approx(sum(tokens) / 10)
+    assert history.input_factor is not None
+    assert 0 < history.seconds.low <= history.seconds.likely <= history.seconds.high
 
 
 def test_many_alike_leave_a_tenth_of_doubt() -> None:

@@ -17,17 +17,17 @@ def test_the_saving_is_known_beforehand(model: str, write: float, read: float) -
     questions = [f"What is {number}+{number}?" for number in range(20)]
     with Client() as client:
         plain = client.estimate(model, questions, system=DOCUMENT, max_tokens=1)
-        found = client.estimate(model, questions, system=DOCUMENT, max_tokens=1, prompt_caching=True)
+        estimated = client.estimate(model, questions, system=DOCUMENT, max_tokens=1, prompt_caching=True)
         alone = client.estimate(model, questions[:1], system=DOCUMENT, max_tokens=1, prompt_caching=True)
         off = client.estimate(model, questions[:1], system=DOCUMENT, max_tokens=1)
     assert plain.cost is not None
-    assert found.cost is not None
-    assert found.input_tokens == plain.input_tokens
-    assert 0.9 < found.cached_input_tokens.likely / plain.input_tokens.likely * 20 / 19 < 1
-    assert found.cost.likely / plain.cost.likely == pytest.approx((write + 19 * read) / 20, rel=0.15)
+    assert estimated.cost is not None
+    assert estimated.input_tokens == plain.input_tokens
+    assert 0.9 < estimated.cached_input_tokens.likely / plain.input_tokens.likely * 20 / 19 < 1
+    assert estimated.cost.likely / plain.cost.likely == pytest.approx((write + 19 * read) / 20, rel=0.15)
     # A cache that keeps nothing is the worst case.
-    assert found.cost.high == plain.cost.high
-    assert "from the prompt cache" in str(found)
+    assert estimated.cost.high == plain.cost.high
+    assert "from the prompt cache" in str(estimated)
     assert alone.cost == off.cost
     assert "no input is cached" in str(alone)
 
@@ -36,6 +36,6 @@ def test_different_beginnings_save_nothing() -> None:
     inputs = [[{"role": "user", "content": f"{number} {DOCUMENT}"}, {"role": "assistant", "content": "Yes."},
                {"role": "user", "content": "And?"}] for number in range(3)]  # fmt: skip
     with Client() as client:
-        found = client.estimate("claude-sonnet-5-5", inputs, prompt_caching=True)
-        assert found.cost == client.estimate("claude-sonnet-5-5", inputs).cost
-    assert found.cached_input_tokens.high == 0
+        estimated = client.estimate("claude-sonnet-5-5", inputs, prompt_caching=True)
+        assert estimated.cost == client.estimate("claude-sonnet-5-5", inputs).cost
+    assert estimated.cached_input_tokens.high == 0

@@ -227,7 +227,7 @@ def strings(path: Path) -> Iterator[str]:
 
 
 def test_no_other_module_names_a_host() -> None:
-    found = set()
+    names = set()
     for path in (*PACKAGE.rglob("*.py"), *(ROOT / "tools" / "prices").glob("*.py")):
         if path == TABLE:
             continue
@@ -238,5 +238,5 @@ def test_no_other_module_names_a_host() -> None:
             stem = host.removesuffix("_ai") if host != "together_ai" else host
             name = re.compile(rf"(?i)(?<![a-z]){stem}(?![a-z])")
             if host in texts or (host != "local" and any(name.search(text) for text in texts)):
-                found.add((file, stem))
-    assert found == set(OF_ONE_HOST)
+                names.add((file, stem))
+    assert names == set(OF_ONE_HOST)

@@ -74,10 +74,10 @@ def extended(tmp_path: Path) -> Path:
     shutil.copytree(PACKAGE, root / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prices.csv", "model_limits.csv"):
         shutil.copy(find_table(name), root / "llm_provider" / name)
-    for file, (place, lines) in ADDED.items():
+    for file, (anchor, lines) in ADDED.items():
         path = root / "llm_provider" / file
-        before, line, after = path.read_text(encoding="utf-8").partition(place)
-        assert line, f"{file} has no {place!r}"
+        before, line, after = path.read_text(encoding="utf-8").partition(anchor)
+        assert line, f"{file} has no {anchor!r}"
         path.write_text(before + lines + line + after, encoding="utf-8")
     table = root / "llm_provider" / "_requests" / "parameter_table.py"
     text = table.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ class TestAPIKey:
     def test_shows_itself_nowhere(self) -> None:
         key = APIKey(CANARY)
         request = Request.build("gpt-5.5", "Hi", {"api_key": CANARY})
-        for shown in (
+        for text in (
             repr(key),
             str(key),
             f"{key}",
@@ -30,7 +30,7 @@ class TestAPIKey:
             repr(request),
             str(request),
         ):
-            assert CANARY not in shown
+            assert CANARY not in text
         assert key.reveal() == CANARY
 
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -44,11 +44,11 @@ class TestAPIKey:
         assert not hasattr(APIKey(CANARY), "__dict__")
 
     @given(PRINTABLE, PRINTABLE)
-    def test_is_told_apart_by_its_text(self, one: str, other: str) -> None:
-        assert (APIKey(one) == APIKey(other)) == (one == other)
-        assert (APIKey(one).identity == APIKey(other).identity) == (one == other)
-        assert len({APIKey(one), APIKey(one)}) == 1
-        assert APIKey(one) != one
+    def test_is_told_apart_by_its_text(self, key: str, other: str) -> None:
+        assert (APIKey(key) == APIKey(other)) == (key == other)
+        assert (APIKey(key).identity == APIKey(other).identity) == (key == other)
+        assert len({APIKey(key), APIKey(key)}) == 1
+        assert APIKey(key) != key
 
     @pytest.mark.parametrize(
         "text", ["", " ", "sk-\n", f"{CANARY}\r\nX-Evil: 1", f"{CANARY}\u2013", "sk key", "\x00"]
@@ -142,8 +142,8 @@ class TestFindAccounts:
         monkeypatch.setenv("TEST_ONE_API_KEYS", f"sk-good, {CANARY}\u2013")
         with pytest.raises(RequestError, match="TEST_ONE_API_KEYS: an API key must be") as caught:
             find_accounts("openai", self.VARIABLES, {})
-        shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        frames = "".join(line for line in shown.format() if "_keys.py" in line)
+        written = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        frames = "".join(line for line in written.format() if "_keys.py" in line)
         assert "find_accounts" in frames
         assert CANARY not in frames
 
@@ -151,10 +151,10 @@ class TestFindAccounts:
     def test_no_key_is_there_twice(self, accounts: list[list[str]]) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TEST_ONE_API_KEYS", ",".join(" ".join(account) for account in accounts))
-            found = find_accounts("openai", self.VARIABLES, {}) or ()
-        keys = [key.reveal() for account in found for key in account]
+            read = find_accounts("openai", self.VARIABLES, {}) or ()
+        keys = [key.reveal() for account in read for key in account]
         assert sorted(keys) == sorted({key for account in accounts for key in account})
-        assert all(found)
+        assert all(read)
 
 
 class TestSealed:
@@ -166,7 +166,7 @@ class TestSealed:
         assert seal_keys({}, ["openai"]) == {}
 
     @pytest.mark.parametrize(
-        ("given", "problem"),
+        ("keys", "problem"),
         [
             ({"openai": []}, r"keys\['openai'\] must be a non-empty str, or a list"),
             ({"openai": ""}, r"holds str, not a non-empty str"),
@@ -186,8 +186,8 @@ class TestSealed:
             (CANARY, "keys must be a dict of keys by provider, not str"),
         ],
     )
-    def test_anything_else_is_an_error_that_shows_no_key(self, given: object, problem: str) -> None:
+    def test_anything_else_is_an_error_that_shows_no_key(self, keys: object, problem: str) -> None:
         with pytest.raises(RequestError, match=problem) as caught:
-            Client(keys=given)  # type: ignore[arg-type]  # that is the point
+            Client(keys=keys)  # type: ignore[arg-type]  # that is the point
         assert CANARY not in str(caught.value)
         assert "sk-a" not in str(caught.value)

@@ -29,42 +29,49 @@ def from_everywhere(tmp_path: Path) -> list[Attachment]:
 
 
 def test_the_content_and_its_hash_do_not_depend_on_where_it_is(tmp_path: Path) -> None:
-    for one in from_everywhere(tmp_path):
-        with one.open() as file:
+    for attachment in from_everywhere(tmp_path):
+        with attachment.open() as file:
             assert file.read() == PDF
-        assert one.reference == f"llm_provider:sha256:{hashlib.sha256(PDF).hexdigest()}"
-        assert one.reference.media_type == "application/pdf"
-        assert one.encoded_size == len(URL.partition(",")[2])
+        assert attachment.reference == f"llm_provider:sha256:{hashlib.sha256(PDF).hexdigest()}"
+        assert attachment.reference.media_type == "application/pdf"
+        assert attachment.encoded_size == len(URL.partition(",")[2])
 
 
 def test_only_a_text_that_holds_the_content_can_be_sent(tmp_path: Path) -> None:
-    assert [one.in_text for one in from_everywhere(tmp_path)] == [True, False, False]
+    assert [attachment.in_text for attachment in from_everywhere(tmp_path)] == [True, False, False]
     assert orjson.dumps(from_everywhere(tmp_path)[0]) == orjson.dumps(URL)
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda attachment: pickle.loads(pickle.dumps(attachment))]
+)
 def test_copies_keep_their_file(tmp_path: Path, copied: Any) -> None:
-    for one in from_everywhere(tmp_path):
-        other = copied(one)
-        assert (type(other), other, other.path, other.data) == (Attachment, one, one.path, one.data)
-        assert copied(one.reference).media_type == other.reference.media_type
+    for attachment in from_everywhere(tmp_path):
+        other = copied(attachment)
+        assert (type(other), other, other.path, other.data) == (
+            Attachment,
+            attachment,
+            attachment.path,
+            attachment.data,
+        )
+        assert copied(attachment.reference).media_type == other.reference.media_type
 
 
 def test_a_file_that_changed_is_not_uploaded(tmp_path: Path) -> None:
-    one = from_everywhere(tmp_path)[2]
-    assert one.reference
-    path = Path(str(one.path))
+    attachment = from_everywhere(tmp_path)[2]
+    assert attachment.reference
+    path = Path(str(attachment.path))
     path.write_bytes(PDF + b"!")
     with pytest.raises(RequestError, match="has changed since the call began"):
-        one.open()
+        attachment.open()
     path.unlink()
     with pytest.raises(RequestError, match="cannot be read: No such file"):
-        one.open()
+        attachment.open()
 
 
 def test_references_take_the_place_of_some_attachments(tmp_path: Path) -> None:
-    one, other, _ = from_everywhere(tmp_path)
-    part = {"type": "file", "file": {"filename": "document.pdf", "file_data": one}}
+    attachment, other, _ = from_everywhere(tmp_path)
+    part = {"type": "file", "file": {"filename": "document.pdf", "file_data": attachment}}
     image = {"type": "image_url", "image_url": {"url": other, "detail": "low"}}
     plain = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     messages = [
@@ -72,8 +79,8 @@ def test_references_take_the_place_of_some_attachments(tmp_path: Path) -> None:
         {"role": "user", "content": [{"type": "text", "text": "Hi"}, part, image, plain]},
         {"role": "assistant", "tool_calls": []},
     ]
-    places = ["messages[1].content[1]", "messages[1].content[2]"]
-    assert [place for place, _ in attachments_of(messages)] == places
+    paths = ["messages[1].content[1]", "messages[1].content[2]"]
+    assert [path for path, _ in attachments_of(messages)] == paths
     system, user, answer = with_references(messages, {id(other): other.reference})
     assert (system, answer) == (messages[0], messages[2])
     assert user["content"] == [

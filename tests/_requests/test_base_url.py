@@ -151,9 +151,9 @@ def test_no_spelling_of_a_host_gets_past_the_check(spelling: tuple[str, str], re
 @given(_spellings(["api.example.com", "xn--bcher-kva.example"]), st.sampled_from(["", ":443", "/v1", "/v1/"]))
 def test_every_spelling_of_a_name_is_one_server(spelling: tuple[str, str], rest: str) -> None:
     host, written = spelling
-    found = check_base_url(f"https://{written}{rest}")
-    assert found.lower() == f"https://{host}{rest}".rstrip("/")
-    assert resolve("local/m", f"https://{written}{rest}").base_url == found
+    checked = check_base_url(f"https://{written}{rest}")
+    assert checked.lower() == f"https://{host}{rest}".rstrip("/")
+    assert resolve("local/m", f"https://{written}{rest}").base_url == checked
 
 
 @pytest.mark.parametrize("server", ["http://evil。example/v1", "https://100.100.100.200."])
@@ -186,8 +186,8 @@ def test_what_was_checked_is_sent(written: str, sent: str) -> None:
 @given(st.text(max_size=40) | st.text(max_size=20).map("http://".__add__))
 def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
     try:
-        found = check_base_url(base_url)
+        checked = check_base_url(base_url)
     except RequestError:
         return
-    assert check_base_url(found) == found
-    assert found == base_url.rstrip("/") or found.isascii()
+    assert check_base_url(checked) == checked
+    assert checked == base_url.rstrip("/") or checked.isascii()

@@ -37,9 +37,9 @@ class TestTexts:
         ],
     )
     def test_whatever_has_an_order_is_taken(self, inputs: Any) -> None:
-        found = build(inputs).inputs
-        assert found == ("a", "b")
-        assert {type(text) for text in found} == {str}
+        texts = build(inputs).inputs
+        assert texts == ("a", "b")
+        assert {type(text) for text in texts} == {str}
 
     def test_no_texts_are_no_mistake(self) -> None:
         assert build([]).inputs == ()
@@ -114,15 +114,15 @@ class TestParameters:
         assert "sk-secret" not in repr(request) + repr(parameters)
         with pytest.raises(RequestError) as caught:
             EmbedRequest.build(MODEL, [""], {"api_key": "sk-secret"})
-        shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        inside = [frame for frame in shown.stack if "_requests" in frame.filename]
+        written = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        inside = [frame for frame in written.stack if "_requests" in frame.filename]
         assert inside
         assert not any("sk-secret" in str(frame.locals) for frame in inside)
 
     @pytest.mark.parametrize("dimensions", [1, 256, 3072, numpy.int64(8)])
     def test_dimensions(self, dimensions: Any) -> None:
-        found = build(dimensions=dimensions).dimensions
-        assert (type(found), found) == (int, dimensions)
+        checked = build(dimensions=dimensions).dimensions
+        assert (type(checked), checked) == (int, dimensions)
 
     @pytest.mark.parametrize("dimensions", [0, -1, 1.5, True, "256", 2**31])
     def test_bad_dimensions(self, dimensions: Any) -> None:

@@ -37,20 +37,20 @@ def test_its_key_and_server_are_used_and_nothing_else_changes(
         assert KEY not in repr(vars(client))
     digest = hashlib.sha256(KEY.encode()).hexdigest()[:8]
     sent = llm_simulator.requests("openai")
-    assert [one.headers["authorization"] for one in sent] == [f"sha256:{digest}"] * 2
+    assert [request.headers["authorization"] for request in sent] == [f"sha256:{digest}"] * 2
     assert dict(os.environ) == before
 
 
 def test_the_environment_and_the_call_come_first(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = EnvFile(env_file)
-    assert find_key("openai", NAMES, required=True, env_file=found).reveal() == KEY
+    variables = EnvFile(env_file)
+    assert find_key("openai", NAMES, required=True, env_file=variables).reveal() == KEY
     with env_file.open("a", encoding="utf-8") as file:
         file.write("OPENAI_API_KEYS=sk-a,sk-b\n")
-    found = EnvFile(env_file)
-    assert len(find_accounts("openai", NAMES, {}, found) or ()) == 2
+    variables = EnvFile(env_file)
+    assert len(find_accounts("openai", NAMES, {}, variables) or ()) == 2
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
-    assert find_accounts("openai", NAMES, {}, found) is None
-    assert find_key("openai", NAMES, required=True, env_file=found).reveal() == OTHER
+    assert find_accounts("openai", NAMES, {}, variables) is None
+    assert find_key("openai", NAMES, required=True, env_file=variables).reveal() == OTHER
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_keys_stay_inside(env_file: Path) -> None:
-    found = EnvFile(env_file)
-    assert KEY not in repr(found)
+    variables = EnvFile(env_file)
+    assert KEY not in repr(variables)
     with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(found)
+        pickle.dumps(variables)
     with pytest.raises(MissingAPIKeyError, match=r"it is not in .*\.env either"):
-        find_key("groq", ("GROQ_API_KEY",), required=True, env_file=found)
+        find_key("groq", ("GROQ_API_KEY",), required=True, env_file=variables)
     env_file.write_text("OPENAI_API_KEY='sk with spaces'\n", encoding="utf-8")
     with pytest.raises(RequestError, match=r"OPENAI_API_KEY in .*printable ASCII") as caught:
         find_key("openai", NAMES, required=True, env_file=EnvFile(env_file))

@@ -29,5 +29,5 @@ def test_no_name_has_two_meanings() -> None:
 
 def test_litellm_knows_none_of_them() -> None:
     litellm = pytest.importorskip("litellm")
-    known = {str(getattr(one, "value", one)) for one in litellm.provider_list}
+    known = {str(getattr(provider, "value", provider)) for provider in litellm.provider_list}
     assert not known & {name for route in ROUTES.values() for name in route.other_names}

@@ -38,8 +38,8 @@ class Lazy:
 
 
 def prompts(inputs: Any, rows: Any = None) -> list[Any]:
-    found: Any = batch_inputs(inputs, rows).prompts
-    return list(found)
+    checked: Any = batch_inputs(inputs, rows).prompts
+    return list(checked)
 
 
 class TestPrompts:
@@ -59,8 +59,8 @@ class TestPrompts:
         ],
     )
     def test_columns_are_prompts(self, column: Any) -> None:
-        found = batch_inputs(column).prompts
-        assert found == ["Why?", "How?"]
+        checked = batch_inputs(column).prompts
+        assert checked == ["Why?", "How?"]
         assert {type(prompt) for prompt in prompts(column)} == {str}
 
     def test_a_column_may_hold_conversations(self) -> None:
@@ -132,9 +132,9 @@ class TestRows:
                 yield {"number": number}
                 number += 1
 
-        found: Any = batch_inputs("{number}", endless(), lambda row: row["number"])
-        filled = iter(found.prompts)
-        assert [(next(filled), found.metadata("")) for _ in range(3)] == [("0", 0), ("1", 1), ("2", 2)]
+        checked: Any = batch_inputs("{number}", endless(), lambda row: row["number"])
+        filled = iter(checked.prompts)
+        assert [(next(filled), checked.metadata("")) for _ in range(3)] == [("0", 0), ("1", 1), ("2", 2)]
 
     @pytest.mark.parametrize(
         ("template", "rows", "said"),
@@ -201,25 +201,25 @@ class TestMetadata:
         ],
     )
     def test_has_a_value_for_each_input(self, metadata: Any, expected: list[Any]) -> None:
-        found = batch_inputs("{question}", FRAME, metadata)
-        assert found.metadata is not None
-        assert [found.metadata(prompt) for prompt in prompts("{question}", FRAME)] == expected
+        checked = batch_inputs("{question}", FRAME, metadata)
+        assert checked.metadata is not None
+        assert [checked.metadata(prompt) for prompt in prompts("{question}", FRAME)] == expected
 
     def test_may_describe_prompts(self) -> None:
         for inputs in (["a", "b"], iter(["a", "b"])):
-            found = batch_inputs(inputs, metadata=str.upper)
-            assert found.metadata is not None
-            assert [found.metadata(prompt) for prompt in ("a", "b")] == ["A", "B"]
+            checked = batch_inputs(inputs, metadata=str.upper)
+            assert checked.metadata is not None
+            assert [checked.metadata(prompt) for prompt in ("a", "b")] == ["A", "B"]
         assert batch_inputs(["a"]).metadata is None
 
     def test_needs_as_many_values_as_inputs(self) -> None:
         with pytest.raises(RequestError, match="metadata has 1 values for 2 inputs"):
             batch_inputs(["a", "b"], metadata=[1])
-        found = batch_inputs(iter("ab"), metadata=[1])
-        assert found.metadata is not None
-        found.metadata("a")
+        checked = batch_inputs(iter("ab"), metadata=[1])
+        assert checked.metadata is not None
+        checked.metadata("a")
         with pytest.raises(RequestError, match="fewer values than"):
-            found.metadata("b")
+            checked.metadata("b")
 
     @pytest.mark.parametrize("metadata", ["id", {"id": 1}, 5])
     def test_of_the_wrong_kind_is_refused(self, metadata: Any) -> None:

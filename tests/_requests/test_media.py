@@ -96,13 +96,16 @@ def test_an_image_of_pillow_is_sent_as_png() -> None:
 
 def test_the_content_of_a_message_takes_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
-    given = {"role": "user", "content": ["What is this?", tmp_path / "a.png", {"type": "text", "text": "!"}]}
-    conversation = [{"role": "system", "content": "Be brief."}, given, {"role": "user", "content": PNG}]
+    message = {
+        "role": "user",
+        "content": ["What is this?", tmp_path / "a.png", {"type": "text", "text": "!"}],
+    }
+    conversation = [{"role": "system", "content": "Be brief."}, message, {"role": "user", "content": PNG}]
     system, question, alone = Request.build("gpt-6.1-sol", conversation, {}).messages
     assert system is conversation[0]
-    assert question["content"] == parts(given["content"])
+    assert question["content"] == parts(message["content"])
     assert alone["content"] == parts([PNG])
-    assert given["content"][1] == tmp_path / "a.png", "the caller's message is not changed"
+    assert message["content"][1] == tmp_path / "a.png", "the caller's message is not changed"
 
 
 PLOT = matplotlib.figure.Figure()
@@ -190,12 +193,12 @@ def test_a_list_of_texts_alone_is_no_prompt() -> None:
 
 
 def test_parts_alone_are_a_prompt() -> None:
-    given = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
-    assert parts(given) == given
+    content = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
+    assert parts(content) == content
     with pytest.raises(
         RequestError, match=r"messages\[0\] is a message with a role and messages\[1\] is a dict"
     ):
-        parts([{"role": "user", "content": "Hi"}, *given])
+        parts([{"role": "user", "content": "Hi"}, *content])
 
 
 @pytest.fixture(scope="module")
@@ -279,11 +282,11 @@ WAV = base64.b64encode(FILES["a.wav"][0]).decode()
 def test_each_provider_is_sent_its_own_form(
     simulator: Simulator, tmp_path: Path, model: str, provider: str, forms: list[Any]
 ) -> None:
-    given = []
+    parts = []
     for name in ("a.png", "a.pdf", "a.wav")[: len(forms)]:
         (tmp_path / name).write_bytes(FILES[name][0])
-        given.append(tmp_path / name)
-    body = sent(simulator, tmp_path, model, provider, *given)
+        parts.append(tmp_path / name)
+    body = sent(simulator, tmp_path, model, provider, *parts)
     (turn,) = body.get("messages") or body.get("input") or body["contents"]
     assert (turn.get("content") or turn["parts"])[1:] == forms
 

@@ -25,7 +25,7 @@ def test_a_call_without_options_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "taken"),
+    ("name", "value", "normalised"),
     [
         ("top_k", 40, 40),
         ("frequency_penalty", -2, -2),
@@ -53,9 +53,11 @@ def test_a_call_without_options_has_none() -> None:
         ("unsupported", "drop", "drop"),
     ],
 )
-def test_values_are_normalised_and_a_second_check_changes_nothing(name: str, value: Any, taken: Any) -> None:
-    assert options(**{name: value}) == {name: taken}
-    assert options(**{name: taken}) == {name: taken}
+def test_values_are_normalised_and_a_second_check_changes_nothing(
+    name: str, value: Any, normalised: Any
+) -> None:
+    assert options(**{name: value}) == {name: normalised}
+    assert options(**{name: normalised}) == {name: normalised}
 
 
 @pytest.mark.parametrize(
@@ -102,10 +104,10 @@ def test_allowed_tools_are_among_the_tools() -> None:
             options(tools=[TOOL], allowed_tools=["weather"], tool_choice=choice)
 
 
-@pytest.mark.parametrize("given", [{"allowed_tools": ["a"]}, {"parallel_tool_calls": False}])
-def test_parameters_of_tools_need_tools(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parameters", [{"allowed_tools": ["a"]}, {"parallel_tool_calls": False}])
+def test_parameters_of_tools_need_tools(parameters: dict[str, Any]) -> None:
     with pytest.raises(RequestError, match="given without tools"):
-        options(**given)
+        options(**parameters)
 
 
 def test_only_one_parameter_says_how_much_to_reason() -> None:
@@ -126,8 +128,8 @@ class Place(pydantic.BaseModel):
 
 @pytest.mark.parametrize(("choice", "name"), [(weather, "weather"), (Place, "Place")])
 def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
-    chosen = Request.build("gpt-5.5", "Hi", {"tools": [weather, Place], "tool_choice": choice}).tool_choice
-    assert chosen == {"type": "function", "function": {"name": name}}
+    sent = Request.build("gpt-5.5", "Hi", {"tools": [weather, Place], "tool_choice": choice}).tool_choice
+    assert sent == {"type": "function", "function": {"name": name}}
     with Client(tool_choice=choice) as client:
         assert client.with_options(tools=[weather]) is not None
 

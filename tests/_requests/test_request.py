@@ -96,10 +96,10 @@ class TestModelNames:
     @example("gpt-5\n")
     def test_what_is_taken_is_safe_in_a_path(self, name: str) -> None:
         try:
-            taken = build(model=name).model
+            model = build(model=name).model
         except RequestError:
             return
-        assert taken == name
+        assert model == name
         assert set(name) <= NAME_CHARACTERS
         assert name[0].isalnum()
         assert ".." not in name
@@ -228,9 +228,9 @@ class TestParameters:
         ],
     )
     def test_values_are_normalised(self, name: str, value: Any, expected: Any) -> None:
-        taken = getattr(build(**{name: value}), name)
-        assert taken == expected
-        assert type(taken) is type(expected)
+        normalised = getattr(build(**{name: value}), name)
+        assert normalised == expected
+        assert type(normalised) is type(expected)
 
     @pytest.mark.parametrize(
         ("name", "values"),
@@ -296,7 +296,7 @@ class TestParameters:
             build(tool_choice=choice)
 
     @pytest.mark.parametrize(
-        ("choice", "taken"),
+        ("choice", "normalised"),
         [
             ("any", "required"),
             ({"type": "any"}, "required"),
@@ -306,8 +306,8 @@ class TestParameters:
             ({"type": "function", "name": "x"}, {"type": "function", "function": {"name": "x"}}),
         ],
     )
-    def test_the_tool_choices_of_other_apis_are_synonyms(self, choice: Any, taken: Any) -> None:
-        assert build(tools=[TOOL], tool_choice=choice).tool_choice == taken
+    def test_the_tool_choices_of_other_apis_are_synonyms(self, choice: Any, normalised: Any) -> None:
+        assert build(tools=[TOOL], tool_choice=choice).tool_choice == normalised
 
     @pytest.mark.parametrize("choice", ["all", {"type": "function"}, {"name": "x"}, 5])
     def test_a_tool_choice_has_openais_form(self, choice: Any) -> None:

@@ -134,7 +134,11 @@ def test_an_object_is_the_same_request_as_its_dict(form: Format, model: str, nam
     make, dicts = OBJECTS[name]
     payload = form.encode([USER, *make(), RESULT], model)
     assert payload == form.encode([USER, *dicts, RESULT], model)
-    assert not [one for one in form.check(payload) if "encrypted_content" not in one and ".status" not in one]
+    assert not [
+        problem
+        for problem in form.check(payload)
+        if "encrypted_content" not in problem and ".status" not in problem
+    ]
     assert "Bern" in str(payload[form.turns][1:])
     assert "sunny" in str(payload[form.turns][2:])
 
@@ -147,8 +151,8 @@ def test_an_object_is_the_same_request_as_its_dict(form: Format, model: str, nam
     ],
 )
 def test_the_provider_gets_its_own_answer_unchanged(form: Format, turns: list[Any], sent: list[Any]) -> None:
-    found = form.encode([USER, *turns, RESULT])[form.turns]
-    assert found[1 : 1 + len(sent)] == sent
+    encoded = form.encode([USER, *turns, RESULT])[form.turns]
+    assert encoded[1 : 1 + len(sent)] == sent
 
 
 @pytest.mark.filterwarnings("ignore:an earlier answer holds")

@@ -92,8 +92,8 @@ def test_a_docstring_without_an_entry_gets_one() -> None:
     plain = document("Asks.", "Parameters", "parameters")
     assert "Asks.\n\n    Args:\n        system: A system prompt" in str(plain)
     marked = "Asks.\n\n    Args:\n        **given: See `EmbedParameters`.\n    "
-    shown = str(document(marked, "EmbedParameters", "given"))
-    assert shown.startswith("Asks.\n\n    Args:\n        dimensions: ")
+    text = str(document(marked, "EmbedParameters", "given"))
+    assert text.startswith("Asks.\n\n    Args:\n        dimensions: ")
     assert str(pickle.loads(pickle.dumps(plain))) == str(plain)
 
 
@@ -102,4 +102,4 @@ def test_jedi_completes_them_in_a_notebook(source: str) -> None:
     """In a real kernel: tests/end_to_end/test_notebook.py."""
     jedi = pytest.importorskip("jedi")
     names = {"call": llm_provider.call, "Client": Client}
-    assert "temperature=" in [found.name for found in jedi.Interpreter(source, [names]).complete()]
+    assert "temperature=" in [completion.name for completion in jedi.Interpreter(source, [names]).complete()]

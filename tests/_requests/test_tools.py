@@ -82,7 +82,7 @@ class Place(BaseModel):
     """A place on a map."""
 
     name: str
-    found: dt.date = dt.date(1291, 8, 1)
+    founded: dt.date = dt.date(1291, 8, 1)
 
 
 class Service:
@@ -150,7 +150,7 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
     def book(
         when: dt.date,
         colour: Colour,
-        place: Place,
+        address: Place,
         json: Literal["a", "b"] = "a",
         *,
         number: Annotated[int, Field(ge=1, description="own words")] = 2,
@@ -173,14 +173,15 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
         "description": "own words",
     }
     assert properties["limit"] == {"type": "integer", "default": 3, "description": "from the default"}
-    assert schema(book)["parameters"]["required"] == ["when", "colour", "place"]
+    assert schema(book)["parameters"]["required"] == ["when", "colour", "address"]
     arguments = parsed(
-        book, '{"when": "2026-11-22", "colour": "blue", "place": {"name": "Bern"}, "json": "b", "schema": 2}'
+        book,
+        '{"when": "2026-11-22", "colour": "blue", "address": {"name": "Bern"}, "json": "b", "schema": 2}',
     )
     assert arguments == {
         "when": dt.date(2026, 11, 22),
         "colour": Colour.BLUE,
-        "place": Place(name="Bern"),
+        "address": Place(name="Bern"),
         "json": "b",
         "schema": 2.0,
         # The function would get the `Field` itself.
@@ -230,7 +231,7 @@ def test_classes_are_tools_whose_arguments_are_instances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "problem"),
     [
         ('{"days": "many"}', "city: Field required; days: Input should be a valid integer"),
         ('{"city": "Bern", "year": 1}', "year: Extra inputs are not permitted"),
@@ -238,14 +239,14 @@ def test_classes_are_tools_whose_arguments_are_instances() -> None:
         ("[]", "Input should be an object"),
     ],
 )
-def test_arguments_that_do_not_match_can_be_told_to_the_model(arguments: str, told: str) -> None:
-    with pytest.raises(ToolArgumentsError, match=told) as caught:
+def test_arguments_that_do_not_match_can_be_told_to_the_model(arguments: str, problem: str) -> None:
+    with pytest.raises(ToolArgumentsError, match=problem) as caught:
         parsed(google, arguments)
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.tool_call_id, error.tool_name, error.arguments) == ("1", "f", arguments)
     message = error.tool_message()
     assert (message["role"], message["tool_call_id"], message["is_error"]) == ("tool", "1", True)
-    assert told in message["content"]
+    assert problem in message["content"]
     assert "https://" not in message["content"]
 
 
@@ -330,7 +331,7 @@ FUNCTION = {"type": "function", "function": {"name": "google"}}
 
 
 @pytest.mark.parametrize(
-    ("tools", "told"),
+    ("tools", "problem"),
     [
         ([no_annotation], "'no_annotation'.*'x'.*write a type, such as 'x: str'"),
         ([variadic], r"'variadic'.*\*x.*named parameters"),
@@ -359,10 +360,10 @@ FUNCTION = {"type": "function", "function": {"name": "google"}}
         ("web_search", "must be a list"),
     ],
 )
-def test_what_cannot_be_a_tool_is_refused_with_what_to_write(tools: Any, told: str) -> None:
+def test_what_cannot_be_a_tool_is_refused_with_what_to_write(tools: Any, problem: str) -> None:
     # The second time too: a schema that failed is not kept.
     for _ in range(2):
-        with pytest.raises(RequestError, match=told) as caught:
+        with pytest.raises(RequestError, match=problem) as caught:
             Request.build("gpt-5.5", "Hi", {"tools": tools})
         assert len(str(caught.value)) < 400
 
@@ -380,7 +381,7 @@ def test_other_tools_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "problem"),
     [
         ({}, "tools has none"),
         ({"tools": [FUNCTION]}, "tools has none"),
@@ -389,8 +390,8 @@ def test_other_tools_stay_as_they_are() -> None:
         ({"tools": [google], "max_tool_rounds": 1.5}, "max_tool_rounds must be"),
     ],
 )
-def test_rounds_need_a_function_and_one_sample(parameters: Any, told: str) -> None:
-    with pytest.raises(RequestError, match=told):
+def test_rounds_need_a_function_and_one_sample(parameters: Any, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
         Request.build("gpt-5.5", "Hi", {"max_tool_rounds": 3, **parameters})
 
 

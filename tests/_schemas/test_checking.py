@@ -29,10 +29,10 @@ class Right(BaseModel):
     extra: int = 0
 
 
-def structure(given: Any) -> Structure:
-    found = structure_of(given)
-    assert found is not None
-    return found
+def structure(response_format: Any) -> Structure:
+    made = structure_of(response_format)
+    assert made is not None
+    return made
 
 
 def chain(levels: int, last: Any, name: str = "next") -> str:
@@ -59,12 +59,14 @@ DEEP: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("given", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("response_format", DEEP.values(), ids=DEEP)
 @pytest.mark.parametrize("levels", [1, 25, 200])
 @pytest.mark.parametrize("last", [None, "x"])
-def test_schemas_that_contain_themselves_take_linear_time(given: Any, levels: int, last: Any) -> None:
+def test_schemas_that_contain_themselves_take_linear_time(
+    response_format: Any, levels: int, last: Any
+) -> None:
     """With alternatives that double at each level, 25 levels would take hours."""
-    problem = asyncio.run(find_mismatch(chain(levels, last), structure(given)))
+    problem = asyncio.run(find_mismatch(chain(levels, last), structure(response_format)))
     assert (problem is None) == (last is None)
 
 
@@ -98,10 +100,10 @@ def test_long_answers_are_checked(schema: dict[str, Any], value: Any, is_valid: 
     assert (problem is None) == is_valid, problem
 
 
-@pytest.mark.parametrize("given", [Node, DEEP["anyOf"], {"type": "json_object"}])
+@pytest.mark.parametrize("response_format", [Node, DEEP["anyOf"], {"type": "json_object"}])
 @pytest.mark.parametrize("levels", [1200, 100_000])
-def test_depth_has_an_end(given: Any, levels: int) -> None:
-    problem = asyncio.run(find_mismatch(chain(levels, None), structure(given)))
+def test_depth_has_an_end(response_format: Any, levels: int) -> None:
+    problem = asyncio.run(find_mismatch(chain(levels, None), structure(response_format)))
     assert problem is not None
     assert len(problem) < 300
 
@@ -118,9 +120,9 @@ def test_a_type_of_many_alternatives_asks_for_a_discriminator() -> None:
     ["```" + " " * 200_000, "```json" + "\t" * 200_000, "[" * 100_000, '{"a":"' * 50_000, "{ " * 100_000],
     ids=["fence", "json fence", "lists", "texts", "objects"],
 )
-@pytest.mark.parametrize("given", [Node, DEEP["anyOf"], list[int]])
-def test_texts_that_are_no_json_are_read_in_linear_time(given: Any, text: str) -> None:
-    assert asyncio.run(find_mismatch(text, structure(given))) is not None
+@pytest.mark.parametrize("response_format", [Node, DEEP["anyOf"], list[int]])
+def test_texts_that_are_no_json_are_read_in_linear_time(response_format: Any, text: str) -> None:
+    assert asyncio.run(find_mismatch(text, structure(response_format))) is not None
 
 
 class TestLargeAnswers:

@@ -88,7 +88,7 @@ def matches(value: Any, schema: Any) -> bool:
 
 class TestValidate:
     @settings(max_examples=25)
-    @given(larger(SCHEMAS), SCHEMAS.filter(lambda one: "$ref" not in str(one)), VALUES)
+    @given(larger(SCHEMAS), SCHEMAS.filter(lambda schema: "$ref" not in str(schema)), VALUES)
     def test_agrees_with_jsonschema(self, schema: dict[str, Any], shared: Any, value: Any) -> None:
         jsonschema = pytest.importorskip("jsonschema", reason="it comes with litellm")
         schema = {**schema, "$defs": {"shared": shared}}

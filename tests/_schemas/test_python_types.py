@@ -55,7 +55,7 @@ Age = NewType("Age", int)
 
 class TestForms:
     @pytest.mark.parametrize(
-        ("given", "text", "expected"),
+        ("annotation", "text", "expected"),
         [
             (City, '{"name": "Bern"}', City(name="Bern")),
             (Point, '{"x": 1}', Point(1)),
@@ -78,9 +78,9 @@ class TestForms:
             (str, '"a"', "a"),
         ],
     )
-    def test_values_are_read(self, given: Any, text: str, expected: Any) -> None:
-        assert is_type(given)
-        form = describe_type(given)
+    def test_values_are_read(self, annotation: Any, text: str, expected: Any) -> None:
+        assert is_type(annotation)
+        form = describe_type(annotation)
         assert form.schema
         assert form.load(text) == expected
 

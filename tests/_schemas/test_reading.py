@@ -20,10 +20,10 @@ BERN = City(name="Bern", people=2)
 JSON = '{"name": "Bern", "people": 2}'
 
 
-def structure(given: Any) -> Structure:
-    found = structure_of(given)
-    assert found is not None
-    return found
+def structure(response_format: Any) -> Structure:
+    made = structure_of(response_format)
+    assert made is not None
+    return made
 
 
 class TestSources:
@@ -79,7 +79,7 @@ class TestSources:
 
 class TestWrappers:
     @pytest.mark.parametrize(
-        ("given", "text", "value"),
+        ("response_format", "text", "value"),
         [
             (list[int], '{"answer": [1]}', [1]),
             (list[int], "[1]", [1]),
@@ -94,16 +94,16 @@ class TestWrappers:
             ({"type": "array"}, '{"answer": [1]}', [1]),
         ],
     )
-    def test_an_answer_is_unwrapped(self, given: Any, text: str, value: Any) -> None:
-        assert read(text, structure(given)).value == value
+    def test_an_answer_is_unwrapped(self, response_format: Any, text: str, value: Any) -> None:
+        assert read(text, structure(response_format)).value == value
 
     def test_an_object_is_never_unwrapped(self) -> None:
         assert read('{"answer": {"a": 1}}', structure({"type": "object"})).value == {"answer": {"a": 1}}
 
     def test_openais_form_is_never_unwrapped(self) -> None:
-        asked = {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}
+        response_format = {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}
         with pytest.raises(NoMatchError, match="not of type array"):
-            read('{"answer": [1]}', structure(asked))
+            read('{"answer": [1]}', structure(response_format))
 
 
 class TestNulls:
@@ -126,12 +126,12 @@ class TestNulls:
         assert drop_nulls({"b": None, "c": []}, {"anyOf": [schema], "$defs": schema["$defs"]}) == {"c": []}
 
     def test_the_alternative_that_matches_decides(self) -> None:
-        one = {"properties": {"a": {"type": "integer"}, "k": {"const": 1}}, "required": ["k"]}
+        alternative = {"properties": {"a": {"type": "integer"}, "k": {"const": 1}}, "required": ["k"]}
         other = {
             "properties": {"a": {"type": ["integer", "null"]}, "k": {"const": 2}},
             "required": ["a", "k"],
         }
-        schema = {"anyOf": [one, other]}
+        schema = {"anyOf": [alternative, other]}
         assert drop_nulls({"a": None, "k": 1}, schema) == {"k": 1}
         assert drop_nulls({"a": None, "k": 2}, schema) == {"a": None, "k": 2}
 

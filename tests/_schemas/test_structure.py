@@ -78,7 +78,7 @@ class TestStructureOf:
         assert structure.load("[1]") == [1]
 
     @pytest.mark.parametrize(
-        ("given", "name", "is_object"),
+        ("response_format", "name", "is_object"),
         [
             (City, "City", True),
             (Page[City], "Page_City_", True),
@@ -92,8 +92,8 @@ class TestStructureOf:
             ({"type": ["object", "null"]}, "answer", False),
         ],
     )
-    def test_names_and_roots(self, given: Any, name: str, is_object: bool) -> None:
-        structure = structure_of(given)
+    def test_names_and_roots(self, response_format: Any, name: str, is_object: bool) -> None:
+        structure = structure_of(response_format)
         assert structure is not None
         assert (structure.name, structure.is_object, structure.adaptable) == (name, is_object, True)
 
@@ -112,10 +112,10 @@ class TestStructureOf:
 
     def test_the_order_of_a_union_is_its_own(self) -> None:
         # The two types are equal, and so are their hashes.
-        one, other = structure_of(int | str), structure_of(str | int)
-        assert one is not None
+        union, other = structure_of(int | str), structure_of(str | int)
+        assert union is not None
         assert other is not None
-        assert one.schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        assert union.schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
         assert other.schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 
     def test_a_type_is_described_once(self) -> None:
@@ -126,10 +126,10 @@ class TestStructureOf:
         assert structure is not None
         assert structure.schema == {"minimum": 1, "type": "integer"}
 
-    @pytest.mark.parametrize("given", [Unspeakable, list[BaseException]])
-    def test_a_type_without_a_schema_is_our_error(self, given: Any) -> None:
+    @pytest.mark.parametrize("annotation", [Unspeakable, list[BaseException]])
+    def test_a_type_without_a_schema_is_our_error(self, annotation: Any) -> None:
         with pytest.raises(RequestError, match=r"response_format .* has no JSON schema"):
-            structure_of(given)
+            structure_of(annotation)
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}', "{", ""])

@@ -68,10 +68,10 @@ def most_output_tokens(call: Call) -> int | None:
 
 
 def test_a_short_body_without_an_image_is_all_that_the_cheap_guess_looks_at() -> None:
-    def facts() -> RequestFacts:
+    def read_facts() -> RequestFacts:
         raise AssertionError("facts take longer than the guess")
 
-    assert counting.likely_input_tokens(b"x" * 400, facts) == 101
+    assert counting.likely_input_tokens(b"x" * 400, read_facts) == 101
 
 
 @pytest.mark.parametrize("model", WIRES)
@@ -212,10 +212,10 @@ def test_more_of_anything_is_more_tokens(maker: Client, model: str) -> None:
 )
 def test_what_is_not_text_counts(maker: Client, model: str, part: dict[str, Any]) -> None:
     call = made(maker, model, [{"role": "user", "content": [part]}])
-    found = input_tokens(call)
-    assert found.likely > 500
+    tokens = input_tokens(call)
+    assert tokens.likely > 500
     assert likely_input_tokens(call) > 500 or part["type"] == "input_audio"
-    assert (most_input_tokens(call) or 0) > found.likely
+    assert (most_input_tokens(call) or 0) > tokens.likely
 
 
 def test_a_document_may_fill_the_context_window(maker: Client) -> None:
@@ -226,7 +226,7 @@ def test_a_document_may_fill_the_context_window(maker: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "asked", "most"),
+    ("model", "parameters", "most"),
     [
         ("gpt-6.1-sol", {"max_tokens": 50}, 50),
         ("gpt-6.1-sol", {}, 128_000),
@@ -242,8 +242,8 @@ def test_a_document_may_fill_the_context_window(maker: Client) -> None:
         ("local/unknown", {"max_tokens": 50}, 50),
     ],
 )
-def test_the_longest_answer(maker: Client, model: str, asked: dict[str, Any], most: int | None) -> None:
-    assert most_output_tokens(made(maker, model, "Hi", **asked)) == most
+def test_the_longest_answer(maker: Client, model: str, parameters: dict[str, Any], most: int | None) -> None:
+    assert most_output_tokens(made(maker, model, "Hi", **parameters)) == most
 
 
 def test_claude_always_has_a_limit(maker: Client) -> None:

@@ -87,15 +87,15 @@ def test_what_is_no_base64_has_the_size_of_a_guess() -> None:
 def test_the_published_rules(
     provider: str, model: str, size: tuple[int, int], options: dict[str, str], tokens: float
 ) -> None:
-    found = image_tokens(provider, model, encode(png(*size)), **options)
-    assert found.likely == pytest.approx(tokens)
-    assert found.low <= found.likely <= found.high
+    estimated = image_tokens(provider, model, encode(png(*size)), **options)
+    assert estimated.likely == pytest.approx(tokens)
+    assert estimated.low <= estimated.likely <= estimated.high
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "together_ai"])
 def test_what_is_not_seen_may_be_anything(provider: str) -> None:
-    found = image_tokens(provider, "some-model", None)
-    assert 0 < found.low < found.likely <= found.high
+    tokens = image_tokens(provider, "some-model", None)
+    assert 0 < tokens.low < tokens.likely <= tokens.high
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])

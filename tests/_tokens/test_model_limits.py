@@ -37,11 +37,11 @@ def test_the_shipped_table_is_good_and_sorted() -> None:
     ],
 )
 def test_models_are_found_by_the_rules_of_the_price_table(provider: str, model: str) -> None:
-    found = limits_of(provider, model)
-    assert found is not None
-    assert found.max_output_tokens
-    assert found.context_window
-    assert found.max_output_tokens <= found.context_window
+    limits = limits_of(provider, model)
+    assert limits is not None
+    assert limits.max_output_tokens
+    assert limits.context_window
+    assert limits.max_output_tokens <= limits.context_window
 
 
 def test_an_unknown_model_has_no_limits() -> None:

@@ -16,15 +16,15 @@ def listed() -> list[Model]:
 
 
 def test_a_model_has_its_limits_and_prices(listed: list[Model]) -> None:
-    found = {model.name: model for model in listed}
-    assert found["claude-haiku-5-5"].input_price == 0.1
-    assert found["claude-haiku-5-5"].output_price == 0.5
-    assert found["claude-haiku-5-5"].kind == "chat"
-    assert found["claude-haiku-4-5"].context_window == 200_000
-    assert found["claude-haiku-4-5"].max_output_tokens == 64_000
-    assert found["text-embedding-3-small"].kind == "embedding"
-    assert "audio" in found["gpt-audio"].modalities
-    assert "gemini/gemini-3.8-flash" in found
+    models = {model.name: model for model in listed}
+    assert models["claude-haiku-5-5"].input_price == 0.1
+    assert models["claude-haiku-5-5"].output_price == 0.5
+    assert models["claude-haiku-5-5"].kind == "chat"
+    assert models["claude-haiku-4-5"].context_window == 200_000
+    assert models["claude-haiku-4-5"].max_output_tokens == 64_000
+    assert models["text-embedding-3-small"].kind == "embedding"
+    assert "audio" in models["gpt-audio"].modalities
+    assert "gemini/gemini-3.8-flash" in models
 
 
 def test_every_name_reaches_its_provider(listed: list[Model]) -> None:

@@ -15,7 +15,7 @@ def test_ranges_add_up_and_scale() -> None:
 
 
 def test_a_range_is_a_value_like_any_other() -> None:
-    low, likely, high = found = Range(1, 2, 3)
+    low, likely, high = number = Range(1, 2, 3)
     assert (low, likely, high) == (1, 2, 3)
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert repr(found) == "Range(low=1, likely=2, high=3)"
+    assert pickle.loads(pickle.dumps(number)) == number
+    assert repr(number) == "Range(low=1, likely=2, high=3)"

@@ -83,9 +83,9 @@ def test_a_long_text_is_told_from_some_of_it(count: Callable[[str], int]) -> Non
 
 @given(st.text())
 def test_any_text_has_a_number_of_tokens_that_its_bytes_bound(text: str) -> None:
-    found = text_tokens(text)
-    assert found.english >= 0
-    assert found.other >= 0
+    tokens = text_tokens(text)
+    assert tokens.english >= 0
+    assert tokens.other >= 0
     assert total(text) <= 2 * len(text.encode()) + 1
 
 

@@ -43,19 +43,19 @@ class TestEmbeddings:
         return Embeddings(vectors=vectors, **{**defaults, **fields})
 
     def test_is_as_long_as_its_vectors_and_holds_them(self) -> None:
-        found = self.embeddings([0.6, 0.8], [1.0, 0.0], [0.0, 1.0])
-        assert (len(found), found.dimensions) == (3, 2)
-        assert list(found) == [[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]]
-        assert found[-1] == [0.0, 1.0]
-        assert found[:2] == ([0.6, 0.8], [1.0, 0.0])
+        result = self.embeddings([0.6, 0.8], [1.0, 0.0], [0.0, 1.0])
+        assert (len(result), result.dimensions) == (3, 2)
+        assert list(result) == [[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]]
+        assert result[-1] == [0.0, 1.0]
+        assert result[:2] == ([0.6, 0.8], [1.0, 0.0])
         with pytest.raises(IndexError):
-            _ = found[3]
+            _ = result[3]
 
     def test_may_be_empty(self) -> None:
-        found = self.embeddings()
-        assert (len(found), found.dimensions, found.numpy().shape) == (0, 0, (0, 0))
-        assert not found
-        assert "0 vectors" in repr(found)
+        result = self.embeddings()
+        assert (len(result), result.dimensions, result.numpy().shape) == (0, 0, (0, 0))
+        assert not result
+        assert "0 vectors" in repr(result)
 
     def test_numpy(self) -> None:
         array = self.embeddings([0.5, -1.0, 2.0], [0.25, 0.0, 0.0]).numpy()
@@ -85,19 +85,19 @@ class TestEmbeddings:
         )
 
     def test_shows_its_size_and_cost_and_no_numbers(self) -> None:
-        found = self.embeddings(*([0.123] * 1000 for _ in range(50)), cost=0.5)
-        assert repr(found) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.50)"
+        result = self.embeddings(*([0.123] * 1000 for _ in range(50)), cost=0.5)
+        assert repr(result) == "Embeddings(50 vectors of 1000 dimensions, model='m', tokens=9, $0.50)"
         assert "1 vector of 1 dimensions" in repr(self.embeddings([1.0]))
         assert "cost unknown" in repr(self.embeddings([1.0]))
         assert "cached" in repr(self.embeddings([1.0], cached=True, cost=0.0))
-        shown = self.embeddings([0.123], model="<m>")._repr_html_()
-        assert "1 vector" in shown
-        assert "&lt;m&gt;" in shown
-        assert "0.123" not in shown
+        html = self.embeddings([0.123], model="<m>")._repr_html_()
+        assert "1 vector" in html
+        assert "&lt;m&gt;" in html
+        assert "0.123" not in html
 
     def test_is_frozen_and_pickles(self) -> None:
-        found = self.embeddings([0.5], cost=0.5, timing=Timing(total=1.0, attempts=1))
+        result = self.embeddings([0.5], cost=0.5, timing=Timing(total=1.0, attempts=1))
         with pytest.raises(dataclasses.FrozenInstanceError):
-            found.cost = 0  # type: ignore[misc]  # on purpose
-        for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
-            assert back == found
+            result.cost = 0  # type: ignore[misc]  # on purpose
+        for back in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+            assert back == result

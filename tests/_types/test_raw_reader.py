@@ -14,7 +14,7 @@ def test_a_pickled_answer_reads_its_citations() -> None:
     reply = b'{"content": [{"type": "text", "text": "A", "citations": [{"title": "Zug"}]}]}'
     answer = Response(choices=(Choice(text="A"),), usage=Usage(), model="m", provider="anthropic", body=reply)
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).citations[0].title)"
-    shown = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", code], input=pickle.dumps(answer), capture_output=True, check=True
     )
-    assert shown.stdout.strip() == b"Zug"
+    assert ended.stdout.strip() == b"Zug"

@@ -98,22 +98,22 @@ class TestResponse:
         ],
     )
     def test_comes_back_from_json(self, answer: Response) -> None:
-        facts = answer.to_dict()
-        assert Response.from_dict(json.loads(json.dumps(facts))) == answer
-        assert (facts["text"], facts["finish_reason"]) == (answer.text, answer.finish_reason)
+        fields = answer.to_dict()
+        assert Response.from_dict(json.loads(json.dumps(fields))) == answer
+        assert (fields["text"], fields["finish_reason"]) == (answer.text, answer.finish_reason)
 
     def test_what_was_parsed_is_in_the_dict(self) -> None:
         answer = response('{"name": "Bern", "people": 134000}', response_format=City)
-        facts = json.loads(json.dumps(answer.to_dict()))
-        assert facts["parsed"] == {"name": "Bern", "people": 134000}
-        assert Response.from_dict(facts).parsed == facts["parsed"]
-        assert Response.from_dict(facts, response_format=City).parsed == City(name="Bern", people=134000)
+        fields = json.loads(json.dumps(answer.to_dict()))
+        assert fields["parsed"] == {"name": "Bern", "people": 134000}
+        assert Response.from_dict(fields).parsed == fields["parsed"]
+        assert Response.from_dict(fields, response_format=City).parsed == City(name="Bern", people=134000)
         assert response("no JSON", response_format=City).to_dict()["parsed"] is None
 
-    @pytest.mark.parametrize("facts", [{}, {"choices": 1}, response().to_dict() | {"usage": {"tokens": 1}}])
-    def test_what_is_not_its_dict_is_refused(self, facts: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("fields", [{}, {"choices": 1}, response().to_dict() | {"usage": {"tokens": 1}}])
+    def test_what_is_not_its_dict_is_refused(self, fields: dict[str, Any]) -> None:
         with pytest.raises(RequestError, match="not the dict of a response"):
-            Response.from_dict(facts)
+            Response.from_dict(fields)
         with pytest.raises(RequestError, match="the dict of RateLimitError"):
             Response.from_dict(RateLimitError("slow").to_dict())
 
@@ -126,10 +126,10 @@ class TestResponse:
         assert len(repr(response("x" * 10_000))) < 200
 
     def test_a_notebook_shows_it_without_running_it(self) -> None:
-        shown = response("<script>alert(1)</script> & more", model="<m>")._repr_html_()
-        assert "<script>" not in shown
-        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
-        assert "&lt;m&gt;" in shown
+        html = response("<script>alert(1)</script> & more", model="<m>")._repr_html_()
+        assert "<script>" not in html
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in html
+        assert "&lt;m&gt;" in html
 
     def test_a_notebook_shows_every_part_of_it(self) -> None:
         call = ToolCall(id="1", name="weather", arguments='{"city": "Bern"}')
@@ -143,7 +143,7 @@ class TestResponse:
             metadata={"id": 7},
             failures=(FailedAttempt(error="RateLimitError"),),
         )
-        shown = full._repr_html_()
+        html = full._repr_html_()
         for part in (
             "one",
             "two",
@@ -151,11 +151,9 @@ class TestResponse:
             "Let me think.",
             "→ weather({&quot;city&quot;: &quot;Bern",
         ):
-            assert part in shown
-        assert (
-            "⚠ length · 1,234 + 5 tokens · cost unknown · 0.00 s · 1 failed before · dropped top_k" in shown
-        )
-        assert "{&#x27;id&#x27;: 7}" in shown
+            assert part in html
+        assert "⚠ length · 1,234 + 5 tokens · cost unknown · 0.00 s · 1 failed before · dropped top_k" in html
+        assert "{&#x27;id&#x27;: 7}" in html
         assert len(response("x" * 100_000)._repr_html_()) < 7_000
 
 
@@ -166,14 +164,14 @@ class TestParsed:
         )
 
     @pytest.mark.parametrize(
-        "asked", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": {}}}]
+        "response_format", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": {}}}]
     )
-    def test_a_dict_is_python_values(self, asked: dict[str, Any]) -> None:
-        assert response('{"a": 1}', response_format=asked).parsed == {"a": 1}
+    def test_a_dict_is_python_values(self, response_format: dict[str, Any]) -> None:
+        assert response('{"a": 1}', response_format=response_format).parsed == {"a": 1}
 
-    @pytest.mark.parametrize("asked", [None, {"type": "text"}])
-    def test_is_none_where_no_json_was_asked_for(self, asked: Any) -> None:
-        assert response("Hello", response_format=asked).parsed is None
+    @pytest.mark.parametrize("response_format", [None, {"type": "text"}])
+    def test_is_none_where_no_json_was_asked_for(self, response_format: Any) -> None:
+        assert response("Hello", response_format=response_format).parsed is None
 
     @pytest.mark.parametrize(
         ("reason", "kind"),
@@ -183,11 +181,11 @@ class TestParsed:
         with pytest.raises(kind):
             _ = response("{", finish_reason=reason, response_format=City).parsed
 
-    @pytest.mark.parametrize("asked", [City, {"type": "json_object"}])
+    @pytest.mark.parametrize("response_format", [City, {"type": "json_object"}])
     @pytest.mark.parametrize("text", ["", "no json", DEEP])
-    def test_what_does_not_match_is_our_error(self, text: str, asked: Any) -> None:
+    def test_what_does_not_match_is_our_error(self, text: str, response_format: Any) -> None:
         with pytest.raises(JSONSchemaValidationError) as caught:
-            _ = response(text, response_format=asked).parsed
+            _ = response(text, response_format=response_format).parsed
         assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
 
     def test_the_error_holds_the_answer_and_the_reason(self) -> None:

@@ -28,8 +28,8 @@ MODEL = "gpt-6.1-sol"
 
 
 def response(text: str = "4", **fields: Any) -> Response:
-    facts: dict[str, Any] = {"usage": Usage(input_tokens=3, output_tokens=1), "cost": 0.25}
-    return Response(choices=(Choice(text=text),), model="m", provider="p", **(facts | fields))
+    values: dict[str, Any] = {"usage": Usage(input_tokens=3, output_tokens=1), "cost": 0.25}
+    return Response(choices=(Choice(text=text),), model="m", provider="p", **(values | fields))
 
 
 @pytest.fixture

@@ -32,9 +32,9 @@ SUMS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_o
 
 
 def response(*texts: str, **fields: Any) -> Response:
-    facts: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
+    values: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
     choices = tuple(Choice(text=text) for text in texts)
-    return Response(choices=choices, model="m", provider="p", **(facts | fields))
+    return Response(choices=choices, model="m", provider="p", **(values | fields))
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ class Place(BaseModel):
 
 @dataclass
 class Visit:
-    place: Place | None
+    address: Place | None
     grade: Grade
 
 
@@ -104,7 +104,7 @@ class Pair(NamedTuple):
     right: int
 
 
-VISIT = '{"place": {"city": "Bern", "founded": "1191-01-01"}, "grade": "good"}'
+VISIT = '{"address": {"city": "Bern", "founded": "1191-01-01"}, "grade": "good"}'
 PARSED: tuple[tuple[Any, str, dict[str, Any]], ...] = (
     (None, "4", {}),
     ({"type": "text"}, "4", {}),
@@ -117,11 +117,11 @@ PARSED: tuple[tuple[Any, str, dict[str, Any]], ...] = (
     (
         Visit,
         VISIT,
-        {"parsed.place.city": "Bern", "parsed.place.founded": date(1191, 1, 1), "parsed.grade": "good"},
+        {"parsed.address.city": "Bern", "parsed.address.founded": date(1191, 1, 1), "parsed.grade": "good"},
     ),
     (dict[str, int], '{"a": 1}', {"parsed.a": 1}),
     ({"type": "json_object"}, VISIT, {
-        "parsed.place.city": "Bern", "parsed.place.founded": "1191-01-01", "parsed.grade": "good",
+        "parsed.address.city": "Bern", "parsed.address.founded": "1191-01-01", "parsed.grade": "good",
     }),
 )  # fmt: skip
 
@@ -129,17 +129,17 @@ PARSED: tuple[tuple[Any, str, dict[str, Any]], ...] = (
 @pytest.mark.parametrize(("response_format", "text", "cells"), PARSED)
 def test_the_fields_of_parsed_are_columns(response_format: Any, text: str, cells: dict[str, Any]) -> None:
     # The second sample cannot be parsed where there is a type.
-    found = Results([response(text, "{", response_format=response_format), RateLimitError("slow")])
-    table = columns(found)
+    results = Results([response(text, "{", response_format=response_format), RateLimitError("slow")])
+    table = columns(results)
     assert {name: table[name] for name in table if name.startswith("parsed")} == {
         name: [value, None, None] for name, value in cells.items()
     }
     assert list(table)[3 : 3 + len(cells)] == list(cells)
     # An object that may be absent has no column of its own beside those of its fields.
-    empty = response('{"place": null, "grade": "good"}', response_format=Visit)
+    empty = response('{"address": null, "grade": "good"}', response_format=Visit)
     alone, beside = columns([empty]), columns([response(VISIT, response_format=Visit), empty])
-    assert "parsed.place" in alone
-    assert "parsed.place" not in beside
+    assert "parsed.address" in alone
+    assert "parsed.address" not in beside
 
 
 @needs("pandas")
@@ -194,13 +194,13 @@ def test_sums_of_tables_are_those_of_the_results(
 ) -> None:
     simulator.inject(Fault(status=400), times=None, match="fails")
     rows = [{"word": "bird", "id": 1}, {"word": "fails", "id": 2}, {"word": "fish", "id": 3}]
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "rows": rows, "metadata": rows, "n": n, "max_tokens": 500, "response_format": response_format,
         "delivery": delivery,
     }  # fmt: skip
-    found = client.call_many(MODELS, "Name a {word}.", **asked)
-    stored = client.call_many(MODELS, "Name a {word}.", **asked)
-    for results in (*found.values(), *stored.values()):
+    called = client.call_many(MODELS, "Name a {word}.", **options)
+    stored = client.call_many(MODELS, "Name a {word}.", **options)
+    for results in (*called.values(), *stored.values()):
         table = columns(results)
         assert_same_sums(results, table)
         samples = [(result.metadata["id"], sample) for result in results for sample in _samples(result, n)]
@@ -252,8 +252,8 @@ def test_the_index_of_the_inputs_survives(
     template = "Name a {word}."
 
     async def iterate() -> Results[Any]:
-        found = client.aiter_many(model, template, rows=frame)
-        arrived = [each async for each in found]
+        pairs = client.aiter_many(model, template, rows=frame)
+        arrived = [each async for each in pairs]
         return Results(dict(sorted(arrived, key=itemgetter(0))).values())
 
     ways: list[Results[Any]] = [

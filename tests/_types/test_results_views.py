@@ -27,9 +27,9 @@ from llm_provider._types import results_views
 
 
 def response(text: str = "4", **fields: Any) -> Response:
-    facts: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
-    facts["choices"] = (Choice(text=text),)
-    return Response(model="m", provider="p", **(facts | fields))
+    values: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
+    values["choices"] = (Choice(text=text),)
+    return Response(model="m", provider="p", **(values | fields))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ class TestJSONLines:
         broken: Any = Results([*results, "no result"])
         with pytest.raises(AttributeError):
             broken.to_jsonl(path)
-        assert [found.name for found in tmp_path.iterdir()] == [path.name]
+        assert [file.name for file in tmp_path.iterdir()] == [path.name]
         assert path.read_text() == "before"
         link = tmp_path / "link"
         link.symlink_to(path)
@@ -109,46 +109,46 @@ class TestJSONLines:
 
 class TestHTML:
     def test_shows_errors_and_facts(self, results: Results[Response | LLMError]) -> None:
-        shown = results._repr_html_()
-        assert "2 responses · 1 error · ≥ $0.25, 1 unknown" in shown
-        assert "RateLimitError: slow [p, m, 2 attempts]" in shown
-        assert "<td>1,234</td>" in shown
-        assert "<td>?</td>" in shown
+        html = results._repr_html_()
+        assert "2 responses · 1 error · ≥ $0.25, 1 unknown" in html
+        assert "RateLimitError: slow [p, m, 2 attempts]" in html
+        assert "<td>1,234</td>" in html
+        assert "<td>?</td>" in html
         assert "<td>cached</td>" in Results([response(cached=True, cost=0.0)])._repr_html_()
-        assert "<th>id</th><th>metadata_text</th>" in shown
-        assert shown.count("<tr>") == 4
+        assert "<th>id</th><th>metadata_text</th>" in html
+        assert html.count("<tr>") == 4
 
     def test_runs_nothing(self) -> None:
         metadata = {"<b>": "<script>"}
-        shown = Results([response("<script>"), response(metadata=metadata)])._repr_html_()
-        assert "<script>" not in shown
-        assert "<b>" not in shown
+        html = Results([response("<script>"), response(metadata=metadata)])._repr_html_()
+        assert "<script>" not in html
+        assert "<b>" not in html
 
     def test_is_short_and_never_leaves_out_an_error(self) -> None:
         many: list[Response | LLMError] = [response("x" * 10_000) for _ in range(300)]
         many[250] = RateLimitError("slow")
-        shown = Results(many)._repr_html_()
-        assert len(shown) < 20_000
-        assert "<td>250</td>" in shown
-        assert "280 more are not shown" in shown
+        html = Results(many)._repr_html_()
+        assert len(html) < 20_000
+        assert "<td>250</td>" in html
+        assert "280 more are not shown" in html
         several = response(choices=tuple(Choice(text="x") for _ in range(30)))
-        shown = Results([several, RateLimitError("slow"), several])._repr_html_()
-        assert (shown.count("<tr>"), "<td>1</td>" in shown) == (21, True)
-        assert "41 more are not shown" in shown
+        html = Results([several, RateLimitError("slow"), several])._repr_html_()
+        assert (html.count("<tr>"), "<td>1</td>" in html) == (21, True)
+        assert "41 more are not shown" in html
 
     def test_of_an_answer_without_text_has_its_calls(self) -> None:
         called = Choice(tool_calls=(ToolCall(id="1", name="weather", arguments="{}"),))
         several = (Choice(text="a"), Choice(text="b"))
         answers = [dataclasses.replace(response(), choices=choices) for choices in ((called,), several)]
-        shown = Results(answers)._repr_html_()
-        assert "→ weather({})" in shown
-        assert ("<th>sample</th>" in shown, shown.count("<tr>")) == (True, 4)
-        assert "<th>model</th>" not in shown
+        html = Results(answers)._repr_html_()
+        assert "→ weather({})" in html
+        assert ("<th>sample</th>" in html, html.count("<tr>")) == (True, 4)
+        assert "<th>model</th>" not in html
         answers[0] = dataclasses.replace(answers[0], model="other")
         assert "<th>model</th>" in Results(answers)._repr_html_()
         assert Results([])._repr_html_() == "<div>0 responses · $0.00</div>"
 
     def test_has_no_colour_of_its_own(self, results: Results[Response | LLMError]) -> None:
-        shown = results._repr_html_()
-        assert "color" not in shown
-        assert "background" not in shown
+        html = results._repr_html_()
+        assert "color" not in html
+        assert "background" not in html

@@ -21,8 +21,10 @@ def test_a_notebook_shows_an_image() -> None:
     assert (photo._repr_png_(), photo._repr_jpeg_()) == (None, b"\xff\xd8")
     linked = GeneratedImage(url='https://x/"a".png')
     assert linked._repr_png_() is None
-    shown = "https://x/&quot;a&quot;.png"
-    assert linked._repr_html_() == f'<a href="{shown}" rel="noopener noreferrer" target="_blank">{shown}</a>'
+    escaped = "https://x/&quot;a&quot;.png"
+    assert (
+        linked._repr_html_() == f'<a href="{escaped}" rel="noopener noreferrer" target="_blank">{escaped}</a>'
+    )
     assert repr(linked) == "GeneratedImage('image/png', 'https://x/\"a\".png')"
 
 
@@ -43,8 +45,8 @@ def test_a_notebook_shows_an_image() -> None:
     ],
 )
 def test_a_notebook_loads_nothing_by_itself(image: GeneratedImage) -> None:
-    shown = image._repr_html_()
-    assert not re.search(r'<(?!/a>|a href="https?://)', shown)
+    html = image._repr_html_()
+    assert not re.search(r'<(?!/a>|a href="https?://)', html)
     assert (image._repr_png_(), image._repr_jpeg_()) == (None, None)
 
 

@@ -36,11 +36,11 @@ def response(text: str = "Hello", **fields: Any) -> Response:
 
 class TestUsage:
     @given(COUNTS, COUNTS, COUNTS)
-    def test_adds_up(self, one: Usage, two: Usage, three: Usage) -> None:
-        assert one + two == two + one
-        assert (one + two) + three == one + (two + three)
-        assert one + Usage() == one
-        assert (one + two).total_tokens == one.total_tokens + two.total_tokens
+    def test_adds_up(self, first: Usage, two: Usage, three: Usage) -> None:
+        assert first + two == two + first
+        assert (first + two) + three == first + (two + three)
+        assert first + Usage() == first
+        assert (first + two).total_tokens == first.total_tokens + two.total_tokens
 
     @given(COUNTS)
     def test_shows_what_it_holds(self, usage: Usage) -> None:

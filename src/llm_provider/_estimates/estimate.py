@@ -143,8 +143,10 @@ class _Row(NamedTuple):
     between: str = ""
 
 
-def _range_row(name: str, number: Range, shown: Callable[[float], str]) -> _Row:
-    return _Row(name, shown(number.likely), f"{shown(number.low)} to {shown(number.high)}")
+def _range_row(name: str, number: Range, format_number: Callable[[float], str]) -> _Row:
+    return _Row(
+        name, format_number(number.likely), f"{format_number(number.low)} to {format_number(number.high)}"
+    )
 
 
 def _line(row: _Row) -> str:

@@ -38,7 +38,7 @@ class Estimates(dict[str, Estimate]):
             inputs=sum(estimate.inputs for estimate in each),
             cached=sum(estimate.cached for estimate in each),
             duplicates=sum(estimate.duplicates for estimate in each),
-            invalid=tuple(found for estimate in each for found in estimate.invalid),
+            invalid=tuple(problem for estimate in each for problem in estimate.invalid),
             requests=sum(estimate.requests for estimate in each),
             input_tokens=sum_of(estimate.input_tokens for estimate in each),
             output_tokens=sum_of(estimate.output_tokens for estimate in each),
@@ -56,7 +56,7 @@ class Estimates(dict[str, Estimate]):
             MissingDependencyError: pandas is not installed.
         """
         frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(
-            [_facts(name, estimate) for name, estimate in self.items()]
+            [_row_of(name, estimate) for name, estimate in self.items()]
         )
         return frame
 
@@ -96,12 +96,12 @@ class Estimates(dict[str, Estimate]):
 def sum_of(ranges: Iterator[Range]) -> Range:
     """The sum of some ranges."""
     total = Range.exactly(0)
-    for one in ranges:
-        total = total.plus(one)
+    for summand in ranges:
+        total = total.plus(summand)
     return total
 
 
-def _facts(name: str, estimate: Estimate) -> dict[str, Any]:
+def _row_of(name: str, estimate: Estimate) -> dict[str, Any]:
     low, likely, high = estimate.cost or (None, None, None)
     return {
         "model": name,

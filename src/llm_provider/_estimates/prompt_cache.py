@@ -77,14 +77,16 @@ class CachedInput:
         """Each request with a common prefix, the tokens of the prefix, and whether it is the first."""
         counts = Counter(prefix.digest for request in self._requests for prefix in request.prefixes)
         seen: set[bytes] = set()
-        found = []
+        shared = []
         for request in self._requests:
-            prefix = next((one for one in reversed(request.prefixes) if counts[one.digest] > 1), None)
+            prefix = next(
+                (candidate for candidate in reversed(request.prefixes) if counts[candidate.digest] > 1), None
+            )
             if prefix is not None:
                 tokens = min(1.0, prefix.tokens / request.tokens) * request.read
-                found.append((request, tokens, prefix.digest not in seen))
+                shared.append((request, tokens, prefix.digest not in seen))
                 seen.add(prefix.digest)
-        return found
+        return shared
 
 
 def _in_proportion(number: float, read: Range) -> Range:

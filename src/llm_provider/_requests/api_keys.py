@@ -92,13 +92,13 @@ _SHORTEST_SECRET = 8
 
 def environment_secrets() -> list[APIKey]:
     """Every key of the environment that another library may find there, for the errors of its calls."""
-    found = {
+    sealed = {
         value
         for name, value in os.environ.items()
         if len(value) >= _SHORTEST_SECRET and not value.isdigit() and _SECRET_VARIABLE.search(name)
     }
     secrets = []
-    for value in sorted(found, key=len, reverse=True):
+    for value in sorted(sealed, key=len, reverse=True):
         with contextlib.suppress(RequestError):  # it cannot be sent in a header
             secrets.append(APIKey(value))
     return secrets
@@ -231,46 +231,46 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
         raise RequestError(
             f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
         )
-    return {provider: _accounts(provider, given) for provider, given in keys.items()}
+    return {provider: _accounts(provider, accounts) for provider, accounts in keys.items()}
 
 
-def _accounts(provider: str, given: KeyList) -> Accounts:
+def _accounts(provider: str, entries: KeyList) -> Accounts:
     where = f"keys[{provider!r}]"
-    listed = [given] if isinstance(given, str) else given
+    listed = [entries] if isinstance(entries, str) else entries
     if not isinstance(listed, (list, tuple)) or not listed:
         raise RequestError(
             f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
-            f"{'an empty list' if listed in ([], ()) else type(given).__name__}; leave {provider!r} out to "
+            f"{'an empty list' if listed in ([], ()) else type(entries).__name__}; leave {provider!r} out to "
             "use the key of the environment"
         )
     accounts = []
-    for place, account in enumerate(listed):
+    for index, account in enumerate(listed):
         keys = [account] if isinstance(account, str) else account
         if not isinstance(keys, (list, tuple)) or not keys:
             raise RequestError(
-                f"{where}[{place}] must be a non-empty str, or a list of keys of one account, not "
+                f"{where}[{index}] must be a non-empty str, or a list of keys of one account, not "
                 f"{type(account).__name__}"
             )
         for key in keys:
             if not isinstance(key, str) or not key:
                 raise RequestError(
-                    f"{where}[{place}] holds {type(key).__name__}, not a non-empty str: leave "
+                    f"{where}[{index}] holds {type(key).__name__}, not a non-empty str: leave "
                     f"{provider!r} out to use the key of the environment"
                 )
             if "," in key:
-                raise RequestError(f"{where}[{place}] holds a comma; several keys are given as a list of str")
-        accounts.append([make_key(f"{where}[{place}]", [key]) for key in keys])
+                raise RequestError(f"{where}[{index}] holds a comma; several keys are given as a list of str")
+        accounts.append([make_key(f"{where}[{index}]", [key]) for key in keys])
     return _remove_duplicates(accounts)
 
 
-def make_key(where: str, given: list[str]) -> APIKey:
+def make_key(where: str, texts: list[str]) -> APIKey:
     """The key in a list of one, whose error names its place.
 
     Raises:
         RequestError: it cannot be sent.
     """
     try:
-        return APIKey(given.pop())
+        return APIKey(texts.pop())
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one may show the text among its local variables.

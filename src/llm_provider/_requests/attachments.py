@@ -106,8 +106,8 @@ class Attachment(str):
             digest = hashlib.sha256(self._content()).hexdigest()
         else:
             try:
-                facts = os.stat(self.path)  # noqa: PTH116 - pathlib is slow
-                digest = _digest_of_path(self.path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+                status = os.stat(self.path)  # noqa: PTH116 - pathlib is slow
+                digest = _digest_of_path(self.path, status.st_ino, status.st_size, status.st_mtime_ns)
             except OSError as error:
                 raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
         self._reference = UploadReference(digest, self.media_type)
@@ -125,8 +125,8 @@ class Attachment(str):
             file = open(self.path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
         except OSError as error:
             raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
-        facts = os.fstat(file.fileno())
-        if _PREFIX + _digest_of_path(self.path, facts.st_ino, facts.st_size, facts.st_mtime_ns) != (
+        status = os.fstat(file.fileno())
+        if _PREFIX + _digest_of_path(self.path, status.st_ino, status.st_size, status.st_mtime_ns) != (
             self.reference
         ):
             file.close()
@@ -152,16 +152,16 @@ def attachments_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         content = message.get("content")
         if isinstance(content, (list, tuple)):
             for position, part in enumerate(content):
-                found = _of_part(part)
-                if found is not None:
-                    yield f"messages[{number}].content[{position}]", found
+                attachment = _of_part(part)
+                if attachment is not None:
+                    yield f"messages[{number}].content[{position}]", attachment
 
 
 def _of_part(part: Any) -> Attachment | None:
     names = _FIELDS.get(str(part.get("type"))) if isinstance(part, Mapping) else None
     inner = part.get(names[0]) if names is not None else None
-    found = inner.get(names[1]) if names is not None and isinstance(inner, Mapping) else None
-    return found if isinstance(found, Attachment) else None
+    data = inner.get(names[1]) if names is not None and isinstance(inner, Mapping) else None
+    return data if isinstance(data, Attachment) else None
 
 
 def with_references(
@@ -183,8 +183,8 @@ def with_references(
 
 
 def _with_reference(part: Any, uploaded: Mapping[int, UploadReference]) -> Any:
-    found = _of_part(part)
-    reference = None if found is None else uploaded.get(id(found))
+    attachment = _of_part(part)
+    reference = None if attachment is None else uploaded.get(id(attachment))
     if reference is None:
         return part
     outer, inner = _FIELDS[part["type"]]

@@ -88,8 +88,8 @@ def check_base_url(base_url: str) -> str:
             raise RequestError(f"base_url {base_url!r} would send the key in the clear: use https")
     if host != written and not in_brackets:
         # What is sent, and what the cache key holds, is what was checked.
-        place = host if port is None else f"{host}:{port}"
-        base_url = parts._replace(netloc=place).geturl()
+        authority = host if port is None else f"{host}:{port}"
+        base_url = parts._replace(netloc=authority).geturl()
     for path in _ENDPOINTS:
         if parts.path.rstrip("/").endswith(path):
             short = base_url.rstrip("/").removesuffix(path)

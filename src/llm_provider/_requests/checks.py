@@ -68,10 +68,10 @@ def text(name: str, value: object) -> str:
     """A check for a parameter that is a text."""
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
-        given = type(value).__name__ if name == "api_key" else cite(value)
+        description = type(value).__name__ if name == "api_key" else cite(value)
         from .remedies import text_remedy
 
-        raise RequestError(f"{name} must be a non-empty str, not {given}{text_remedy(name, value)}")
+        raise RequestError(f"{name} must be a non-empty str, not {description}{text_remedy(name, value)}")
     return value
 
 
@@ -111,9 +111,9 @@ def check_key(name: str, value: object) -> APIKey:
             "pass the key"
         )
     # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
-    given = [text(name, value)]
+    texts = [text(name, value)]
     del value
-    return make_key(name, given)
+    return make_key(name, texts)
 
 
 def check_timeout(name: str, value: object) -> Timeouts:
@@ -322,8 +322,8 @@ def check_metadata(name: str, value: object) -> dict[str, str]:
         if not isinstance(key, str) or not 0 < len(key) <= 64:
             raise RequestError(f"{name} has the key {cite(key)}: it must be a str of 1 to 64 characters")
         if not isinstance(content, str) or len(content) > 512:
-            found = f"one of {len(content):,}" if isinstance(content, str) else cite(content)
-            raise RequestError(f"{name}[{key!r}] must be a str of at most 512 characters, not {found}")
+            description = f"one of {len(content):,}" if isinstance(content, str) else cite(content)
+            raise RequestError(f"{name}[{key!r}] must be a str of at most 512 characters, not {description}")
     return pairs
 
 

@@ -20,22 +20,24 @@ _RIVALS = {
 """A parameter of a call, and the default that contradicts it."""
 
 
-def check_defaults(function: str, given: Mapping[str, Any], settings: Iterable[str] = ()) -> dict[str, Any]:
+def check_defaults(
+    function: str, defaults: Mapping[str, Any], settings: Iterable[str] = ()
+) -> dict[str, Any]:
     """The defaults that are set, each checked and normalised. None means "not set".
 
     Args:
         function: The name of the function that the user called, for the message.
-        given: The user's values, by name.
+        defaults: The values of the user, by name.
         settings: Other names that the function takes, for a suggestion.
 
     Raises:
         TypeError: there is no such parameter.
         RequestError: a value is invalid.
     """
-    for name in given:
+    for name in defaults:
         if name not in CHECKS:
             raise TypeError(describe_unexpected(function, name, [*CHECKS, *settings]))
-    return {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
+    return {name: CHECKS[name](name, value) for name, value in defaults.items() if value is not None}
 
 
 def fill(
@@ -51,9 +53,9 @@ def fill(
     >>> parameters
     {'temperature': 0, 'seed': 3}
     """
-    given = {name for name, value in parameters.items() if value is not None}
-    left_out = {_RIVALS[name] for name in given & _RIVALS.keys()}
-    if "tools" not in given and "tools" not in defaults:
+    own = {name for name, value in parameters.items() if value is not None}
+    left_out = {_RIVALS[name] for name in own & _RIVALS.keys()}
+    if "tools" not in own and "tools" not in defaults:
         left_out.update(_OF_TOOLS)
-    taken = defaults.keys() if names is None else defaults.keys() & names
-    parameters.update({name: defaults[name] for name in taken - given - left_out})
+    accepted = defaults.keys() if names is None else defaults.keys() & names
+    parameters.update({name: defaults[name] for name in accepted - own - left_out})

@@ -30,10 +30,10 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     except docstring_parser.ParseError:
         return written, {}
     paragraphs = [text.strip() for text in (parsed.short_description, parsed.long_description) if text]
-    told = {
+    meanings = {
         name.strip().lstrip("*"): " ".join(entry.description.split())
         for entry in parsed.params
         if entry.description
         for name in entry.arg_name.split(",")
     }
-    return "\n\n".join(paragraphs), told
+    return "\n\n".join(paragraphs), meanings

@@ -55,8 +55,8 @@ class EnvFile:
         for line in parse_stream(io.StringIO(text)):
             if line.error:
                 return f"has line {line.original.line}, which is not NAME=value: correct it"
-        found = dotenv.dotenv_values(stream=io.StringIO(text))
-        self._values = {name: value.strip() for name, value in found.items() if value and value.strip()}
+        variables = dotenv.dotenv_values(stream=io.StringIO(text))
+        self._values = {name: value.strip() for name, value in variables.items() if value and value.strip()}
         for name in self._values:
             if name.startswith(_OWN) and os.environ.get(name, "").strip() != self._values[name]:
                 setting = name.removeprefix(_OWN).lower()

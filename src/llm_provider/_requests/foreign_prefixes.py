@@ -34,10 +34,10 @@ def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) 
     "model: there is no provider 'google'; write 'gemini/gemini-3.8-flash'"
     """
     name = prefix.lower()
-    found = f"model: there is no provider {prefix!r}"
+    problem = f"model: there is no provider {prefix!r}"
     for provider, others in routes.items():
         if name == provider or name in others:
-            return f"{found}; write '{provider}/{rest}'"
+            return f"{problem}; write '{provider}/{rest}'"
     if name in _PORTS:
-        return f"{found}; write 'local/{rest}' and base_url='http://localhost:{_PORTS[name]}/v1'"
+        return f"{problem}; write 'local/{rest}' and base_url='http://localhost:{_PORTS[name]}/v1'"
     return None

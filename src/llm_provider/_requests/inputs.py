@@ -60,24 +60,24 @@ def batch_inputs(
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
         return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts), _labels(inputs))
-    found = _rows(rows)
+    listed = _rows(rows)
     fill = _filling(inputs, rows)
-    if isinstance(found, list):
-        filled = [fill(row, place) for place, row in enumerate(found)]
-        return BatchInputs(filled, _metadata_of(metadata, found, filled), _labels(rows))
+    if isinstance(listed, list):
+        filled = [fill(row, index) for index, row in enumerate(listed)]
+        return BatchInputs(filled, _metadata_of(metadata, listed, filled), _labels(rows))
     # The function of the metadata gets the rows, which are read one by one.
     read: deque[Any] = deque()
 
     def lazily() -> Iterator[Prompt]:
-        for place, row in enumerate(found):
-            prompt = fill(row, place)
+        for index, row in enumerate(listed):
+            prompt = fill(row, index)
             if callable(metadata):
                 read.append(row)
             yield prompt
 
     if callable(metadata):
         return BatchInputs(lazily(), lambda _: metadata(read.popleft()))
-    return BatchInputs(lazily(), _metadata_of(metadata, found, found))
+    return BatchInputs(lazily(), _metadata_of(metadata, listed, listed))
 
 
 def check_inputs(inputs: object) -> Iterable[Prompt]:
@@ -162,14 +162,14 @@ def _column(values: Any) -> list[Prompt]:
         raise TypeError(
             f"inputs must have one dimension, and this array has {dimensions}: write array[:, 0] for a column"
         )
-    found = values.to_list() if hasattr(values, "to_list") else values.tolist()
-    for place, prompt in enumerate(found):
+    prompts = values.to_list() if hasattr(values, "to_list") else values.tolist()
+    for index, prompt in enumerate(prompts):
         if isinstance(prompt, str):
             # NumPy's text becomes plain text, which is encoded faster.
-            found[place] = str(prompt)
+            prompts[index] = str(prompt)
         elif not isinstance(prompt, (list, tuple)):
-            _refuse_prompt(f"inputs[{place}]{_label(values, place)}", prompt)
-    return list(found)
+            _refuse_prompt(f"inputs[{index}]{_label(values, index)}", prompt)
+    return list(prompts)
 
 
 def _refuse_prompt(where: str, prompt: object) -> NoReturn:
@@ -192,12 +192,12 @@ def is_missing(value: object) -> bool:
     )
 
 
-def _label(values: object, place: int) -> str:
+def _label(values: object, row: int) -> str:
     """The name that a pandas object has for a row, where it is not the row's number."""
     index = getattr(values, "index", None)
     if index is None or callable(index):
         return ""
-    return "" if index[place] == place else f" (index {cite(index[place])})"
+    return "" if index[row] == row else f" (index {cite(index[row])})"
 
 
 def _labels(values: object) -> list[RowLabel] | None:
@@ -231,8 +231,8 @@ def _rows(rows: Any) -> Iterable[Any]:
             "rows must be a data frame, or an iterable with a dict for each row, not "
             f"{type(rows).__name__}: write [{{'question': ...}}]"
         )
-    found: Iterable[Any] = rows
-    return list(found) if isinstance(rows, Sized) else iter(found)
+    iterable: Iterable[Any] = rows
+    return list(iterable) if isinstance(rows, Sized) else iter(iterable)
 
 
 def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
@@ -243,30 +243,30 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
         RequestError: the template has a field that the table does not have.
     """
 
-    def where(place: int) -> str:
-        return f"rows[{place}]{_label(rows, place)}"
+    def where(index: int) -> str:
+        return f"rows[{index}]{_label(rows, index)}"
 
     if isinstance(template, str):
         safe, names = parse_template(template, "inputs: the template", "{question}")
         if is_table(rows):
             _check_fields(names, _columns(rows), "rows")
 
-        def fill_row(row: object, place: int) -> Prompt:
+        def fill_row(row: object, index: int) -> Prompt:
             if not isinstance(row, Mapping):
                 raise RequestError(
-                    f"{where(place)} must be a dict, not {type(row).__name__}: write {{'question': ...}}"
+                    f"{where(index)} must be a dict, not {type(row).__name__}: write {{'question': ...}}"
                 )
-            _check_fields(names, row, where(place))
+            _check_fields(names, row, where(index))
             for name in names:
                 if is_missing(row[name]):
                     raise RequestError(
-                        f"{where(place)} has no value for {name!r} ({cite(row[name])}), which the template "
+                        f"{where(index)} has no value for {name!r} ({cite(row[name])}), which the template "
                         "needs: leave such rows out, as dropna() does"
                     )
             try:
                 return safe.format_map(row)
             except (ValueError, TypeError, AttributeError, LookupError) as error:
-                raise RequestError(f"{where(place)} cannot fill the template: {error!r}") from None
+                raise RequestError(f"{where(index)} cannot fill the template: {error!r}") from None
 
         return fill_row
     if not callable(template):
@@ -275,14 +275,14 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
             f"{type(template).__name__}"
         )
 
-    def make_row(row: object, place: int) -> Prompt:
+    def make_row(row: object, index: int) -> Prompt:
         try:
             prompt = template(row)
         except Exception as error:
-            error.add_note(f"raised by the template function for {where(place)}")
+            error.add_note(f"raised by the template function for {where(index)}")
             raise
         if not isinstance(prompt, (str, list, tuple)):
-            _refuse_prompt(f"the prompt that the template function made of {where(place)}", prompt)
+            _refuse_prompt(f"the prompt that the template function made of {where(index)}", prompt)
         return prompt
 
     return make_row
@@ -318,20 +318,20 @@ def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Promp
     if callable(metadata):
         if not isinstance(described, (list, tuple)):
             return metadata  # type: ignore[no-any-return]  # the user's function
-        values: Iterator[Any] = iter([metadata(one) for one in described])
+        values: Iterator[Any] = iter([metadata(entry) for entry in described])
     else:
         if isinstance(metadata, (str, bytes, Mapping)) or not hasattr(metadata, "__iter__"):
             raise TypeError(
                 "metadata must have one value for each input, such as a list of dicts, or be a function, not "
                 f"{type(metadata).__name__}"
             )
-        found = _rows(metadata) if is_table(metadata) else metadata
-        found = found.tolist() if hasattr(found, "dtype") and hasattr(found, "tolist") else found
-        if isinstance(found, Sized) and isinstance(prompts, Sized) and len(found) != len(prompts):
+        listed = _rows(metadata) if is_table(metadata) else metadata
+        listed = listed.tolist() if hasattr(listed, "dtype") and hasattr(listed, "tolist") else listed
+        if isinstance(listed, Sized) and isinstance(prompts, Sized) and len(listed) != len(prompts):
             raise RequestError(
-                f"metadata has {len(found):,} values for {len(prompts):,} inputs: give one value for each"
+                f"metadata has {len(listed):,} values for {len(prompts):,} inputs: give one value for each"
             )
-        values = iter(found)
+        values = iter(listed)
 
     def following(_: Prompt) -> Any:
         try:

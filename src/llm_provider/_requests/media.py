@@ -268,15 +268,15 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
         RequestError: there is no such file, or it cannot be read or is empty.
     """
     try:
-        facts = os.stat(path)  # noqa: PTH116 - pathlib is slow
+        status = os.stat(path)  # noqa: PTH116 - pathlib is slow
         problem = None
-        if stat.S_ISDIR(facts.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             problem = "is a folder; give one Path for each file in it"
-        elif not stat.S_ISREG(facts.st_mode):
+        elif not stat.S_ISREG(status.st_mode):
             problem = "is not a regular file"
         else:
             with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow
-                data = file.read(-1 if facts.st_size <= MOST_BYTES else _HEAD_BYTES)
+                data = file.read(-1 if status.st_size <= MOST_BYTES else _HEAD_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if path.startswith("~"):
             hint = ": write Path(...).expanduser()"
@@ -289,7 +289,7 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
         raise RequestError(f"{where}: {path!r} {problem}")
     if not data:
         raise RequestError(f"{where}: the file {path!r} is empty")
-    return data, max(len(data), facts.st_size)
+    return data, max(len(data), status.st_size)
 
 
 def _encode_bytes(data: bytes, where: str) -> Mapping[str, Any]:

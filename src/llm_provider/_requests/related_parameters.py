@@ -48,7 +48,7 @@ def _choose_tool(choice: object, tools: Sequence[Mapping[str, Any] | str]) -> di
     (wanted,) = read_tools("tool_choice", [choice])
     name = name_of(wanted)
     if wanted not in tools:
-        known = [found for tool in tools if (found := name_of(tool)) is not None]
+        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
         problem = f"is not among tools: {', '.join(known) or 'no function'}"
         if name in known:
             problem = "has the name of another one in tools: give the same in both"
@@ -75,6 +75,6 @@ def _own_name(tool: Mapping[str, Any] | str) -> str | None:
     """The name of a function, or of another tool that the user defines."""
     if isinstance(tool, str):
         return None
-    places = (tool.get("function"), tool.get("custom"), tool)
-    names = (place.get("name") for place in places if isinstance(place, Mapping))
+    candidates = (tool.get("function"), tool.get("custom"), tool)
+    names = (candidate.get("name") for candidate in candidates if isinstance(candidate, Mapping))
     return next((name for name in names if isinstance(name, str)), None)

@@ -93,12 +93,14 @@ class Request:
 
     def parameters_to_send(self) -> dict[str, Any]:
         """The parameters that are set and that a wire format has to send, by name, in the table's order."""
-        found: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         values = _sent_values(self)
         if values != _UNSET:
             # An empty tuple of stop texts or tools asks for nothing.
-            found = {name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())}
-        return {**found, **self.options} if self.options else found
+            parameters = {
+                name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())
+            }
+        return {**parameters, **self.options} if self.options else parameters
 
 
 def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -184,14 +186,16 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
         )
     if not messages:
         raise RequestError("messages is empty; give at least one message")
-    if any(not isinstance(one, Mapping) or "type" in one or "parts" in one for one in messages):
+    if any(not isinstance(entry, Mapping) or "type" in entry or "parts" in entry for entry in messages):
         # Imported here because most prompts are text.
         from .media import prompt_message
         from .sdk_messages import is_foreign, plain_messages
 
         if any(map(is_foreign, messages)):
             messages = plain_messages(messages)
-        if any(not isinstance(one, Mapping) or ("type" in one and "role" not in one) for one in messages):
+        if any(
+            not isinstance(entry, Mapping) or ("type" in entry and "role" not in entry) for entry in messages
+        ):
             messages = (prompt_message(messages),)
     return tuple([_check_message(message, f"messages[{index}]") for index, message in enumerate(messages)])
 

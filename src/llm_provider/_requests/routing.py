@@ -337,8 +337,8 @@ def _route(model: str) -> tuple[Route, str]:
             from .model_kinds import find_uncovered_kind, not_covered
 
             what = find_uncovered_kind(model)
-            told = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
-            raise UnknownModelError(told, model=model)
+            description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
+            raise UnknownModelError(description, model=model)
         return route, model
     if prefix in ROUTES:
         if not rest:

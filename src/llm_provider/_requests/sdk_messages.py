@@ -65,7 +65,7 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
 
 
 def _is_list_of_objects(entry: object) -> bool:
-    return isinstance(entry, list) and bool(entry) and all(hasattr(one, "model_dump") for one in entry)
+    return isinstance(entry, list) and bool(entry) and all(hasattr(item, "model_dump") for item in entry)
 
 
 def _flat(entries: Iterable[Any]) -> Iterator[Any]:
@@ -89,7 +89,9 @@ def _is_of_the_model(item: Mapping[str, Any], before: list[Mapping[str, Any]]) -
         return item.get("role") == "assistant" and not {"usage", "stop_reason"} & item.keys()
     if not item["type"].endswith(_ANSWERS):
         return True
-    calls = (one for one in before if item.get("call_id") and one.get("call_id") == item["call_id"])
+    calls = (
+        earlier for earlier in before if item.get("call_id") and earlier.get("call_id") == item["call_id"]
+    )
     return item.get("execution") == "server" or any(
         isinstance(call.get("environment"), Mapping)
         and call["environment"].get("type") == "container_reference"
@@ -204,7 +206,7 @@ def _in_wire_words(part: object) -> Any:
 
 
 def _camel_case(name: str) -> str:
-    return _SNAKE.sub(lambda found: found[1].upper(), name)
+    return _SNAKE.sub(lambda match: match[1].upper(), name)
 
 
 def _part_of_gemini(part: object) -> Any:

@@ -85,15 +85,15 @@ def _documentation(group: str) -> dict[str, str]:
     """Name → documentation of the parameters of a class and of its bases; empty if there is no source."""
     from . import parameters
 
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for node in _statements(parameters.__name__):
         if isinstance(node, ast.ClassDef) and node.name == group:
             for base in node.bases:
-                found |= _documentation(ast.unparse(base))
+                meanings |= _documentation(ast.unparse(base))
             for field, text in zip(node.body, node.body[1:], strict=False):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                    found[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
-    return found
+                    meanings[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
+    return meanings
 
 
 @functools.cache
@@ -145,7 +145,7 @@ class _Signature(inspect.Signature):
             )
             bare.__kwdefaults__, bare.__annotations__ = function.__kwdefaults__, self._annotations
             own = inspect.signature(bare)
-            *given, _ = own.parameters.values()
+            *positional, _ = own.parameters.values()
             types = getattr(parameters, self._group).__annotations__
             named = [
                 inspect.Parameter(
@@ -153,7 +153,7 @@ class _Signature(inspect.Signature):
                 )
                 for name, kind in types.items()
             ]
-            self._whole = own.replace(parameters=[*given, *named])
+            self._whole = own.replace(parameters=[*positional, *named])
         return self._whole
 
     @property

@@ -78,9 +78,9 @@ class FunctionTool(dict[str, Any]):
             # Some servers write nothing for a call without arguments.
             return self._schema.parse(call.arguments or "{}")
         except ValueError as error:
-            found = _problems(error)
+            problems = _problems(error)
         raise ToolArgumentsError(
-            f"the arguments of tool call {call.name!r} are not valid: {found}",
+            f"the arguments of tool call {call.name!r} are not valid: {problems}",
             tool_call_id=call.id,
             tool_name=call.name,
             arguments=call.arguments,
@@ -125,13 +125,13 @@ def read_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
         written = getattr(value, "__name__", None) or cite(value)
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
-    places: dict[str, int] = {}
+    indices: dict[str, int] = {}
     for index, tool in enumerate(tools):
         # A tool in the form of its provider may be declared beside a function that it calls.
         called = name_of(tool) if isinstance(tool, str) or "function" in tool else None
-        if called is not None and places.setdefault(called, index) != index:
+        if called is not None and indices.setdefault(called, index) != index:
             raise RequestError(
-                f"{name}[{places[called]}] and {name}[{index}] are both named {called!r}: "
+                f"{name}[{indices[called]}] and {name}[{index}] are both named {called!r}: "
                 "models tell tools apart by their names, so give one of them another name"
             )
     return tools
@@ -146,8 +146,8 @@ def name_of(tool: Mapping[str, Any] | str) -> str | None:
     if isinstance(tool, str):
         return tool
     function = tool.get("function")
-    found = function.get("name") if isinstance(function, Mapping) else tool.get("name")
-    return found if isinstance(found, str) else None
+    name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    return name if isinstance(name, str) else None
 
 
 def bound(choices: tuple[Choice, ...], tools: Sequence[Mapping[str, Any] | str]) -> tuple[Choice, ...]:
@@ -300,13 +300,13 @@ def _schema_of_function(where: str, function: Callable[..., Any], plain: Callabl
 
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise RequestError(f"{where} yields its results, and a model reads one: return a list")
-    description, told = read_docstring(plain)
+    description, meanings = read_docstring(plain)
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for parameter, annotation in _parameters(where, function, plain):
         options: dict[str, Any] = {"alias": parameter.name}
-        if parameter.name in told and not _is_described(annotation):
-            options["description"] = told[parameter.name]
+        if parameter.name in meanings and not _is_described(annotation):
+            options["description"] = meanings[parameter.name]
         if parameter.default is not parameter.empty and not _is_field(parameter.default):
             options["default"] = parameter.default
         # Names of fields may not begin with an underscore or be those of pydantic's methods.
@@ -323,16 +323,16 @@ def _schema_of_function(where: str, function: Callable[..., Any], plain: Callabl
         for field, name in names.items():
             try:
                 _with_schema(functools.partial(model_of, {field: fields[field]}))
-            except _NoSchemaError as found:
-                raise RequestError(f"{where} has a parameter {name!r} with {found}") from None
+            except _NoSchemaError as problem:
+                raise RequestError(f"{where} has a parameter {name!r} with {problem}") from None
         raise RequestError(f"{where} has {error}") from None
     parameters.pop("title", None)
 
     def parse(text: str) -> dict[str, Any]:
-        found = model.model_validate_json(text)
+        arguments = model.model_validate_json(text)
         # The function has its other defaults itself.
-        given = found.model_fields_set | own
-        return {name: getattr(found, field) for field, name in names.items() if field in given}
+        present = arguments.model_fields_set | own
+        return {name: getattr(arguments, field) for field, name in names.items() if field in present}
 
     # A default `Field(...)` is not the value that the function needs.
     signature = inspect.signature(function)

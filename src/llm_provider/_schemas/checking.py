@@ -86,7 +86,7 @@ async def _find_in_process(text: str, structure: Structure) -> str | None:
         "adaptable": structure.adaptable,
         "is_object": structure.is_object,
     }
-    given = json.dumps(header).encode() + b"\n" + text.encode("utf-8", "surrogatepass")
+    message = json.dumps(header).encode() + b"\n" + text.encode("utf-8", "surrogatepass")
     loop = asyncio.get_running_loop()
     async with _permits.setdefault(loop, asyncio.Semaphore(os.cpu_count() or 1)):
         try:
@@ -96,7 +96,7 @@ async def _find_in_process(text: str, structure: Structure) -> str | None:
         except OSError as error:
             return f"it is too large to be checked here, and no process can be started: {error}"
         try:
-            written, _ = await asyncio.wait_for(process.communicate(given), _MOST_SECONDS)
+            written, _ = await asyncio.wait_for(process.communicate(message), _MOST_SECONDS)
             problem: str | None = json.loads(written)
         except TimeoutError:
             return f"it takes more than {_MOST_SECONDS:g} s to check"

@@ -38,21 +38,20 @@ def is_type(value: object) -> bool:
     return isinstance(value, type) or typing.get_origin(value) is not None or named
 
 
-def describe_type(given: Any) -> PydanticType:
+def describe_type(annotation: Any) -> PydanticType:
     """The schema of a type, and the function that reads its values.
 
     Raises:
         TypeError, ValueError, RuntimeError, NameError: pydantic cannot describe it; its own errors are among
             these.
     """
-    if hasattr(given, "model_json_schema"):
-        schema, load, core = (
-            given.model_json_schema(), given.model_validate_json, given.__pydantic_core_schema__
-        )  # fmt: skip
+    if hasattr(annotation, "model_json_schema"):
+        schema, load = annotation.model_json_schema(), annotation.model_validate_json
+        core = annotation.__pydantic_core_schema__
     else:
         from pydantic import TypeAdapter
 
-        adapter: TypeAdapter[object] = TypeAdapter(_adapt_typed_dicts(given, ()))
+        adapter: TypeAdapter[object] = TypeAdapter(_adapt_typed_dicts(annotation, ()))
         schema, load, core = adapter.json_schema(), adapter.validate_json, adapter.core_schema
     runs_code = any(
         str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
@@ -88,39 +87,39 @@ def _parts(core: object) -> Iterator[Mapping[str, Any]]:
             left += part
 
 
-def _adapt_typed_dicts(given: Any, inside: tuple[object, ...]) -> Any:
+def _adapt_typed_dicts(annotation: Any, inside: tuple[object, ...]) -> Any:
     """A type with the TypedDicts of `typing` replaced: before Python 3.12, pydantic takes others only."""
     if sys.version_info >= (3, 12):
-        return given
-    if typing.is_typeddict(given) and type(given).__module__ == "typing":
-        if given in inside:
+        return annotation
+    if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
+        if annotation in inside:
             raise TypeError("a TypedDict that contains itself must be a typing_extensions.TypedDict")
-        return _copy_typed_dict(given, (*inside, given))
-    origin, arguments = typing.get_origin(given), typing.get_args(given)
+        return _copy_typed_dict(annotation, (*inside, annotation))
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is None or origin is typing.Literal:
-        return given
+        return annotation
     replaced = tuple(_adapt_typed_dicts(argument, inside) for argument in arguments)
     if all(new is old for new, old in zip(replaced, arguments, strict=True)):
-        return given
+        return annotation
     if origin is types.UnionType:
         return functools.reduce(operator.or_, replaced)
     if origin is typing.Annotated:
-        return typing.Annotated[(replaced[0], *given.__metadata__)]
+        return typing.Annotated[(replaced[0], *annotation.__metadata__)]
     return origin[replaced]
 
 
-def _copy_typed_dict(given: Any, inside: tuple[object, ...]) -> object:
+def _copy_typed_dict(definition: Any, inside: tuple[object, ...]) -> object:
     import typing_extensions
 
     fields = {}
-    for name, hint in typing.get_type_hints(given, include_extras=True).items():
+    for name, hint in typing.get_type_hints(definition, include_extras=True).items():
         # Where annotations are texts, `__required_keys__` does not know of the marks.
         mark = typing.get_origin(hint)
         is_marked = mark in (typing.Required, typing.NotRequired)
-        required = mark is typing.Required if is_marked else name in given.__required_keys__
+        required = mark is typing.Required if is_marked else name in definition.__required_keys__
         plain = _adapt_typed_dicts(typing.get_args(hint)[0] if is_marked else hint, inside)
         fields[name] = plain if required else typing_extensions.NotRequired[plain]
     # A checker wants the fields of a TypedDict written out.
-    made: Any = typing_extensions.TypedDict(given.__name__, fields)  # type: ignore[misc]  # made at run time
-    made.__doc__, made.__module__ = given.__doc__, given.__module__
+    made: Any = typing_extensions.TypedDict(definition.__name__, fields)  # type: ignore[misc]  # made at run time
+    made.__doc__, made.__module__ = definition.__doc__, definition.__module__
     return made

@@ -91,17 +91,17 @@ def structure_of(response_format: object) -> Structure | None:
     return _from_type(response_format, repr(response_format))
 
 
-def _from_dict(given: Mapping[str, Any]) -> Structure | None:
-    kind = given.get("type")
+def _from_dict(form: Mapping[str, Any]) -> Structure | None:
+    kind = form.get("type")
     if kind == "text":
         return None
     if kind == "json_object":
         return Structure("answer", None, strict_json)
-    wrapper = given.get("json_schema")
+    wrapper = form.get("json_schema")
     if kind == "json_schema" and isinstance(wrapper, Mapping):
         schema = dict(wrapper["schema"])
         return Structure(wrapper.get("name", "answer"), schema, functools.partial(load_by_schema, schema))
-    schema = dict(given)
+    schema = dict(form)
     return Structure(
         _clean(schema.get("title") or "answer"),
         schema,
@@ -112,17 +112,17 @@ def _from_dict(given: Mapping[str, Any]) -> Structure | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _from_type(given: object, _: str) -> Structure:
-    name = getattr(given, "__name__", "answer") if isinstance(given, type) else "answer"
+def _from_type(annotation: object, _: str) -> Structure:
+    name = getattr(annotation, "__name__", "answer") if isinstance(annotation, type) else "answer"
     try:
-        form = python_types.describe_type(given)
+        form = python_types.describe_type(annotation)
     except (RuntimeError, NameError, TypeError, ValueError) as error:
         # The bases of pydantic's errors; pydantic itself is not imported here.
         problem = str(error).partition("\n")[0]
-        raise RequestError(f"response_format {_name(given)} has no JSON schema: {problem}") from None
+        raise RequestError(f"response_format {_name(annotation)} has no JSON schema: {problem}") from None
     if form.slow_pattern is not None:
         raise RequestError(
-            f"response_format {_name(given)} has the pattern {form.slow_pattern!r} for Python's `re`, "
+            f"response_format {_name(annotation)} has the pattern {form.slow_pattern!r} for Python's `re`, "
             "which may take any time: give it as text, without regex_engine='python-re', or check it yourself"
         )
     schema = form.schema
@@ -134,8 +134,8 @@ def _from_type(given: object, _: str) -> Structure:
     )
 
 
-def _name(given: object) -> str:
-    return given.__name__ if isinstance(given, type) else cite(given)
+def _name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else cite(annotation)
 
 
 def _clean(name: object) -> str:

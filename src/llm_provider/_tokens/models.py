@@ -33,7 +33,7 @@ _PRICED_BY_KIND = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A model that can be called, and the facts that the tables of this package have about it.
+    """A model that can be called, and what the tables of this package say about it.
 
     Numbers of tokens and prices are None where no source gives them. Prices are in USD per million tokens,
     of the standard service level and of short prompts, as they are today.
@@ -110,9 +110,9 @@ def _nearest(provider: str) -> str:
 
     # `xai` and `x-ai`, `together` and `together_ai` are the same to a reader.
     names = {re.sub(r"[^a-z]|ai$", "", name): name for name in ROUTES}
-    asked = re.sub(r"[^a-z]|ai$", "", provider.lower())
-    near = [_ALSO_CALLED[asked]] if asked in _ALSO_CALLED else []
-    near += [names[name] for name in difflib.get_close_matches(asked, names, n=2, cutoff=0.6)]
+    wanted = re.sub(r"[^a-z]|ai$", "", provider.lower())
+    near = [_ALSO_CALLED[wanted]] if wanted in _ALSO_CALLED else []
+    near += [names[name] for name in difflib.get_close_matches(wanted, names, n=2, cutoff=0.6)]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -91,8 +91,8 @@ def _folders() -> Iterator[Path]:
             yield Path(os.environ[variable])
     yield Path(tempfile.gettempdir(), "data-gym-cache")
     litellm = importlib.util.find_spec("litellm")
-    for place in (litellm.submodule_search_locations if litellm is not None else None) or ():
-        yield Path(place, "litellm_core_utils", "tokenizers")
+    for location in (litellm.submodule_search_locations if litellm is not None else None) or ():
+        yield Path(location, "litellm_core_utils", "tokenizers")
 
 
 def _is_whole(folder: Path, name: str) -> bool:

@@ -25,5 +25,5 @@ class TokenLogprob:
     top: tuple[TokenLogprob, ...] = ()
 
 
-def token_from_dict(facts: Mapping[str, Any]) -> TokenLogprob:
-    return TokenLogprob(**{**facts, "top": tuple(map(token_from_dict, facts["top"]))})
+def token_from_dict(fields: Mapping[str, Any]) -> TokenLogprob:
+    return TokenLogprob(**{**fields, "top": tuple(map(token_from_dict, fields["top"]))})

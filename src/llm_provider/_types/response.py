@@ -329,11 +329,11 @@ class Response(NoMapping, Generic[T_co]):
         }
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any], *, response_format: Any = None) -> Response:
+    def from_dict(cls, fields: Mapping[str, Any], *, response_format: Any = None) -> Response:
         """The response that `to_dict` wrote.
 
         Args:
-            facts: The dict. Fields that a response does not have are ignored.
+            fields: The dict. Fields that a response does not have are ignored.
             response_format: The pydantic model for `parsed`, which the dict has as a JSON schema only.
 
         Raises:
@@ -343,12 +343,12 @@ class Response(NoMapping, Generic[T_co]):
         >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
         True
         """
-        if not isinstance(facts, Mapping):
+        if not isinstance(fields, Mapping):
             raise RequestError(
-                f"from_dict takes the dict that to_dict wrote, not {type(facts).__name__}: write "
+                f"from_dict takes the dict that to_dict wrote, not {type(fields).__name__}: write "
                 "Response.from_dict(json.loads(text)) for JSON"
             )
-        known = {name: facts[name] for name in _RESPONSE_FIELDS if name in facts}
+        known = {name: fields[name] for name in _RESPONSE_FIELDS if name in fields}
         try:
             known["choices"] = tuple(map(_read_choice, known["choices"]))
             known["usage"] = usage_from_dict(known["usage"])
@@ -362,8 +362,8 @@ class Response(NoMapping, Generic[T_co]):
                 known["response_format"] = response_format
             return cls(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            given = f"the dict of {facts['error']}" if facts.get("error") else cite(dict(facts))
-            raise RequestError(f"this is not the dict of a response: {given} ({error!r})") from None
+            description = f"the dict of {fields['error']}" if fields.get("error") else cite(dict(fields))
+            raise RequestError(f"this is not the dict of a response: {description} ({error!r})") from None
 
     def __str__(self) -> str:
         return self.text
@@ -416,28 +416,28 @@ class Response(NoMapping, Generic[T_co]):
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 
 
-def _read_choice(facts: Mapping[str, Any]) -> Choice:
-    calls = tuple(ToolCall(**call) for call in facts["tool_calls"])
-    tokens = facts.get("logprobs")
+def _read_choice(fields: Mapping[str, Any]) -> Choice:
+    calls = tuple(ToolCall(**call) for call in fields["tool_calls"])
+    tokens = fields.get("logprobs")
     logprobs = None if tokens is None else tuple(map(token_from_dict, tokens))
-    message = AssistantMessage(facts.get("message") or {})
-    return Choice(**{**facts, "tool_calls": calls, "message": message, "logprobs": logprobs})
+    message = AssistantMessage(fields.get("message") or {})
+    return Choice(**{**fields, "tool_calls": calls, "message": message, "logprobs": logprobs})
 
 
-def _read_rounds(facts: Mapping[str, Any] | None) -> ToolRounds | None:
+def _read_rounds(fields: Mapping[str, Any] | None) -> ToolRounds | None:
     """The rounds, in which the exception of a tool is its text."""
-    if facts is None:
+    if fields is None:
         return None
     return ToolRounds(
-        responses=tuple(map(Response.from_dict, facts["responses"])),
-        messages=tuple(facts["messages"]),
+        responses=tuple(map(Response.from_dict, fields["responses"])),
+        messages=tuple(fields["messages"]),
         results=tuple(
             ToolResult(
                 call=ToolCall(**{**result["call"], "tool": None}),
                 content=result["content"],
                 error=None if result["error"] is None else RuntimeError(result["error"]),
             )
-            for result in facts["results"]
+            for result in fields["results"]
         ),
     )
 
@@ -466,13 +466,13 @@ Result: TypeAlias = Response[Any] | LLMError
 """The result of one input of a batch."""
 
 
-def result_from_dict(facts: Mapping[str, Any]) -> Result:
+def result_from_dict(fields: Mapping[str, Any]) -> Result:
     """The response or the error that `to_dict` wrote.
 
     Raises:
         RequestError: it is the dict of neither.
     """
-    return LLMError.from_dict(facts) if facts.get("error") else Response.from_dict(facts)
+    return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 
 READERS["row_label"] = RowLabel.from_dict

@@ -18,7 +18,7 @@ class RowLabel:
     names: tuple[Any, ...] = (None,)
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> RowLabel:
+    def from_dict(cls, fields: Mapping[str, Any]) -> RowLabel:
         """The label that JSON has."""
-        value, names = facts["value"], tuple(facts["names"])
+        value, names = fields["value"], tuple(fields["names"])
         return cls(tuple(value) if len(names) > 1 else value, names)

@@ -89,8 +89,8 @@ NO_TIMING = Timing()
 """The timing of an answer that nobody measured."""
 
 
-def usage_from_dict(facts: Mapping[str, int]) -> Usage:
-    return Usage(**facts)
+def usage_from_dict(counts: Mapping[str, int]) -> Usage:
+    return Usage(**counts)
 
 
 def cost_text(cost: float | None, *, cached: bool) -> str:
