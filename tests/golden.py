@@ -39,37 +39,39 @@ class Pair(NamedTuple):
     """One golden pair."""
 
     function: str
-    given: Any
+    inputs: Any
     expected: Any
 
     def check(self) -> None:
         """The function makes the same of it, and changes nothing that it was given but events."""
-        given = copy.deepcopy(self.given)
-        made = result_of(self.function, given)
+        inputs = copy.deepcopy(self.inputs)
+        made = result_of(self.function, inputs)
         assert made == self.expected
         # Equality takes 1, 1.0 and True for one value.
         assert json.dumps(made, sort_keys=True) == json.dumps(self.expected, sort_keys=True)
-        assert given == self.given or self.function.endswith("Assembler")
+        assert inputs == self.inputs or self.function.endswith("Assembler")
 
 
 def read(subject: str) -> dict[str, Pair]:
     """Sentence → pair, of one file."""
-    found = json.loads((FOLDER / f"{subject}.json").read_text(encoding="utf-8"))
-    return {sentence: Pair(pair.pop("function"), pair.pop("given"), pair) for sentence, pair in found.items()}
+    pairs = json.loads((FOLDER / f"{subject}.json").read_text(encoding="utf-8"))
+    return {sentence: Pair(pair.pop("function"), pair.pop("given"), pair) for sentence, pair in pairs.items()}
 
 
 def golden(*subjects: str) -> pytest.MarkDecorator:
     """Calls a test with each pair of some files."""
-    pairs = {f"{one}: {sentence}": pair for one in subjects for sentence, pair in read(one).items()}
+    pairs = {
+        f"{subject}: {sentence}": pair for subject in subjects for sentence, pair in read(subject).items()
+    }
     return pytest.mark.parametrize("pair", pairs.values(), ids=pairs.keys())
 
 
-def result_of(function: str, given: Any) -> dict[str, Any]:
+def result_of(function: str, inputs: Any) -> dict[str, Any]:
     """What a function makes of its input, as JSON."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = {"gives": as_json(_call(function, given))}
+            result = {"gives": as_json(_call(function, inputs))}
         except LLMError as error:
             result = {"gives": _described(error)}
     if caught:
@@ -77,22 +79,22 @@ def result_of(function: str, given: Any) -> dict[str, Any]:
     return result
 
 
-def _call(function: str, given: Any) -> Any:
+def _call(function: str, inputs: Any) -> Any:
     module_name, _, name = function.rpartition(".")
     module = importlib.import_module(f"llm_provider._providers.{module_name}")
     called = _function(function)
     if name == "Assembler":
         decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
-        return _folded(called(), given, decode)
+        return _folded(called(), inputs, decode)
     if name == "encode" and module_name.endswith("embeddings"):
-        return _embedding_request(module, *_embed_request(given))
+        return _embedding_request(module, *_embed_request(inputs))
     if name == "encode":
-        request, target = chat_request(given)
+        request, target = chat_request(inputs)
         encoded = called(request, target)
         return _with_facts(encoded, registry.load(target.route.adapter))
     if name == "facts":
-        return _facts(EncodedRequest(**given), module)
-    return called(**given)
+        return _facts(EncodedRequest(**inputs), module)
+    return called(**inputs)
 
 
 def _function(path: str) -> Callable[..., Any]:
@@ -100,16 +102,16 @@ def _function(path: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(f"llm_provider._providers.{module}"), name)  # type: ignore[no-any-return]  # by name
 
 
-def chat_request(given: Mapping[str, Any]) -> tuple[Request, Target]:
+def chat_request(inputs: Mapping[str, Any]) -> tuple[Request, Target]:
     """The request, and where it goes. Beside the parameters of a call, the pair has its `base_url`."""
-    parameters = dict(given)
+    parameters = dict(inputs)
     model, messages = parameters.pop("model"), parameters.pop("messages")
     target = resolve(model, parameters.pop("base_url", None))
     return Request.build(model, messages, parameters), target  # type: ignore[arg-type]  # JSON of any shape
 
 
-def _embed_request(given: Mapping[str, Any]) -> tuple[EmbedRequest, Target]:
-    parameters = dict(given)
+def _embed_request(fields: Mapping[str, Any]) -> tuple[EmbedRequest, Target]:
+    parameters = dict(fields)
     model, inputs = parameters.pop("model"), parameters.pop("inputs")
     target = resolve(model, parameters.pop("base_url", None))
     return EmbedRequest.build(model, inputs, parameters), target  # type: ignore[arg-type]  # JSON of any shape
@@ -137,17 +139,17 @@ def _embedding_request(module: Any, request: EmbedRequest, target: Target) -> di
 
 def _folded(assembler: Any, events: list[Any], decode: Callable[[Any], Any]) -> dict[str, Any]:
     """What a stream shows event by event, the reply that its events add up to, and its answer."""
-    shown, whole = [], []
+    steps, whole = [], []
     is_whole = getattr(assembler, "is_whole", assembler.is_complete)
     for event in events:
-        shown.append(as_json(delta_of(assembler.feed(event))))
+        steps.append(as_json(delta_of(assembler.feed(event))))
         whole.append(is_whole())
     reply = assembler.reply()
     try:
         answer = as_json(decode(reply))
     except LLMError as error:
         answer = _described(error)
-    return {"shown": shown, "whole_after": whole.count(False), "reply": reply, "answer": answer}
+    return {"shown": steps, "whole_after": whole.count(False), "reply": reply, "answer": answer}
 
 
 def _described(error: LLMError) -> dict[str, Any]:
@@ -169,16 +171,16 @@ def as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        defaults = {one.name: _default(one) for one in dataclasses.fields(value)}
+        defaults = {field.name: _default(field) for field in dataclasses.fields(value)}
         return _without_defaults({name: getattr(value, name) for name in defaults}, defaults)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _without_defaults(value._asdict(), value._field_defaults)
     if isinstance(value, Mapping):
-        return {name: as_json(one) for name, one in value.items()}
+        return {name: as_json(entry) for name, entry in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if isinstance(value, (list, tuple)):
-        return [as_json(one) for one in value]
+        return [as_json(entry) for entry in value]
     raise TypeError(f"no JSON for {type(value).__name__}")
 
 

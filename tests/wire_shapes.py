@@ -36,8 +36,8 @@ class Shape:
 
     def stream(self, events: Iterable[Any] | None = None, ending: bytes | None = None) -> bytes:
         """The bytes of the stream, by default with all events and its ending."""
-        told = self.events if events is None else events
-        return b"".join(map(self.event, told)) + (self.ending if ending is None else ending)
+        sent = self.events if events is None else events
+        return b"".join(map(self.event, sent)) + (self.ending if ending is None else ending)
 
     def event(self, event: Any) -> bytes:
         """The bytes of one event. Those of Anthropic and of the Responses API have names."""
@@ -51,7 +51,7 @@ def _shapes(wire_format: str) -> list[Shape]:
     pairs = read(f"shapes/{wire_format}")
     names = [sentence.removesuffix(", whole") for sentence in pairs if sentence.endswith(", whole")]
     return [
-        Shape(wire_format, name, pairs[f"{name}, whole"].given["reply"], pairs[f"{name}, streamed"].given)
+        Shape(wire_format, name, pairs[f"{name}, whole"].inputs["reply"], pairs[f"{name}, streamed"].inputs)
         for name in names
     ]
 

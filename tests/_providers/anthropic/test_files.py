@@ -17,10 +17,10 @@ def test_an_upload_keeps_its_content_and_kind(simulator: Simulator) -> None:
     async def upload() -> str:
         connection = connect(resolve("claude-haiku-5-5"), APIKey("sk-files"))
         file = Attachment("large", "image/png", 4, data=b"\x89PNG")
-        found = await connection.upload(file, "llm_provider-1.png")
+        uploaded = await connection.upload(file, "llm_provider-1.png")
         await connection.close()
-        assert found.expires is None, "Anthropic keeps it"
-        return found.identifier
+        assert uploaded.expires is None, "Anthropic keeps it"
+        return uploaded.identifier
 
     identifier = asyncio.run(upload())
     (request,) = simulator.requests()

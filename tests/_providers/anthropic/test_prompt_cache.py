@@ -18,8 +18,8 @@ CONTROL = {"type": "ephemeral"}
 
 
 def sent(messages: Any, **parameters: Any) -> dict[str, Any]:
-    found = encoded(MODEL, messages, **parameters)
-    payload = found.add_labels(found.payload)
+    request = encoded(MODEL, messages, **parameters)
+    payload = request.add_labels(request.payload)
     pydantic.TypeAdapter(
         anthropic.types.message_create_params.MessageCreateParamsNonStreaming
     ).validate_python(payload)
@@ -53,9 +53,9 @@ def test_breakpoints_of_the_users_own_are_left_alone() -> None:
 
 
 def test_a_prefix_that_nobody_shares_is_not_written() -> None:
-    found = encoded(MODEL, "Hi", system=LONG)
-    found.prefix = PrefixMark(prompt_cache, 0, of_batch=True)
-    assert found.add_labels(found.payload) == found.payload
+    request = encoded(MODEL, "Hi", system=LONG)
+    request.prefix = PrefixMark(prompt_cache, 0, of_batch=True)
+    assert request.add_labels(request.payload) == request.payload
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def without_texts(schema: Any) -> Any:
     return schema
 
 
-@pytest.mark.parametrize("given", [Leaf, Tree, list[Leaf], Leaf | Tree, int, Literal["a", "b"], int | None])
-def test_schemas_are_those_of_the_sdk(given: Any) -> None:
-    schema = TypeAdapter(given).json_schema()
+@pytest.mark.parametrize("kind", [Leaf, Tree, list[Leaf], Leaf | Tree, int, Literal["a", "b"], int | None])
+def test_schemas_are_those_of_the_sdk(kind: Any) -> None:
+    schema = TypeAdapter(kind).json_schema()
     assert without_texts(adapt_schema(schema, REQUEST)) == without_texts(anthropic.transform_schema(schema))
 
 
@@ -60,14 +60,14 @@ def test_limits_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "path"),
+    ("kind", "path"),
     [
         (Node, r"\$\.\$defs\.Node\.properties\.children\.items\.\$ref"),
         (Table, r"\$\.properties\.rows\.items\.additionalProperties"),
         (dict[str, int], r"\$\.additionalProperties"),
     ],
 )
-def test_what_the_api_refuses_is_named_by_its_path(given: Any, path: str) -> None:
+def test_what_the_api_refuses_is_named_by_its_path(kind: Any, path: str) -> None:
     with pytest.raises(UnsupportedParameterError, match=path) as caught:
-        adapt_schema(TypeAdapter(given).json_schema(), REQUEST)
+        adapt_schema(TypeAdapter(kind).json_schema(), REQUEST)
     assert caught.value.model == "claude-opus-5"

@@ -66,8 +66,8 @@ def streamed(message: dict[str, Any], cut: st.DataObject) -> Iterator[dict[str, 
 
 
 def pieces(whole: str, cut: st.DataObject) -> list[str]:
-    places = sorted(cut.draw(st.lists(st.integers(0, len(whole)), max_size=3)))
-    return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
+    cuts = sorted(cut.draw(st.lists(st.integers(0, len(whole)), max_size=3)))
+    return [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
 
 
 class TestAssembler:
@@ -87,7 +87,7 @@ class TestAssembler:
         for delta in deltas:
             for piece in delta.tool_calls:
                 calls[piece.index] = calls.get(piece.index, "") + piece.arguments
-        assert list(calls.values()) == [one.arguments for one in choice.tool_calls]
+        assert list(calls.values()) == [call.arguments for call in choice.tool_calls]
 
 
 kinds = st.sampled_from(["text", "thinking", "tool_use", "novelty", None])

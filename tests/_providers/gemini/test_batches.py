@@ -12,8 +12,8 @@ from llm_provider import APITimeoutError, BadRequestError, InternalServerError
 from llm_provider._providers.gemini.batches import _remote, _reply
 
 
-def row(**facts: Any) -> bytes:
-    return orjson.dumps({"key": "a", **facts})
+def row(**fields: Any) -> bytes:
+    return orjson.dumps({"key": "a", **fields})
 
 
 @pytest.mark.parametrize(

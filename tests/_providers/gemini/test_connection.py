@@ -227,14 +227,14 @@ def test_every_failure_is_one_of_ours_after_one_request(
     async def main() -> None:
         request = outgoing(simulator.url("gemini"))
         async with connected(transport) as connection:
-            for fault, kind, facts in FAULTS:
+            for fault, kind, attributes in FAULTS:
                 simulator.clear()
                 simulator.inject(fault)
                 with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever the SDK or its transport raises
                     await way(connection, request)
                 error = adapter.map_error(caught.value)
                 assert type(error) is kind, (fault, error)
-                assert {name: getattr(error, name) for name in facts} == facts, fault
+                assert {name: getattr(error, name) for name in attributes} == attributes, fault
                 assert len(simulator.requests()) == 1
 
     asyncio.run(main())

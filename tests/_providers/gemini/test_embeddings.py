@@ -92,10 +92,10 @@ def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(
         simulator.url("gemini"), model, dimensions=8, extra_headers={"X-Own": "1"}, extra_body={"title": "x"}
     )
     # The second is sent with what was prepared for the first.
-    found, again = send(transport, request, request)
-    assert found == again
-    types.EmbedContentResponse._from_response(response=json.loads(json.dumps(found)), kwargs={})
-    answer = embeddings.decode(found, len(TEXTS))
+    reply, again = send(transport, request, request)
+    assert reply == again
+    types.EmbedContentResponse._from_response(response=json.loads(json.dumps(reply)), kwargs={})
+    answer = embeddings.decode(reply, len(TEXTS))
     assert [len(vector) for vector in answer.vectors] == [8] * len(TEXTS)
     for seen in simulator.requests():
         assert seen.path == f"/gemini/v1/models/{model}:batchEmbedContents"
@@ -116,8 +116,8 @@ def test_chat_and_embeddings_share_a_connection(simulator: Simulator, transport:
     )
     encoded = adapter.encode(chat, target)
     timeouts = Timeouts(total=30, connect=15)
-    asked = Outgoing(encoded, canonical(encoded.payload), target, APIKey("key-1"), timeouts)
-    first, vectors, second = send(transport, asked, outgoing(simulator.url("gemini")), asked)
+    question = Outgoing(encoded, canonical(encoded.payload), target, APIKey("key-1"), timeouts)
+    first, vectors, second = send(transport, question, outgoing(simulator.url("gemini")), question)
     assert adapter.decode(first).choices == adapter.decode(second).choices
     assert len(embeddings.decode(vectors, len(TEXTS)).vectors) == len(TEXTS)
 

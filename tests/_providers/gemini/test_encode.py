@@ -26,7 +26,7 @@ class City(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("response_format", "expected"),
     [
         ({"type": "json_object"}, {"responseMimeType": "application/json"}),
         (
@@ -36,5 +36,5 @@ class City(BaseModel):
         (City, {"responseMimeType": "application/json", "responseJsonSchema": City.model_json_schema()}),
     ],
 )
-def test_response_formats(asked: Any, expected: dict[str, Any]) -> None:
-    assert settings(response_format=asked) == expected
+def test_response_formats(response_format: Any, expected: dict[str, Any]) -> None:
+    assert settings(response_format=response_format) == expected

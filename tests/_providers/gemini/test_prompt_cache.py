@@ -12,8 +12,10 @@ MODEL = "gemini-3.8-flash"
 
 
 def test_nothing_is_sent() -> None:
-    found = encoded(MODEL, "Hi", system=LONG)
-    assert found.add_labels(found.payload) == encoded(MODEL, "Hi", system=LONG, prompt_caching=False).payload
+    request = encoded(MODEL, "Hi", system=LONG)
+    assert (
+        request.add_labels(request.payload) == encoded(MODEL, "Hi", system=LONG, prompt_caching=False).payload
+    )
 
 
 def test_the_system_prompt_and_the_tools_come_first() -> None:

@@ -25,8 +25,8 @@ def cut_text(draw: st.DrawFn, entry: dict[str, Any]) -> list[dict[str, Any]]:
         return [entry]
     plain = {name: value for name, value in entry.items() if name != "thoughtSignature"}
     text = entry["text"]
-    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=3)))
-    bounds = [0, *places, len(text)]
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=3)))
+    bounds = [0, *cuts, len(text)]
     pieces = [{**plain, "text": text[a:b]} for a, b in itertools.pairwise(bounds)]
     if "thoughtSignature" in entry:
         if draw(st.booleans()):
@@ -116,14 +116,14 @@ FINISHED = st.sampled_from([{}, {"finishReason": "STOP"}])
         min_size=1, max_size=8,
     )
 )  # fmt: skip
-def test_the_answer_goes_on_after_a_finish_reason(told: Any) -> None:
+def test_the_answer_goes_on_after_a_finish_reason(pieces: Any) -> None:
     """With code execution, Gemini 2.5 ends several events of an answer with STOP."""
-    told = [({"text": "begun "}, {"finishReason": "STOP"}), *told]
-    events = [event(piece(dict(part), **end)) for part, end in told]
+    pieces = [({"text": "begun "}, {"finishReason": "STOP"}), *pieces]
+    events = [event(piece(dict(part), **end)) for part, end in pieces]
     whole, deltas = fed(*events, event(usageMetadata={"promptTokenCount": 3}))
     streamed = decode(whole).choices[0]
     parts: list[Any] = []
-    for part, _ in told:
+    for part, _ in pieces:
         if "text" in part and parts and "text" in parts[-1]:
             parts[-1] = {"text": parts[-1]["text"] + part["text"]}
         else:
@@ -159,13 +159,13 @@ def piece_of(*parts: dict[str, Any], **others: Any) -> dict[str, Any]:
     )
 )
 def test_a_stream_of_one_sample_is_read_like_one_of_several(events: list[dict[str, Any]]) -> None:
-    one, several = Assembler(), Assembler()
+    single, several = Assembler(), Assembler()
     end = piece_of({"text": "."}, finishReason="STOP")
-    for told in [*events, end]:
-        whole = delta_of(one.feed(told))
-        piece = [delta_of(step) for step in several.feed_samples(told)]
+    for event in [*events, end]:
+        whole = delta_of(single.feed(event))
+        piece = [delta_of(step) for step in several.feed_samples(event)]
         assert (whole.text, whole.reasoning) == (
             "".join(delta.text for delta in piece),
             "".join(delta.reasoning for delta in piece),
         )
-    assert one.reply() == several.reply()
+    assert single.reply() == several.reply()

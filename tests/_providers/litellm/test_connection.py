@@ -61,10 +61,10 @@ class TestThroughLiteLLM:
     def test_citations_and_images_come_through(
         self, runner: asyncio.Runner, connection: Any, stream: bool
     ) -> None:
-        found = {"start_index": 0, "end_index": 5, "url": "https://a", "title": "A"}
+        source = {"start_index": 0, "end_index": 5, "url": "https://a", "title": "A"}
         message = {
             "content": "Hello",
-            "annotations": [{"type": "url_citation", "url_citation": found}],
+            "annotations": [{"type": "url_citation", "url_citation": source}],
             "images": [{"type": "image_url", "index": 0, "image_url": {"url": "https://x/a.png"}}],
         }
         choice = {"index": 0, "finish_reason": "stop", "delta" if stream else "message": message}
@@ -80,11 +80,11 @@ class TestThroughLiteLLM:
     def test_thinking_is_signed_and_goes_back(
         self, simulator: Simulator, runner: asyncio.Runner, connection: Any, stream: bool
     ) -> None:
-        base_url, asked = simulator.url("anthropic"), {"role": "user", "content": "What is 2 + 2?"}
-        order = outgoing(base_url, [asked], reasoning_effort="high")
+        base_url, question = simulator.url("anthropic"), {"role": "user", "content": "What is 2 + 2?"}
+        order = outgoing(base_url, [question], reasoning_effort="high")
         choice = adapter.decode(runner.run(sent(connection, order, stream=stream))).choices[0]
         assert choice.reasoning
-        follow_up = [asked, dict(choice.message), {"role": "user", "content": "And 3 + 3?"}]
+        follow_up = [question, dict(choice.message), {"role": "user", "content": "And 3 + 3?"}]
         runner.run(sent(connection, outgoing(base_url, follow_up, reasoning_effort="high")))
         first, second = simulator.requests("anthropic")
         assert first.body["output_config"] == {"effort": "high"}
@@ -237,7 +237,12 @@ def test_functions_are_run(client: Client, simulator: Simulator) -> None:
         """Fails."""
         raise ValueError(f"no {x}")
 
-    asked: Any = {"tools": [bad], "max_tool_rounds": 2, "base_url": simulator.url("openai"), "api_key": "x"}
-    response = client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **asked)
+    parameters: Any = {
+        "tools": [bad],
+        "max_tool_rounds": 2,
+        "base_url": simulator.url("openai"),
+        "api_key": "x",
+    }
+    response = client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **parameters)
     assert response.text == "echo: Error: ValueError: no 3"
-    assert client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **asked).cached
+    assert client.call(COMPATIBLE, 'use the tool bad({"x": 3})', **parameters).cached

@@ -113,8 +113,8 @@ def test_what_litellm_raises_before_it_sends_is_raised_at_once_for_every_provide
     assert len(lines) > 100
     connected = []
     for line in lines:
-        provider, kind, cost, billed, retryable, one, _ = line.split(" ", 6)
-        assert (cost, billed, one) == ("0.0", "False", "True"), line
+        provider, kind, cost, billed, retryable, is_single, _ = line.split(" ", 6)
+        assert (cost, billed, is_single) == ("0.0", "False", "True"), line
         if kind == "APIConnectionError":
             connected.append(provider)
         else:
@@ -138,9 +138,9 @@ def test_what_litellm_raises_before_it_sends_is_raised_at_once(run_script: RunSc
     lines = run_script(WITHOUT_A_KEY.format(arguments=[providers, way])).stdout.splitlines()
     assert len(lines) == len(providers) * (2 if way == "call_many" else 1)
     for line in lines:
-        _, kind, *facts, _ = line.split(" ", 6)
+        _, kind, *fields, _ = line.split(" ", 6)
         assert kind in LOCAL, line
-        assert facts == ["0.0", "False", "False", "True"], line
+        assert fields == ["0.0", "False", "False", "True"], line
 
 
 @needs_litellm

@@ -15,8 +15,8 @@ from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator
 
 
-def row(**facts: Any) -> bytes:
-    return orjson.dumps({"custom_id": "a", "response": None, "error": None, **facts})
+def row(**fields: Any) -> bytes:
+    return orjson.dumps({"custom_id": "a", "response": None, "error": None, **fields})
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,7 @@ def test_a_line_holds_the_bytes_of_a_live_request() -> None:
 def test_the_label_goes_along(client: Client, simulator: Simulator) -> None:
     client.call_many("gpt-5.5", ["a"], delivery="batch")
     (batch,) = client.batches()
-    (created,) = [one for one in simulator.requests() if one.path.endswith("/batches") and one.body]
+    (created,) = [
+        request for request in simulator.requests() if request.path.endswith("/batches") and request.body
+    ]
     assert created.body["metadata"]["llm_provider"] in batch.record_ids

@@ -116,9 +116,9 @@ def failure(transport: str, request: Outgoing, texts: int = len(TEXTS)) -> LLMEr
 
 def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simulator, transport: str) -> None:
     request = outgoing(simulator.url("openai"), dimensions=8, extra_headers={"X-Own": "1"})
-    found = send(transport, request)
-    assert CreateEmbeddingResponse.model_validate(found, strict=True).model_extra == {}
-    answer = embeddings.decode(found, len(TEXTS))
+    reply = send(transport, request)
+    assert CreateEmbeddingResponse.model_validate(reply, strict=True).model_extra == {}
+    answer = embeddings.decode(reply, len(TEXTS))
     assert [len(vector) for vector in answer.vectors] == [8] * len(TEXTS)
     (seen,) = simulator.requests()
     assert (seen.path, seen.body) == ("/openai/v1/embeddings", json.loads(request.body))
@@ -126,7 +126,7 @@ def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simula
     billed = simulator.ledger().model("openai", MODEL)
     assert answer.usage == Usage(input_tokens=billed.input_tokens)
     assert billed.output_tokens == 0
-    parts = embeddings.split(found, [len(text) for text in TEXTS])
+    parts = embeddings.split(reply, [len(text) for text in TEXTS])
     assert sum((embeddings.usage(part) or Usage() for part in parts), Usage()) == answer.usage
 
 
@@ -211,12 +211,12 @@ def test_perplexitys_vectors_are_bytes(model: str, encoding: str | None, host: s
     extra = {"encoding_format": encoding} if encoding else None
     with RawServer(answering(body)) as server, Client() as client:
         where: dict[str, Any] = {"base_url": f"{server.root}/v1", "api_key": "k", "extra_body": extra}
-        found = client.embed(f"{host}/{model}", ["a", "b"], **where)
+        embedded = client.embed(f"{host}/{model}", ["a", "b"], **where)
         again = client.embed(f"{host}/{model}", ["b", "a"], **where)
         assert server.requests == 1
-    assert [list(vector) for vector in found.vectors] == vectors
+    assert [list(vector) for vector in embedded.vectors] == vectors
     assert [list(vector) for vector in again.vectors] == vectors[::-1]
-    assert (again.cached, found.cost) == (True, 0.001)
+    assert (again.cached, embedded.cost) == (True, 0.001)
 
 
 def test_vectors_of_bits() -> None:

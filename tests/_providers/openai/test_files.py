@@ -17,10 +17,10 @@ def test_an_upload_has_the_purpose_of_model_input(simulator: Simulator) -> None:
     async def upload() -> str:
         connection = connect(resolve("gpt-6.1-sol"), APIKey("sk-files"))
         file = Attachment("large", "application/pdf", 8, data=b"%PDF-1.7")
-        found = await connection.upload(file, "llm_provider-1.pdf")
+        uploaded = await connection.upload(file, "llm_provider-1.pdf")
         await connection.close()
-        assert found.expires is None, "OpenAI keeps it"
-        return found.identifier
+        assert uploaded.expires is None, "OpenAI keeps it"
+        return uploaded.identifier
 
     identifier = asyncio.run(upload())
     with openai.OpenAI(api_key="sk-files") as sdk:

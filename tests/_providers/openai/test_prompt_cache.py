@@ -15,9 +15,9 @@ EXPLICIT = {"mode": "explicit"}
 
 
 def sent(model: str, messages: Any, mark: PrefixMark | None = None, **parameters: Any) -> dict[str, Any]:
-    found = encoded(model, messages, **parameters)
-    found.prefix = mark or found.prefix
-    return found.add_labels(found.payload)
+    request = encoded(model, messages, **parameters)
+    request.prefix = mark or request.prefix
+    return request.add_labels(request.payload)
 
 
 def test_older_models_get_a_key_only() -> None:
@@ -37,12 +37,12 @@ def test_the_key_stays_while_a_conversation_grows() -> None:
     assert len(keys) == 1
 
 
-@pytest.mark.parametrize(("model", "kind", "place"), [("gpt-6.1-sol", "text", "messages"),
+@pytest.mark.parametrize(("model", "kind", "name"), [("gpt-6.1-sol", "text", "messages"),
                                                       ("gpt-6-pro", "input_text", "input")])  # fmt: skip
-def test_models_with_priced_writes_get_a_breakpoint(model: str, kind: str, place: str) -> None:
+def test_models_with_priced_writes_get_a_breakpoint(model: str, kind: str, name: str) -> None:
     payload = sent(model, "Hi", system=LONG)
-    assert payload[place][0]["content"] == [{"type": kind, "text": LONG, "prompt_cache_breakpoint": EXPLICIT}]
-    assert payload[place][1]["content"] == "Hi"
+    assert payload[name][0]["content"] == [{"type": kind, "text": LONG, "prompt_cache_breakpoint": EXPLICIT}]
+    assert payload[name][1]["content"] == "Hi"
     # A single call may be followed by the next turn of its conversation.
     assert "prompt_cache_options" not in payload
 

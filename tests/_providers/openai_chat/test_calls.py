@@ -85,25 +85,25 @@ def fragments(entry: JSON, index: int, cuts: int) -> Iterator[JSON]:
 
 def folded(deltas: Sequence[JSON]) -> tuple[Any, list[tuple[str, str, str]]]:
     """The answer to a stream, and the calls that its deltas have shown."""
-    assembler, shown = Assembler(), {}
+    assembler, calls = Assembler(), {}
     events: list[Any] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     for event in [*events, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, END]:
         for call in delta_of(assembler.feed(event)).tool_calls:
-            before = shown.get(call.index, ("", "", ""))
-            shown[call.index] = tuple(
+            before = calls.get(call.index, ("", "", ""))
+            calls[call.index] = tuple(
                 map("".join, zip(before, (call.id, call.name, call.arguments), strict=True))
             )
-    assert list(shown) == list(range(len(shown)))
-    return decode(assembler.reply()).choices[0], list(shown.values())  # type: ignore[arg-type]  # three each
+    assert list(calls) == list(range(len(calls)))
+    return decode(assembler.reply()).choices[0], list(calls.values())  # type: ignore[arg-type]  # three each
 
 
 @given(st.lists(entries(), min_size=1, max_size=4), blanks, st.booleans())
-def test_only_calls_are_calls(given: list[tuple[JSON, ToolCall | None]], legacy: Any, beside: bool) -> None:
-    message: JSON = {"tool_calls": [entry for entry, _ in given], "content": "Hello"}
+def test_only_calls_are_calls(drawn: list[tuple[JSON, ToolCall | None]], legacy: Any, beside: bool) -> None:
+    message: JSON = {"tool_calls": [entry for entry, _ in drawn], "content": "Hello"}
     if beside:
         message["function_call"] = bodies("function", *legacy)
     choice = read(message)
-    expected = tuple(call for _, call in given if call is not None)
+    expected = tuple(call for _, call in drawn if call is not None)
     assert choice.tool_calls == expected
     assert choice.finish_reason == ("tool_calls" if expected else "stop")
     assert "function_call" not in choice.message
@@ -115,16 +115,16 @@ def test_only_calls_are_calls(given: list[tuple[JSON, ToolCall | None]], legacy:
 
 @given(st.lists(entries(), min_size=1, max_size=4), st.integers(0, 20), blanks)
 def test_streamed_calls_are_those_of_the_whole(
-    given: list[tuple[JSON, ToolCall | None]], cuts: int, legacy: Any
+    drawn: list[tuple[JSON, ToolCall | None]], cuts: int, legacy: Any
 ) -> None:
     nothing = {"function_call": bodies("function", *legacy), "tool_calls": None}
     deltas: list[JSON] = [{"content": "Hello", **nothing}]
-    for index, (entry, _) in enumerate(given):
+    for index, (entry, _) in enumerate(drawn):
         deltas += [{"tool_calls": [piece]} for piece in fragments(entry, index, cuts)]
-    choice, shown = folded(deltas)
-    expected = tuple(call for _, call in given if call is not None)
+    choice, calls = folded(deltas)
+    expected = tuple(call for _, call in drawn if call is not None)
     assert choice.tool_calls == expected
-    assert shown == [(call.id, call.name, call.arguments) for call in expected]
+    assert calls == [(call.id, call.name, call.arguments) for call in expected]
     assert choice.text == "Hello"
 
 
@@ -139,9 +139,9 @@ def test_a_legacy_call_without_name_and_arguments_is_none(legacy: Any) -> None:
 
 def test_a_legacy_call_that_is_named_late_is_a_call() -> None:
     pieces = ({"name": "", "arguments": ""}, {"name": "weather"}, {"arguments": CITY})
-    choice, shown = folded([{"function_call": piece} for piece in pieces])
+    choice, calls = folded([{"function_call": piece} for piece in pieces])
     assert choice.tool_calls == (ToolCall(id="", name="weather", arguments=CITY),)
-    assert shown == [("", "weather", CITY)]
+    assert calls == [("", "weather", CITY)]
 
 
 @pytest.mark.parametrize("call", [{"function": {}}, {"type": "function"}, {"function": None}, {"custom": 5}])
@@ -187,9 +187,9 @@ def test_the_hosts_answers(model: str, called: bool, streamed: bool) -> None:
         where: JSON = {"base_url": f"{server.root}/v1", "api_key": "k"}
         if streamed:
             stream = client.stream(model, "2 + 2", **where)
-            shown = [call for delta in stream for call in delta.tool_calls]
+            calls = [call for delta in stream for call in delta.tool_calls]
             response = stream.response
-            assert [call.name for call in shown if call.name] == ["get_weather"] * called
+            assert [call.name for call in calls if call.name] == ["get_weather"] * called
         else:
             response = client.call(model, "2 + 2", **where)
         assert server.requests == 1

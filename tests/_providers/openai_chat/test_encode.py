@@ -41,10 +41,10 @@ class TestEncode:
         class City(BaseModel):
             name: str
 
-        asked = encode("local/qwen", response_format=City)["response_format"]
-        assert asked["type"] == "json_schema"
-        assert asked["json_schema"]["name"] == "City"
-        assert asked["json_schema"]["schema"]["required"] == ["name"]
+        response_format = encode("local/qwen", response_format=City)["response_format"]
+        assert response_format["type"] == "json_schema"
+        assert response_format["json_schema"]["name"] == "City"
+        assert response_format["json_schema"]["schema"]["required"] == ["name"]
 
     def test_openais_models_are_held_to_it(self) -> None:
         class City(BaseModel):

@@ -98,7 +98,7 @@ def test_a_thought_in_pieces_is_one_part(turns: list[tuple[list[str], list[str],
     deltas: list[Any] = []
     parts: list[Any] = []
     for thought, words, plain in turns:
-        deltas += [[{"type": "thinking", "thinking": [{"type": "text", "text": one}]}] for one in thought]
+        deltas += [[{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}] for piece in thought]
         deltas.append([{"type": "text", "text": ""}])
         deltas += [word if plain else [{"type": "text", "text": word}] for word in words]
         parts.append({"type": "thinking", "thinking": [{"type": "text", "text": "".join(thought)}]})

@@ -69,29 +69,29 @@ class Everything(BaseModel):
 
 def parts(schema: Any) -> list[Any]:
     inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    return [schema, *(part for one in inner for part in parts(one))]
+    return [schema, *(part for entry in inner for part in parts(entry))]
 
 
-def schema_of(given: Any) -> dict[str, Any]:
-    structure = structure_of(given)
+def schema_of(kind: Any) -> dict[str, Any]:
+    structure = structure_of(kind)
     assert structure is not None
     assert structure.schema is not None
     return structure.schema
 
 
-def strict(given: Any, **options: bool) -> dict[str, Any]:
-    made = strict_schema(schema_of(given), **options)
+def strict(kind: Any, **options: bool) -> dict[str, Any]:
+    made = strict_schema(schema_of(kind), **options)
     assert made is not None
     return made
 
 
 class TestRules:
     @pytest.mark.parametrize(
-        "given",
+        "kind",
         [Everything, Branch, list[Branch], Leaf | Branch, int, Literal["a", 1], int | None, tuple[int, str]],
     )
-    def test_are_kept(self, given: Any) -> None:
-        made = strict(given)
+    def test_are_kept(self, kind: Any) -> None:
+        made = strict(kind)
         check_rules(made)
         pytest.importorskip("jsonschema", reason="it comes with litellm").Draft202012Validator.check_schema(
             made

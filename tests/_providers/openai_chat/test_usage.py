@@ -48,7 +48,7 @@ class TestUsage:
             assert tokens >= 0
 
 
-def told(form: str, read: Any, written: Any, total: Any, parts: Any = None, reasoning: Any = None) -> Any:
+def usage_of(form: str, read: Any, written: Any, total: Any, parts: Any = None, reasoning: Any = None) -> Any:
     """A usage object of a format, without the counts that are `...`."""
     prompt, answer = NAMES[form]
     counts = {
@@ -73,7 +73,7 @@ without_meaning = st.sampled_from([0, None, ..., 1, "401", -5])
 class TestTokensThatOnlyTheTotalHas:
     @given(forms, amounts, amounts, amounts)
     def test_they_are_thinking(self, form: str, read: int, written: int, thought: int) -> None:
-        usage = read_as(form, told(form, read, written, read + written + thought))
+        usage = read_as(form, usage_of(form, read, written, read + written + thought))
         assert usage == Usage(
             input_tokens=read, output_tokens=written + thought, reasoning_output_tokens=thought
         )
@@ -82,7 +82,7 @@ class TestTokensThatOnlyTheTotalHas:
     def test_thinking_may_be_named_and_left_out(
         self, form: str, read: int, written: int, thought: int
     ) -> None:
-        usage = read_as(form, told(form, read, written, read + written + thought, reasoning=thought))
+        usage = read_as(form, usage_of(form, read, written, read + written + thought, reasoning=thought))
         assert (usage.output_tokens, usage.reasoning_output_tokens) == (written + thought, thought)
 
     @given(
@@ -91,7 +91,7 @@ class TestTokensThatOnlyTheTotalHas:
     def test_as_many_as_a_part_of_the_prompt_are_that_part(
         self, form: str, read: int, written: int, part: int, name: str
     ) -> None:
-        usage = read_as(form, told(form, read, written, read + written + part, {name: part}))
+        usage = read_as(form, usage_of(form, read, written, read + written + part, {name: part}))
         assert (usage.input_tokens, usage.output_tokens) == (read + part, written)
 
     @given(forms, amounts, amounts)
@@ -99,14 +99,14 @@ class TestTokensThatOnlyTheTotalHas:
         self, form: str, read: int, written: int
     ) -> None:
         for nothing in (..., None, 0):
-            usage = read_as(form, told(form, nothing, written, read + written))
+            usage = read_as(form, usage_of(form, nothing, written, read + written))
             assert (usage.input_tokens, usage.output_tokens) == (read, written)
 
     @given(forms, amounts, amounts, without_meaning)
     def test_a_total_that_is_no_sum_says_nothing(
         self, form: str, read: int, written: int, total: Any
     ) -> None:
-        usage = read_as(form, told(form, read + 1, written, total))
+        usage = read_as(form, usage_of(form, read + 1, written, total))
         assert usage == Usage(input_tokens=read + 1, output_tokens=written)
 
     @given(forms, amounts, amounts, amounts, st.booleans())
@@ -115,7 +115,7 @@ class TestTokensThatOnlyTheTotalHas:
     ) -> None:
         name = "audio_tokens" if audio else "cached_tokens"
         usage = read_as(
-            form, told(form, read + part, written + part, read + written + 2 * part, {name: part}, part)
+            form, usage_of(form, read + part, written + part, read + written + 2 * part, {name: part}, part)
         )
         assert (usage.input_tokens, usage.output_tokens) == (read + part, written + part)
 
@@ -127,13 +127,13 @@ class TestPartsBesideThePrompt:
     ) -> None:
         audio = read + more
         total = read + audio + written if total == "sum" else total
-        usage = read_as(form, told(form, read, written, total, {"audio_tokens": audio}))
+        usage = read_as(form, usage_of(form, read, written, total, {"audio_tokens": audio}))
         assert usage == Usage(input_tokens=read + audio, output_tokens=written, audio_input_tokens=audio)
 
     @given(forms, amounts, amounts, amounts)
     def test_thinking_beside_audio(self, form: str, read: int, more: int, thought: int) -> None:
         audio = read + more
-        usage = read_as(form, told(form, read, 5, read + audio + 5 + thought, {"audio_tokens": audio}))
+        usage = read_as(form, usage_of(form, read, 5, read + audio + 5 + thought, {"audio_tokens": audio}))
         assert (usage.input_tokens, usage.output_tokens) == (read + audio, 5 + thought)
 
 

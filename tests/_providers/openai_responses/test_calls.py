@@ -132,18 +132,18 @@ CALLED = {"type": "function_call", "call_id": "c", "name": "weather", "arguments
 @pytest.mark.parametrize("streamed", ["whole", "stream", "stream without places", "last event only"])
 @pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
 @pytest.mark.parametrize("fields", list(itertools.product(("", None, ...), repeat=2)))
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("position", range(3))
 @pytest.mark.parametrize("called", [False, True])
 def test_a_call_without_a_name_and_arguments_is_none(
-    streamed: str, kind: str, fields: tuple[Any, Any], place: int, called: bool
+    streamed: str, kind: str, fields: tuple[Any, Any], position: int, called: bool
 ) -> None:
     name = "input" if kind == "custom_tool_call" else "arguments"
     blank = {"type": kind, "id": "b", **dict(zip(("name", name), fields, strict=True))}
     blank = {field: value for field, value in blank.items() if value is not ...}
     real = [ANSWER, *([CALLED] if called else [])]
-    items = [*real[:place], blank, *real[place:]]
+    items = [*real[:position], blank, *real[position:]]
     reply = {"object": "response", "status": "completed", "output": items}
-    shown: dict[int, str] = {}
+    calls: dict[int, str] = {}
     if streamed != "whole":
         assembler = Assembler()
         events: list[dict[str, Any]] = []
@@ -156,8 +156,8 @@ def test_a_call_without_a_name_and_arguments_is_none(
             events.append({"type": "response.output_item.done", "item": item, **where})
         for event in [*events, {"type": "response.completed", "response": reply}]:
             for call in delta_of(assembler.feed(event)).tool_calls:
-                shown[call.index] = shown.get(call.index, "") + call.name + call.arguments
-        assert shown == ({0: "weather{}"} if called else {})
+                calls[call.index] = calls.get(call.index, "") + call.name + call.arguments
+        assert calls == ({0: "weather{}"} if called else {})
         reply = assembler.reply()
     choice = decode(reply).choices[0]
     assert [call.name for call in choice.tool_calls] == ["weather"] * called

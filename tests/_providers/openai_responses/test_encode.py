@@ -104,24 +104,24 @@ def stream_of(reply: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
         cuts = range(0, len(text), size)
         events.extend({"type": kind, "delta": text[cut : cut + size], **where} for cut in cuts)
 
-    for place, item in enumerate(reply["output"]):
+    for position, item in enumerate(reply["output"]):
         opened = {**item, "arguments": ""} if item["type"] == "function_call" else {**item, "content": []}
-        events.append({"type": "response.output_item.added", "output_index": place, "item": opened})
+        events.append({"type": "response.output_item.added", "output_index": position, "item": opened})
         for index, summary in enumerate(item.get("summary") or ()):
-            where = {"output_index": place, "summary_index": index}
+            where = {"output_index": position, "summary_index": index}
             added = {"type": "summary_text", "text": ""}
             events.append({"type": "response.reasoning_summary_part.added", "part": added, **where})
             pieces("response.reasoning_summary_text.delta", summary["text"], **where)
         for index, entry in enumerate(item.get("content") or ()):
-            where = {"output_index": place, "content_index": index}
+            where = {"output_index": position, "content_index": index}
             events.append({"type": "response.content_part.added", "part": {"type": entry["type"]}, **where})
             if entry["type"] == "output_text":
                 pieces("response.output_text.delta", entry["text"], **where)
             else:
                 pieces("response.refusal.delta", entry["refusal"], **where)
         if item["type"] == "function_call":
-            pieces("response.function_call_arguments.delta", item["arguments"], output_index=place)
-        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+            pieces("response.function_call_arguments.delta", item["arguments"], output_index=position)
+        events.append({"type": "response.output_item.done", "output_index": position, "item": item})
     events.append({"type": f"response.{reply['status']}", "response": reply})
     return events
 
@@ -138,8 +138,11 @@ class TestEncode:
             name: str
 
         schema = {"type": "object", "properties": {}}
-        asked = {"type": "json_schema", "json_schema": {"name": "thing", "schema": schema, "strict": True}}
-        assert encode(response_format=asked)["text"]["format"] == {
+        response_format = {
+            "type": "json_schema",
+            "json_schema": {"name": "thing", "schema": schema, "strict": True},
+        }
+        assert encode(response_format=response_format)["text"]["format"] == {
             "type": "json_schema",
             "name": "thing",
             "schema": schema,
@@ -196,6 +199,6 @@ class TestAssembler:
         calls: dict[int, list[str]] = {}
         for fragment in (fragment for delta in deltas for fragment in delta.tool_calls):
             parts = calls.setdefault(fragment.index, ["", "", ""])
-            for place, piece in enumerate((fragment.id, fragment.name, fragment.arguments)):
-                parts[place] += piece
+            for position, piece in enumerate((fragment.id, fragment.name, fragment.arguments)):
+                parts[position] += piece
         assert list(calls.values()) == [[call.id, call.name, call.arguments] for call in choice.tool_calls]

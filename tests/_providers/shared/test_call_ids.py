@@ -20,7 +20,7 @@ def result(identifier: str = "") -> dict[str, Any]:
 
 def test_results_answer_the_calls_without_an_id_in_their_order() -> None:
     conversation = [calls(""), result(), calls("a", None, ""), result(), result("a"), result()]
-    assert [find_id(conversation, place) for place in (1, 3, 5)] == [
+    assert [find_id(conversation, position) for position in (1, 3, 5)] == [
         make_id(0, 0),
         make_id(2, 1),
         make_id(2, 2),

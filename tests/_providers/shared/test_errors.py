@@ -89,10 +89,10 @@ def exceptions_of(*names: str) -> list[Any]:
 
 def bare(kind: type[BaseException]) -> BaseException:
     """An instance of any exception class, whatever its constructor wants, that can be shown."""
-    shown = type(
+    failing = type(
         kind.__name__, (kind,), {"__str__": lambda self: "something failed", "__module__": kind.__module__}
     )
-    error: BaseException = shown.__new__(shown, "something failed")
+    error: BaseException = failing.__new__(failing, "something failed")
     return error
 
 

@@ -31,7 +31,7 @@ def part(kind: str, size: int, *, content: bytes | None = None) -> dict[str, Any
 def uploaded(model: str, *parts: dict[str, Any]) -> list[int]:
     """The sizes of the files that are uploaded."""
     request = Request.build(model, [{"role": "user", "content": [*parts]}], {})
-    return sorted(one.size for one in refer_to_files(request, resolve(model))[1])
+    return sorted(attachment.size for attachment in refer_to_files(request, resolve(model))[1])
 
 
 CASES: list[tuple[str, list[tuple[str, int]], list[int]]] = [
@@ -104,7 +104,7 @@ def test_the_payload_names_the_content_and_not_the_id(model: str, parameters: An
     names = {name: made.payload.get(name) for name in ("messages", "input", "contents")}
     (turn,) = next(turns for turns in names.values() if turns)
     assert (turn.get("content") or turn["parts"]) == [form]
-    assert [one.reference for one in made.uploads] == [REFERENCE]
+    assert [attachment.reference for attachment in made.uploads] == [REFERENCE]
 
 
 def test_an_image_has_forms_of_its_own() -> None:
@@ -120,15 +120,15 @@ def test_an_image_has_forms_of_its_own() -> None:
 
 
 def test_anthropics_beta_header_is_added_to_those_of_the_user() -> None:
-    given = {"anthropic-beta": "context-1m-2025-08-07"}
-    made = encoded("claude-haiku-5-5", PDF, extra_headers=given)
+    headers = {"anthropic-beta": "context-1m-2025-08-07"}
+    made = encoded("claude-haiku-5-5", PDF, extra_headers=headers)
     assert made.headers["anthropic-beta"] == "context-1m-2025-08-07,files-api-2025-04-14"
     assert "anthropic-beta" not in encoded("claude-haiku-5-5", {"type": "text", "text": "Hi"}).headers
 
 
 def test_the_id_takes_the_place_of_whole_texts_only() -> None:
-    asked = EncodedRequest("chat", {"text": f"I mean {REFERENCE}", "id": REFERENCE})
+    request = EncodedRequest("chat", {"text": f"I mean {REFERENCE}", "id": REFERENCE})
     body = b'{"id":"%s"}' % REFERENCE.encode()
-    payload, body = fill_ids(asked, body, {REFERENCE: 'file-"1"'})
+    payload, body = fill_ids(request, body, {REFERENCE: 'file-"1"'})
     assert payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
     assert body == b'{"id":"file-\\"1\\""}'

@@ -19,7 +19,7 @@ def test_messages_in_openais_form_stay_the_same_objects() -> None:
         {"role": "user", "content": "Hi"},
         {"role": "user", "content": [{"type": "text", "text": "a"}]},
     )
-    assert all(one is other for one, other in zip(converted(*messages), messages, strict=True))
+    assert all(first is second for first, second in zip(converted(*messages), messages, strict=True))
 
 
 def test_results_stand_before_the_rest_of_their_message_and_keep_its_place() -> None:

@@ -79,7 +79,7 @@ def test_a_name_is_sent_in_the_form_of_its_provider(
 
 
 @pytest.mark.parametrize(
-    ("model", "parameters", "told"),
+    ("model", "parameters", "remedy"),
     [
         ("gpt-5.1", {"tools": ["url_context"]}, r"tools\[0\]='url_context': anthropic, gemini have it"),
         ("gpt-5.1", {"tools": ["web_search"], "endpoint": "chat"}, "endpoint='responses'"),
@@ -88,9 +88,9 @@ def test_a_name_is_sent_in_the_form_of_its_provider(
     ],
 )
 def test_a_name_is_refused_where_the_provider_runs_no_such_tool(
-    client: Client, simulator: Simulator, model: str, parameters: Any, told: str
+    client: Client, simulator: Simulator, model: str, parameters: Any, remedy: str
 ) -> None:
-    with pytest.raises(UnsupportedParameterError, match=told):
+    with pytest.raises(UnsupportedParameterError, match=remedy):
         client.call(model, "Hi", **parameters)
     assert simulator.requests() == []
 

@@ -21,33 +21,38 @@ tokens = st.builds(
     id=st.none() | st.integers(0, 10**6),
 )
 answers = st.lists(
-    st.tuples(tokens, st.lists(tokens, max_size=3, unique_by=lambda one: one.token)), min_size=1, max_size=4
+    st.tuples(tokens, st.lists(tokens, max_size=3, unique_by=lambda entry: entry.token)),
+    min_size=1,
+    max_size=4,
 )
 
 
-def told(form: str, answer: Any) -> Any:
+def write_form(form: str, answer: Any) -> Any:
     """The tokens in a provider's form."""
     if form == "columns":
         return {
             "tokens": [token.token for token, _ in answer],
             "token_logprobs": [token.logprob for token, _ in answer],
             "token_ids": [token.id for token, _ in answer],
-            "top_logprobs": [{one.token: one.logprob for one in top} or None for _, top in answer],
+            "top_logprobs": [{entry.token: entry.logprob for entry in top} or None for _, top in answer],
         }
     if form == "gemini":
 
-        def entry(one: TokenLogprob) -> Any:
-            return {"token": one.token, "tokenId": one.id, "logProbability": one.logprob}
+        def encode(token: TokenLogprob) -> Any:
+            return {"token": token.token, "tokenId": token.id, "logProbability": token.logprob}
 
         return {
-            "chosenCandidates": [entry(token) for token, _ in answer],
-            "topCandidates": [{"candidates": [entry(one) for one in top]} for _, top in answer],
+            "chosenCandidates": [encode(token) for token, _ in answer],
+            "topCandidates": [{"candidates": [encode(entry) for entry in top]} for _, top in answer],
         }
 
-    def named(one: TokenLogprob) -> Any:
-        return {"token": one.token, "logprob": one.logprob, "bytes": [], "id": one.id}
+    def encode_named(token: TokenLogprob) -> Any:
+        return {"token": token.token, "logprob": token.logprob, "bytes": [], "id": token.id}
 
-    entries = [{**named(token), "top_logprobs": [named(one) for one in top]} for token, top in answer]
+    entries = [
+        {**encode_named(token), "top_logprobs": [encode_named(entry) for entry in top]}
+        for token, top in answer
+    ]
     return (
         {"content": entries, "refusal": None} if form == "content" else {"content": None, "refusal": entries}
     )
@@ -61,23 +66,25 @@ def test_every_form_is_read(form: str, answer: Any, many: int) -> None:
             logprob=token.logprob,
             id=token.id,
             top=tuple(
-                TokenLogprob(token=one.token, logprob=one.logprob, id=None if form == "columns" else one.id)
-                for one in top
+                TokenLogprob(
+                    token=entry.token, logprob=entry.logprob, id=None if form == "columns" else entry.id
+                )
+                for entry in top
             ),
         )
         for token, top in answer
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logprobs, "_MANY", many)
-        assert Choice(logprobs=read_logprobs(told(form, answer))).logprobs == expected
+        assert Choice(logprobs=read_logprobs(write_form(form, answer))).logprobs == expected
 
 
 @given(st.dictionaries(st.sampled_from(["content", "refusal", "tokens", "token_logprobs", "top_logprobs",
                                         "chosenCandidates", "topCandidates"]), JSON_VALUES))  # fmt: skip
-def test_what_is_malformed_is_absent(given: Any) -> None:
-    for value in (given, list(given)):
-        found = read_logprobs(value)
-        assert found is None or all(isinstance(token, TokenLogprob) for token in found)
+def test_what_is_malformed_is_absent(field: Any) -> None:
+    for value in (field, list(field)):
+        tokens = read_logprobs(value)
+        assert tokens is None or all(isinstance(token, TokenLogprob) for token in tokens)
 
 
 @pytest.mark.parametrize("value", [None, {}, [], 5, {"content": []}, {"content": [{"token": "a"}]}])

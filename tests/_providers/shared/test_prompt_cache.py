@@ -26,45 +26,45 @@ def encoded(model: str, messages: Any, **parameters: Any) -> EncodedRequest:
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gemini-3.8-flash"])
 @pytest.mark.parametrize("parameters", [{"system": LONG}, {"system": LONG, "tools": [TOOL]}])
 def test_two_questions_share_the_prefix_before_them(model: str, parameters: dict[str, Any]) -> None:
-    found = registry.load_prompt_cache(resolve(model, None))
-    assert found is not None
-    one, other = [prefixes(found, encoded(model, text, **parameters).payload, model) for text in "ab"]
-    assert one == other != []
-    assert one[-1].tokens >= found.minimum(model)
-    changed = prefixes(found, encoded(model, "a", system=LONG + "!").payload, model)
-    assert {prefix.digest for prefix in changed}.isdisjoint(prefix.digest for prefix in one)
+    form = registry.load_prompt_cache(resolve(model, None))
+    assert form is not None
+    first, second = [prefixes(form, encoded(model, text, **parameters).payload, model) for text in "ab"]
+    assert first == second != []
+    assert first[-1].tokens >= form.minimum(model)
+    changed = prefixes(form, encoded(model, "a", system=LONG + "!").payload, model)
+    assert {prefix.digest for prefix in changed}.isdisjoint(prefix.digest for prefix in first)
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gemini-3.8-flash"])
 def test_a_short_prefix_is_none(model: str) -> None:
-    found = registry.load_prompt_cache(resolve(model, None))
-    assert found is not None
-    assert prefixes(found, encoded(model, "a", system="Be brief.").payload, model) == []
+    form = registry.load_prompt_cache(resolve(model, None))
+    assert form is not None
+    assert prefixes(form, encoded(model, "a", system="Be brief.").payload, model) == []
     assert encoded(model, "a", system="Be brief.").prefix is None
 
 
 def test_a_text_has_a_common_beginning_where_tokens_are_compared() -> None:
     for model, expected in (("gpt-5.5", True), ("gemini-3.8-flash", True), ("claude-sonnet-5-5", False)):
-        found = registry.load_prompt_cache(resolve(model, None))
-        assert found is not None
-        one, other = [prefixes(found, encoded(model, LONG + text).payload, model) for text in "ab"]
-        assert one == other
-        assert bool(one) is expected
+        form = registry.load_prompt_cache(resolve(model, None))
+        assert form is not None
+        first, second = [prefixes(form, encoded(model, LONG + text).payload, model) for text in "ab"]
+        assert first == second
+        assert bool(first) is expected
 
 
 @pytest.mark.parametrize("model", ["groq/llama-4", "local/x", "deepseek/deepseek-v4-pro", "bedrock/x"])
 def test_it_is_a_hint_that_no_provider_refuses(model: str) -> None:
-    found = encoded(model, "Hi", system=LONG)
-    assert found.prefix is None
-    assert found.payload == encoded(model, "Hi", system=LONG, prompt_caching=False).payload
+    request = encoded(model, "Hi", system=LONG)
+    assert request.prefix is None
+    assert request.payload == encoded(model, "Hi", system=LONG, prompt_caching=False).payload
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5-pro"])
 def test_it_is_sent_and_not_hashed(model: str) -> None:
-    found = encoded(model, "Hi", system=LONG)
+    request = encoded(model, "Hi", system=LONG)
     plain = encoded(model, "Hi", system=LONG, prompt_caching=False)
-    assert found.payload == plain.payload
-    sent = found.add_labels(found.payload)
-    assert sent != found.payload
+    assert request.payload == plain.payload
+    sent = request.add_labels(request.payload)
+    assert sent != request.payload
     # The payload, whose parts the marked one shares, has not changed.
-    assert found.payload == plain.payload
+    assert request.payload == plain.payload

@@ -54,7 +54,9 @@ def anthropic_events() -> list[Any]:
         if block["type"] == "text":
             begun["text"] = ""
             begun.pop("citations", None)
-            deltas = [{"type": "citations_delta", "citation": one} for one in block.get("citations", ())]
+            deltas = [
+                {"type": "citations_delta", "citation": citation} for citation in block.get("citations", ())
+            ]
             deltas.append({"type": "text_delta", "text": block["text"]})
         elif block["type"] == "server_tool_use":
             begun["input"] = {}
@@ -203,17 +205,17 @@ def check(response: Response, tool: str, *, images: bool) -> None:
 @pytest.mark.parametrize("model", CASES)
 def test_they_are_the_same_whole_streamed_and_stored(model: str, tmp_path: Path) -> None:
     whole, events, tool, images = CASES[model]
-    given: dict[str, Any] = {"api_key": "k", "max_retries": 0}
+    settings: dict[str, Any] = {"api_key": "k", "max_retries": 0}
     with Client(cache_dir=tmp_path) as client:
         with RawServer(answering(json.dumps(whole).encode())) as server:
-            check(client.call(model, "one", base_url=server.root, **given), tool, images=images)
-            stored = client.call(model, "one", base_url=server.root, **given)
+            check(client.call(model, "one", base_url=server.root, **settings), tool, images=images)
+            stored = client.call(model, "one", base_url=server.root, **settings)
         assert stored.cached
         check(stored, tool, images=images)
         check(pickle.loads(pickle.dumps(stored)), tool, images=images)
         check(Response.from_dict(stored.to_dict()), tool, images=images)
         with RawServer(streaming(events, done=model.endswith(("m", "5.5")))) as server:
-            stream = client.stream(model, "two", base_url=server.root, **given)
+            stream = client.stream(model, "two", base_url=server.root, **settings)
             assert "".join(map(str, stream)) == TEXT
             check(stream.response, tool, images=images)
 
@@ -221,15 +223,15 @@ def test_they_are_the_same_whole_streamed_and_stored(model: str, tmp_path: Path)
 @pytest.mark.parametrize("model", CASES)
 def test_each_sample_has_its_own(model: str, tmp_path: Path) -> None:
     whole, _, tool, images = CASES[model]
-    given: dict[str, Any] = {"api_key": "k", "n": 3}
+    settings: dict[str, Any] = {"api_key": "k", "n": 3}
     several = json.loads(json.dumps(whole))
     if "choices" in several:
-        several["choices"] = [{**several["choices"][0], "index": place} for place in range(3)]
+        several["choices"] = [{**several["choices"][0], "index": index} for index in range(3)]
     elif "candidates" in several:
-        several["candidates"] = [{**several["candidates"][0], "index": place} for place in range(3)]
+        several["candidates"] = [{**several["candidates"][0], "index": index} for index in range(3)]
     with Client(cache_dir=tmp_path) as client, RawServer(answering(json.dumps(several).encode())) as server:
         for _ in range(2):
-            answer = client.call(model, "one", base_url=server.root, **given)
+            answer = client.call(model, "one", base_url=server.root, **settings)
             assert len(answer.samples) == 3
             for sample in answer.samples:
                 check(sample, tool, images=images)

@@ -57,31 +57,31 @@ def test_recursions_are_found(schema: dict[str, Any], paths: list[str]) -> None:
 
 def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None:
     """The encoded request, and the request that it was encoded from."""
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def encode(request: Request) -> EncodedRequest:
-        asked.append(request)
+        requests.append(request)
         return EncodedRequest("chat/completions", {})
 
     encoded = encode_with_prompt(Request.build("gpt-6.1-sol", "Hi", parameters), encode)  # type: ignore[arg-type]  # checked by `build`
-    return None if encoded is None else (encoded, asked[0])
+    return None if encoded is None else (encoded, requests[0])
 
 
 def test_the_schema_follows_the_system_prompt() -> None:
-    found = encode_in_prompt(response_format=Leaf, system="Be brief.")
-    assert found is not None
-    encoded, asked = found
+    result = encode_in_prompt(response_format=Leaf, system="Be brief.")
+    assert result is not None
+    encoded, request = result
     assert encoded.structure is not None
     assert encoded.structure.in_prompt
-    assert [message["role"] for message in asked.messages] == ["system", "system", "user"]
-    assert '"value":{"title":"Value","type":"integer"}' in asked.messages[1]["content"]
-    assert asked.response_format is None
+    assert [message["role"] for message in request.messages] == ["system", "system", "user"]
+    assert '"value":{"title":"Value","type":"integer"}' in request.messages[1]["content"]
+    assert request.response_format is None
 
 
 def test_what_is_no_object_is_wrapped_in_one() -> None:
-    found = encode_in_prompt(response_format=list[int])
-    assert found is not None
-    assert '"required":["answer"]' in found[1].messages[0]["content"]
+    result = encode_in_prompt(response_format=list[int])
+    assert result is not None
+    assert '"required":["answer"]' in result[1].messages[0]["content"]
 
 
 def test_only_a_schema_needs_it() -> None:

@@ -159,8 +159,8 @@ def test_the_limit_is_a_setting(simulator: Simulator, model: str, transport: Any
             ask(strict)
 
 
-def inflated(body: bytes, window: int, places: list[int]) -> bytes:
-    edges = [0, *sorted(min(place, len(body)) for place in places), len(body)]
+def inflated(body: bytes, window: int, cuts: list[int]) -> bytes:
+    edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
     pieces = [body[start:end] for start, end in itertools.pairwise(edges)]
     return asyncio.run(read(httpx2, pieces, {16: "gzip", 0: "deflate", -1: "deflate"}[window]))
 
@@ -183,20 +183,20 @@ async def read(library: types.ModuleType, pieces: list[bytes], encoding: str, mo
     st.lists(st.integers(0, 3000)),
 )
 def test_decoding_piece_by_piece_changes_nothing(
-    block: bytes, times: int, window: int, places: list[int]
+    block: bytes, times: int, window: int, cuts: list[int]
 ) -> None:
     encoder = zlib.compressobj(
         6, zlib.DEFLATED, {16: zlib.MAX_WBITS | 16, 0: zlib.MAX_WBITS, -1: -zlib.MAX_WBITS}[window]
     )
     body = encoder.compress(block * times) + encoder.flush()
-    assert inflated(body, window, places) == block * times
+    assert inflated(body, window, cuts) == block * times
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])
 def test_encodings_are_undone_in_their_order_and_within_the_limit(library: types.ModuleType) -> None:
-    told = b"told" * 100_000
-    twice = zlib.compress(gzip.compress(told))
-    assert asyncio.run(read(library, [twice], "gzip, deflate")) == told
+    body = b"told" * 100_000
+    twice = zlib.compress(gzip.compress(body))
+    assert asyncio.run(read(library, [twice], "gzip, deflate")) == body
     # An encoding that was not accepted is left as it is, so that nothing decodes it without a limit.
     assert asyncio.run(read(library, [b"\x8b\x03\x80"], "br")) == b"\x8b\x03\x80"
     with pytest.raises(APIResponseValidationError, match="more than 399,999 bytes"):

@@ -31,33 +31,35 @@ def read(*chunks: bytes) -> list[Any]:
     return asyncio.run(main())
 
 
-def cut(whole: bytes, places: list[int]) -> list[bytes]:
-    edges = [0, *sorted(min(place, len(whole)) for place in places), len(whole)]
+def cut(whole: bytes, cuts: list[int]) -> list[bytes]:
+    edges = [0, *sorted(min(position, len(whole)) for position in cuts), len(whole)]
     return [whole[start:end] for start, end in itertools.pairwise(edges)]
 
 
 @given(st.lists(texts, max_size=8), ends, st.lists(st.integers(0, 400), max_size=12), st.booleans())
 @example(["a", "b"], "\r\n", [11, 12, 13, 14], True)
-def test_the_pieces_make_no_difference(told: list[str], end: str, places: list[int], named: bool) -> None:
+def test_the_pieces_make_no_difference(
+    lines_of_text: list[str], end: str, cuts: list[int], named: bool
+) -> None:
     name = f"event: message{end}" if named else ""
-    lines = [f"{name}data: {json.dumps(text, ensure_ascii=False)}{end}{end}" for text in told]
+    lines = [f"{name}data: {json.dumps(text, ensure_ascii=False)}{end}{end}" for text in lines_of_text]
     whole = f": welcome{end}{end}{''.join(lines)}data: [DONE]{end}{end}".encode()
     splitter = EventSplitter()
-    found = [data for chunk in cut(whole, places) for data in splitter.feed(chunk)] + splitter.end()
-    assert [json.loads(data) for data in found[:-1]] == told
-    assert found[-1] == b"[DONE]"
-    assert read(*cut(whole, places)) == told
+    events = [data for chunk in cut(whole, cuts) for data in splitter.feed(chunk)] + splitter.end()
+    assert [json.loads(data) for data in events[:-1]] == lines_of_text
+    assert events[-1] == b"[DONE]"
+    assert read(*cut(whole, cuts)) == lines_of_text
 
 
 def test_what_comes_before_a_broken_event_is_handed_on() -> None:
-    async def told() -> list[object]:
+    async def read_events() -> list[object]:
         seen: list[object] = []
         with pytest.raises(APIResponseValidationError, match="not JSON"):
             async for batch in events(arriving([b"data: 1\n\ndata: 2\n\ndata: {\n\ndata: 4\n\n"])):
                 seen.extend(batch)
         return seen
 
-    assert asyncio.run(told()) == [1, 2]
+    assert asyncio.run(read_events()) == [1, 2]
 
 
 def test_what_arrives_together_is_handed_on_together() -> None:
@@ -90,7 +92,7 @@ def test_what_arrives_together_is_handed_on_together() -> None:
 )
 def test_streams_as_servers_send_them(stream: bytes, expected: list[Any]) -> None:
     assert read(stream) == expected
-    assert read(*(stream[place : place + 1] for place in range(len(stream)))) == expected
+    assert read(*(stream[position : position + 1] for position in range(len(stream)))) == expected
 
 
 @given(
@@ -101,16 +103,16 @@ def test_streams_as_servers_send_them(stream: bytes, expected: list[Any]) -> Non
     st.lists(st.integers(0, 60), max_size=6),
 )
 def test_the_end_of_a_stream_may_have_blanks(
-    name: str, blanks: str, end: str, closed: bool, places: list[int]
+    name: str, blanks: str, end: str, closed: bool, cuts: list[int]
 ) -> None:
     last = f"{name}[DONE]{blanks}" + (end * 2 if closed else "")
     whole = f"\ufeffdata: 1{end}{end}{last}".encode()
 
-    async def told() -> list[Any]:
-        stream = events(arriving(cut(whole, places)), mark_end=True)
+    async def read_events() -> list[Any]:
+        stream = events(arriving(cut(whole, cuts)), mark_end=True)
         return [event async for batch in stream for event in batch]
 
-    assert asyncio.run(told()) == [1, END]
+    assert asyncio.run(read_events()) == [1, END]
 
 
 @pytest.mark.parametrize("stream", [b"data: {\n\n", b"data: \xff\n\n", b"data: 1\n\ndata: {", b"{not JSON"])

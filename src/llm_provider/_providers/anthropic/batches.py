@@ -108,8 +108,8 @@ class AnthropicBatches:
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         """The batches of the account, newest first."""
-        async for found in self._batches.list(limit=_PAGE):
-            yield _remote(found)
+        async for batch in self._batches.list(limit=_PAGE):
+            yield _remote(batch)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         """The ends of all rows that have one."""
@@ -170,8 +170,8 @@ def _reply(line: bytes) -> RowReply:
     return RowReply(name, None, _error(result.get("error")))
 
 
-def _error(told: Any) -> LLMError:
+def _error(body: Any) -> LLMError:
     """The error of a row. Its type stands for the status that a live request would have had."""
-    codes, message = error_fields(told)
+    codes, message = error_fields(body)
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
     return mark_unbilled(from_answer(status, codes=codes, message=message))

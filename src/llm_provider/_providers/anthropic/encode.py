@@ -133,8 +133,8 @@ def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking:
     if not draft.family.sampling:
         raise draft.refuse(name, "leave it out; it does its own sampling")
     if _thinks_by_budget(draft) and not accepted_while_thinking:
-        given = "reasoning_effort" if draft.request.reasoning_effort else "thinking_budget"
-        raise draft.refuse(f"{name} together with {given}", "leave one of them out")
+        other = "reasoning_effort" if draft.request.reasoning_effort else "thinking_budget"
+        raise draft.refuse(f"{name} together with {other}", "leave one of them out")
 
 
 def _thinks_by_budget(draft: Draft[Family]) -> bool:
@@ -211,11 +211,11 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
     payload["thinking"] = {"type": "enabled", "budget_tokens": budget}
 
 
-def _check_extra_body(request: Request, given: str) -> None:
+def _check_extra_body(request: Request, parameter: str) -> None:
     extra = request.extra_body or {}
     if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
         raise RequestError(
-            f"{given} and extra_body both say how much to think: leave one of them out",
+            f"{parameter} and extra_body both say how much to think: leave one of them out",
             provider=PROVIDER,
             model=request.model,
         )

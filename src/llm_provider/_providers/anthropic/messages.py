@@ -62,8 +62,8 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     """
     converted: list[dict[str, Any]] = []
     previous = ""
-    for index, given in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
-        message, where = given, f"messages[{index}]"
+    for index, original in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
+        message, where = original, f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "tool" and not message["tool_call_id"]:
             message = {**message, "tool_call_id": find_id(messages, index)}
@@ -109,8 +109,8 @@ def _with_ids(message: Message, index: int) -> Message:
     if all(isinstance(call, Mapping) and call.get("id") for call in calls):
         return message
     named = [
-        {**call, "id": call.get("id") or make_id(index, place)} if isinstance(call, Mapping) else call
-        for place, call in enumerate(calls)
+        {**call, "id": call.get("id") or make_id(index, position)} if isinstance(call, Mapping) else call
+        for position, call in enumerate(calls)
     ]
     return {**message, "tool_calls": named}
 
@@ -119,10 +119,10 @@ def _add_cache_control(content: str | list[Block], message: Message) -> list[Blo
     """A message's blocks. The last one has the message's own cache_control."""
     blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     control = message.get("cache_control")
-    for place in range(len(blocks) - 1, -1, -1) if control else ():
+    for index in range(len(blocks) - 1, -1, -1) if control else ():
         # Thinking cannot have one.
-        if blocks[place].get("type") not in ("thinking", "redacted_thinking"):
-            blocks[place] = {"cache_control": control, **blocks[place]}
+        if blocks[index].get("type") not in ("thinking", "redacted_thinking"):
+            blocks[index] = {"cache_control": control, **blocks[index]}
             break
     return blocks
 
@@ -236,18 +236,18 @@ def original_blocks(message: Message) -> list[Block] | None:
 def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
     blocks = []
     for position, entry in enumerate(parts):
-        place, kind = f"{where}[{position}]", entry["type"]
+        path, kind = f"{where}[{position}]", entry["type"]
         convert = _PARTS.get(kind)
         if convert is None:
             if kind != "thinking" and not is_anthropics(entry):
-                raise _wrong(place, f"has type {kind!r}, which Anthropic has no form for")
+                raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
             convert = _own_part
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
-        blocks.append({**convert(entry, place), **own})
+        blocks.append({**convert(entry, path), **own})
     return blocks
 
 
@@ -295,12 +295,12 @@ def _file_part(entry: Mapping[str, Any], where: str) -> Block:
 def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
     if isinstance(file.get("file_id"), str):
         return {"type": "file", "file_id": file["file_id"]}
-    given = file.get("file_data")
-    if isinstance(given, UploadReference):
-        return {"type": "file", "file_id": given}
-    if isinstance(given, str) and given.startswith("https://"):
-        return {"type": "url", "url": given}
-    media_type, data = _data_url(given, where, "file_data as a data: URL in base64 or an https URL")
+    content = file.get("file_data")
+    if isinstance(content, UploadReference):
+        return {"type": "file", "file_id": content}
+    if isinstance(content, str) and content.startswith("https://"):
+        return {"type": "url", "url": content}
+    media_type, data = _data_url(content, where, "file_data as a data: URL in base64 or an https URL")
     if media_type == "text/plain":
         try:
             text = base64.b64decode(data, validate=True).decode()

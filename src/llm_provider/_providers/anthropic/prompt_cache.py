@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._requests.routing import Target
-from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
+from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
 from .decode import PROVIDER
 
 _LIFETIME = 300.0
@@ -56,22 +56,22 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     """The units of a prompt as Claude reads them: the tools first, then the system prompt."""
     if "cache_control" in payload:
         return []
-    found: list[Unit] = []
+    result: list[Unit] = []
     for index, tool in enumerate(payload.get("tools") or ()):
-        found.append(json_unit("tool", tool, ("tools", index), instructs=True))
+        result.append(json_unit("tool", tool, ("tools", index), instructs=True))
     if payload.get("system"):
-        found += content_units("system", payload["system"], ("system",), _takes, instructs=True)
+        result += content_units("system", payload["system"], ("system",), _takes, instructs=True)
     for index, message in enumerate(payload.get("messages") or ()):
         if isinstance(message, Mapping):
-            place = ("messages", index, "content")
-            found += content_units(str(message.get("role")), message.get("content"), place, _takes)
-    return [] if _has_own(payload) else found
+            path = ("messages", index, "content")
+            result += content_units(str(message.get("role")), message.get("content"), path, _takes)
+    return [] if _has_own(payload) else result
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     """A copy of a payload that lets Anthropic cache a prefix."""
-    place = last_place(units(payload)[: mark.length])
-    return payload if place is None else change_at(payload, place, _with_breakpoint)
+    path = last_breakpoint(units(payload)[: mark.length])
+    return payload if path is None else change_at(payload, path, _with_breakpoint)
 
 
 def _with_breakpoint(value: Any) -> Any:
@@ -88,10 +88,14 @@ def _takes(block: Mapping[str, Any]) -> bool:
 def _has_own(payload: Mapping[str, Any]) -> bool:
     """Whether the user has set a breakpoint."""
     messages = [message for message in payload.get("messages") or () if isinstance(message, Mapping)]
-    places = (payload.get("tools"), payload.get("system"), *(one.get("content") for one in messages))
+    contents = (
+        payload.get("tools"),
+        payload.get("system"),
+        *(message.get("content") for message in messages),
+    )
     return any(
         isinstance(block, Mapping) and "cache_control" in block
-        for blocks in places
+        for blocks in contents
         if isinstance(blocks, (list, tuple))
         for block in blocks
     )

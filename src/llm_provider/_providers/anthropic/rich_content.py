@@ -16,13 +16,13 @@ _CALLS = ("server_tool_use", "mcp_tool_use")
 
 def citations(reply: Mapping[str, Any]) -> list[Citation]:
     """The citations of all text blocks. Each block is the text that its citations support."""
-    found, offset = [], 0
+    result, offset = [], 0
     for block in dicts(reply.get("content")):
         said = text(block, "text") if block.get("type", "text") == "text" else None
         end = offset + len(said or "")
-        found += [citation_of(entry, offset, end) for entry in dicts(block.get("citations"))]
+        result += [citation_of(entry, offset, end) for entry in dicts(block.get("citations"))]
         offset = end
-    return found
+    return result
 
 
 def citation_of(entry: Mapping[str, Any], start: int | None = None, end: int | None = None) -> Citation:

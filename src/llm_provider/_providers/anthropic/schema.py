@@ -51,14 +51,14 @@ def _adapt(schema: object, request: Request, path: str) -> Any:
     accepted: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     for word, value in schema.items():
-        taken = word in _WORDS or (word == "format" and value in _FORMATS)
-        if taken or (word == "minItems" and value <= 1):
+        keeps = word in _WORDS or (word == "format" and value in _FORMATS)
+        if keeps or (word == "minItems" and value <= 1):
             accepted[word] = value
         elif word in _MAPS:
             accepted[word] = _each(value, request, f"{path}.{word}")
         elif word in _LISTS or word == "oneOf":
             accepted["anyOf" if word == "oneOf" else word] = [
-                _adapt(entry, request, f"{path}.{word}[{place}]") for place, entry in enumerate(value)
+                _adapt(entry, request, f"{path}.{word}[{index}]") for index, entry in enumerate(value)
             ]
         elif word == "items":
             accepted[word] = _adapt(value, request, f"{path}.{word}")

@@ -22,15 +22,15 @@ class Assembler:
         self._message: dict[str, Any] | None = None
         # In the order in which they began, and so in which they are shown.
         self._blocks: list[Block] = []
-        # The place of a block among them, by the index that events give it. A server may use one twice.
-        self._places: dict[int, int] = {}
+        # The position of a block among them, by the index that events give it. A server may use one twice.
+        self._positions: dict[int, int] = {}
         # By index: the blocks that have not ended, as they began.
         self._open: dict[int, Block] = {}
-        # By place and field. Joined only at the end, as appending to a long text takes quadratic time.
+        # By position and field. Joined only at the end, as appending to a long text takes quadratic time.
         self._pieces: dict[tuple[int, str], list[str]] = {}
         # By index: the pieces of the text of a block that has had one.
         self._texts: dict[int, list[str]] = {}
-        # The places of tool calls without a piece of their input so far. It may be complete from the start.
+        # The positions of tool calls without a piece of their input so far, which may come with the block.
         self._without_pieces: set[int] = set()
         self._explained = False
         self._ended = False
@@ -91,14 +91,14 @@ class Assembler:
             return ""
         self._open[index] = started
         self._texts.pop(index, None)
-        place = self._places[index] = len(self._blocks)
+        position = self._positions[index] = len(self._blocks)
         block = dict(started)
         self._blocks.append(block)
         kind = block.setdefault("type", kind_of(block))
         if kind == "tool_use":
             identifier, name = require_text(block, "id"), require_text(block, "name")
-            self._without_pieces.add(place)
-            begun = ToolCallDelta(index=self._call(place), id=identifier, name=name)
+            self._without_pieces.add(position)
+            begun = ToolCallDelta(index=self._call(position), id=identifier, name=name)
             return Delta(text=text_or_none(block.get("text")) or "", tool_calls=(begun,))
         if kind == "fallback":
             # The model that gives the rest of the answer, after the one before it has declined.
@@ -109,55 +109,55 @@ class Assembler:
 
     def _extend(self, event: dict[str, Any]) -> Step:
         index, delta = _index(event), expect_dict(event.get("delta"), "delta")
-        place = self._places.get(index)
-        if place is None:
+        position = self._positions.get(index)
+        if position is None:
             raise APIResponseValidationError("a stream event continues a content block that never began")
         match delta.get("type"):
             case "text_delta":
-                text = self._add(place, "text", delta)
-                self._texts[index] = self._pieces[place, "text"]
+                text = self._add(position, "text", delta)
+                self._texts[index] = self._pieces[position, "text"]
                 return text
             case "thinking_delta":
-                return Delta(reasoning=self._add(place, "thinking", delta))
+                return Delta(reasoning=self._add(position, "thinking", delta))
             case "signature_delta":
-                self._add(place, "signature", delta)
+                self._add(position, "signature", delta)
             case "citations_delta":
-                block = self._blocks[place]
+                block = self._blocks[position]
                 earlier = block.get("citations")
                 block["citations"] = [*(earlier if isinstance(earlier, list) else ()), delta.get("citation")]
             case "compaction_delta":
-                self._blocks[place] |= {name: value for name, value in delta.items() if name != "type"}
+                self._blocks[position] |= {name: value for name, value in delta.items() if name != "type"}
             case "input_json_delta":
-                piece = self._add(place, "partial_json", delta)
-                if piece and self._blocks[place].get("type") == "tool_use":
-                    self._without_pieces.discard(place)
-                    return Delta(tool_calls=(ToolCallDelta(index=self._call(place), arguments=piece),))
+                piece = self._add(position, "partial_json", delta)
+                if piece and self._blocks[position].get("type") == "tool_use":
+                    self._without_pieces.discard(position)
+                    return Delta(tool_calls=(ToolCallDelta(index=self._call(position), arguments=piece),))
         return ""
 
-    def _add(self, place: int, field: str, delta: Mapping[str, Any]) -> str:
+    def _add(self, position: int, field: str, delta: Mapping[str, Any]) -> str:
         piece = require_text(delta, field)
-        self._pieces.setdefault((place, field), []).append(piece)
+        self._pieces.setdefault((position, field), []).append(piece)
         return piece
 
-    def _call(self, place: int) -> int:
+    def _call(self, position: int) -> int:
         """How many tool calls come before this block."""
-        return sum(1 for block in self._blocks[:place] if block.get("type") == "tool_use")
+        return sum(1 for block in self._blocks[:position] if block.get("type") == "tool_use")
 
     def _end_block(self, index: Any) -> Step:
-        place = self._places.get(index) if isinstance(index, int) else None
-        if place is None:
+        position = self._positions.get(index) if isinstance(index, int) else None
+        if position is None:
             return ""
         self._open.pop(index, None)
-        return self._input(place) if place in self._without_pieces else ""
+        return self._input(position) if position in self._without_pieces else ""
 
-    def _input(self, place: int) -> Step:
+    def _input(self, position: int) -> Step:
         """The input of a tool call that came with its block, and not in pieces."""
-        self._without_pieces.remove(place)
-        arguments = arguments_of(self._blocks[place])
-        return Delta(tool_calls=(ToolCallDelta(index=self._call(place), arguments=arguments),))
+        self._without_pieces.remove(position)
+        arguments = arguments_of(self._blocks[position])
+        return Delta(tool_calls=(ToolCallDelta(index=self._call(position), arguments=arguments),))
 
     def _inputs(self) -> Step:
-        return _join([self._input(place) for place in sorted(self._without_pieces)])
+        return _join([self._input(position) for position in sorted(self._without_pieces)])
 
     def _update(self, event: dict[str, Any]) -> Step:
         if self._message is None:
@@ -174,9 +174,10 @@ class Assembler:
         return self._inputs() if self._without_pieces else ""
 
     def _has_text(self) -> bool:
-        texts = [place for place, block in enumerate(self._blocks) if block.get("type") == "text"]
+        texts = [position for position, block in enumerate(self._blocks) if block.get("type") == "text"]
         return any(
-            self._blocks[place].get("text") or any(self._pieces.get((place, "text"), ())) for place in texts
+            self._blocks[position].get("text") or any(self._pieces.get((position, "text"), ()))
+            for position in texts
         )
 
     def is_complete(self) -> bool:
@@ -193,8 +194,8 @@ class Assembler:
         self._message = self._message or {}
         cut = FINISH_REASONS.get(str(self._message.get("stop_reason"))) == "length"
         blocks = [dict(block) for block in self._blocks]
-        for (place, field), pieces in self._pieces.items():
-            block, written = blocks[place], "".join(pieces)
+        for (position, field), pieces in self._pieces.items():
+            block, written = blocks[position], "".join(pieces)
             if block["type"] is None:
                 block["type"] = kind_of((field,))
             if field != "partial_json":

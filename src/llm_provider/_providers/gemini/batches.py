@@ -92,7 +92,7 @@ class GeminiBatches:
             with warnings.catch_warnings():
                 # The SDK calls its method experimental.
                 warnings.simplefilter("ignore")
-                found: Any = await batches.create_embeddings(
+                job: Any = await batches.create_embeddings(
                     model=model,
                     src=self._types.EmbeddingsBatchJobSource(file_name=file),
                     config=self._types.CreateEmbeddingsBatchJobConfig(
@@ -100,32 +100,32 @@ class GeminiBatches:
                     ),
                 )
         else:
-            found = await batches.create(
+            job = await batches.create(
                 model=model,
                 src=file,
                 config=self._types.CreateBatchJobConfig(display_name=name, http_options=headers),
             )
-        return _remote(found)
+        return _remote(job)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
         """The present state of a batch."""
-        found = await self._client.aio.batches.get(name=identifier)
-        return _remote(found, self._operations.pop(identifier, None))
+        job = await self._client.aio.batches.get(name=identifier)
+        return _remote(job, self._operations.pop(identifier, None))
 
     async def _keep_operation(self, response: Any) -> None:
         """Keep what Google says of one batch, for `retrieve`."""
-        place = response.request.url.path.partition("/batches/")[2]
-        if response.status_code == 200 and response.request.method == "GET" and place:
+        identifier = response.request.url.path.partition("/batches/")[2]
+        if response.status_code == 200 and response.request.method == "GET" and identifier:
             with contextlib.suppress(ValueError):
                 operation = orjson.loads(await response.aread())
                 if isinstance(operation, dict):
-                    self._operations[f"batches/{place}"] = operation
+                    self._operations[f"batches/{identifier}"] = operation
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         """The batches of the account, newest first."""
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
-        async for found in await self._client.aio.batches.list(config=config):
-            yield _remote(found)
+        async for job in await self._client.aio.batches.list(config=config):
+            yield _remote(job)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         """The ends of all rows that have one."""
@@ -197,8 +197,8 @@ _STATUSES = {
 
 
 def _error(failure: Any) -> LLMError:
-    told = failure if isinstance(failure, dict) else {}
-    code, status = told.get("code"), told.get("status")
+    fields = failure if isinstance(failure, dict) else {}
+    code, status = fields.get("code"), fields.get("status")
     number = _STATUSES.get(code, code) if isinstance(code, int) else None
     codes = (status if isinstance(status, str) else None,)
-    return mark_unbilled(from_answer(number, codes=codes, message=str(told.get("message") or "")))
+    return mark_unbilled(from_answer(number, codes=codes, message=str(fields.get("message") or "")))

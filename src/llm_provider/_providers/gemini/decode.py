@@ -140,12 +140,12 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     parts = expect_dict(content, "content").get("parts") if content is not None else None
     if parts is not None and not isinstance(parts, list):
         raise APIResponseValidationError(f"the answer's parts are {type(parts).__name__}, not a list")
-    text, reasoning, found = read_parts(parts or [])
-    reason = _finish_reason(candidate, parts or [], called=bool(found))
+    text, reasoning, functions = read_parts(parts or [])
+    reason = _finish_reason(candidate, parts or [], called=bool(functions))
     calls = tuple(
         [
             ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
-            for index, call in enumerate(found)
+            for index, call in enumerate(functions)
         ]
     )
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -202,8 +202,8 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[dict[str, Any]] = []
-    for given in parts:
-        entry = expect_dict(given, "part")
+    for item in parts:
+        entry = expect_dict(item, "part")
         text, call = entry.get("text"), entry.get("functionCall")
         if text is not None:
             if not isinstance(text, str):

@@ -101,8 +101,8 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; None where it reports none, as those of older models do."""
-    told = reply.get("usageMetadata") if isinstance(reply, dict) else None
-    return decode_usage(reply) if isinstance(told, dict) and "promptTokenCount" in told else None
+    counts = reply.get("usageMetadata") if isinstance(reply, dict) else None
+    return decode_usage(reply) if isinstance(counts, dict) and "promptTokenCount" in counts else None
 
 
 def _entries(reply: Any) -> list[dict[str, Any]]:

@@ -83,9 +83,9 @@ def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping
         RequestError: both are given, in camel case or in snake case. The API accepts either.
     """
     extra = sorted(_thinking_fields(added))
-    given = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
-    if extra and (request.reasoning_effort or given in (request.options or {})):
-        problem = f"{given} and extra_body's {', '.join(extra)} both set the thinking: leave one out"
+    parameter = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+    if extra and (request.reasoning_effort or parameter in (request.options or {})):
+        problem = f"{parameter} and extra_body's {', '.join(extra)} both set the thinking: leave one out"
     elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
         problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
     else:

@@ -94,9 +94,9 @@ class GeminiFiles:
             http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
         )
         with attachment.open() as file:
-            found: Any = await self._client.aio.files.upload(file=file, config=config)
+            uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
         pause, until = _PAUSES[0], time.monotonic() + SECONDS_OF_A_FILE
-        while (state := str(getattr(found.state, "name", found.state))) == "PROCESSING":
+        while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
             if time.monotonic() > until:
                 raise APITimeoutError(
                     f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
@@ -106,13 +106,13 @@ class GeminiFiles:
                 )
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSES[1])
-            found = await self._client.aio.files.get(name=found.name)
+            uploaded = await self._client.aio.files.get(name=uploaded.name)
         if state == "FAILED":
-            told = getattr(found.error, "message", None)
-            raise BadRequestError(f"Google cannot process the file: {told or 'it gives no reason'}")
-        expires = found.expiration_time
+            reason = getattr(uploaded.error, "message", None)
+            raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
+        expires = uploaded.expiration_time
         return UploadedFile(
-            found.uri, time.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
+            uploaded.uri, time.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
         )
 
     async def close(self) -> None:

@@ -124,13 +124,13 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str,
         return [{"text": content}] if content else []
     texts = []
     for position, piece in _parts_of(message):
-        place = f"{where}.content[{position}]"
+        path = f"{where}.content[{position}]"
         if piece["type"] == "thinking":
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         if piece["type"] not in ("text", "refusal"):
-            raise state.problem(place, f"is of type {piece['type']!r}; only text is accepted here")
-        texts.append({"text": _text(state, piece, piece["type"], place)})
+            raise state.problem(path, f"is of type {piece['type']!r}; only text is accepted here")
+        texts.append({"text": _text(state, piece, piece["type"], path)})
     return texts
 
 
@@ -143,112 +143,112 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict
     ]
 
 
-def _user_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _user_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
     build = _USER_PARTS.get(piece["type"])
     if build is None:
         kinds = ", ".join(_USER_PARTS)
-        raise state.problem(place, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
-    return build(state, piece, place)
+        raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
+    return build(state, piece, path)
 
 
-def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str) -> None:
     for name, value in piece.items():
         if name == "cache_control":
             earlier_answers.warn_of(name, PROVIDER)
         elif name not in names and value is not None:
-            raise state.problem(f"{place}.{name}", "has no form in Gemini's API; leave it out")
+            raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
 
 
-def _text(state: _Conversation, piece: Mapping[str, Any], name: str, place: str) -> str:
-    _only(state, piece, ("type", name, "annotations"), place)
+def _text(state: _Conversation, piece: Mapping[str, Any], name: str, path: str) -> str:
+    _only(state, piece, ("type", name, "annotations"), path)
     value = piece.get(name)
     if not isinstance(value, str):
-        raise state.problem(f"{place}.{name}", "must be a str")
+        raise state.problem(f"{path}.{name}", "must be a str")
     return value
 
 
 def _inner(
-    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str
 ) -> Mapping[str, Any]:
     kind = piece["type"]
-    _only(state, piece, ("type", kind), place)
+    _only(state, piece, ("type", kind), path)
     inner = piece.get(kind)
     if not isinstance(inner, Mapping):
-        raise state.problem(f"{place}.{kind}", "must be a dict")
-    _only(state, inner, names, f"{place}.{kind}")
+        raise state.problem(f"{path}.{kind}", "must be a dict")
+    _only(state, inner, names, f"{path}.{kind}")
     return inner
 
 
-def _text_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
-    return {"text": _text(state, piece, "text", place)}
+def _text_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+    return {"text": _text(state, piece, "text", path)}
 
 
-def _image_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
-    inner = _url_of(state, piece, ("url", "detail"), place)
+def _image_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+    inner = _url_of(state, piece, ("url", "detail"), path)
     if inner.get("detail") not in (None, "auto"):
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
-        raise state.problem(f"{place}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
+        raise state.problem(f"{path}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
     url = inner.get("url")
     if isinstance(url, UploadReference):
         return _encode_upload(url)
     if isinstance(url, str) and url.startswith("data:"):
-        return _inline(state, url, f"{place}.image_url.url")
+        return _inline(state, url, f"{path}.image_url.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
-        raise state.problem(f"{place}.image_url.url", "must be a data:, https: or gs: URL")
+        raise state.problem(f"{path}.image_url.url", "must be a data:, https: or gs: URL")
     suffix = urlsplit(url).path.rpartition(".")[2].lower()
     kind = {"mimeType": _IMAGE_TYPES[suffix]} if suffix in _IMAGE_TYPES else {}
     return {"fileData": {**kind, "fileUri": url}}
 
 
 def _url_of(
-    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], place: str
+    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str
 ) -> Mapping[str, Any]:
     """The object in a part that has a URL. Some providers write the URL in its place."""
     kind = piece["type"]
     if isinstance(piece.get(kind), str):
         piece = {**piece, kind: {"url": piece[kind]}}
-    return _inner(state, piece, names, place)
+    return _inner(state, piece, names, path)
 
 
-def _media_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _media_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
     """A video or a document at a URL."""
     kind = piece["type"]
     # A document's name is for people: the model does not see it.
     plain = {name: value for name, value in piece.items() if name != "document_name"}
-    url = _url_of(state, plain, ("url",), place).get("url")
+    url = _url_of(state, plain, ("url",), path).get("url")
     if isinstance(url, UploadReference):
         return _encode_upload(url)
     if isinstance(url, str) and url.startswith("data:"):
-        return _inline(state, url, f"{place}.{kind}.url")
+        return _inline(state, url, f"{path}.{kind}.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
-        raise state.problem(f"{place}.{kind}.url", "must be a data:, https: or gs: URL")
+        raise state.problem(f"{path}.{kind}.url", "must be a data:, https: or gs: URL")
     suffix = urlsplit(url).path.rpartition(".")[2].lower()
     known = {"mimeType": _MEDIA_TYPES[suffix]} if suffix in _MEDIA_TYPES else {}
     return {"fileData": {**known, "fileUri": url}}
 
 
-def _audio_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
-    inner = _inner(state, piece, ("data", "format"), place)
+def _audio_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+    inner = _inner(state, piece, ("data", "format"), path)
     data, form = inner.get("data"), inner.get("format")
     if isinstance(data, UploadReference):
         return _encode_upload(data)
     if not isinstance(data, str) or not isinstance(form, str):
-        raise state.problem(f"{place}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
+        raise state.problem(f"{path}.input_audio", "needs 'data' (base64) and 'format' (such as 'wav')")
     return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
 
 
-def _file_part(state: _Conversation, piece: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _file_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
     # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
-    inner = _inner(state, piece, ("file_data", "filename", "file_id"), place)
+    inner = _inner(state, piece, ("file_data", "filename", "file_id"), path)
     data, uri = inner.get("file_data"), inner.get("file_id")
     if isinstance(data, UploadReference):
         return _encode_upload(data)
     if isinstance(data, str):
-        return _inline(state, data, f"{place}.file.file_data")
+        return _inline(state, data, f"{path}.file.file_data")
     if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
         return {"fileData": {"fileUri": uri}}
     raise state.problem(
-        f"{place}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
+        f"{path}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
     )
 
 
@@ -266,18 +266,18 @@ def _encode_upload(reference: UploadReference) -> dict[str, Any]:
     return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
 
 
-def _inline(state: _Conversation, url: str, place: str) -> dict[str, Any]:
+def _inline(state: _Conversation, url: str, path: str) -> dict[str, Any]:
     head, comma, data = url.partition(",")
     kind, *parameters = head.removeprefix("data:").split(";")
     if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
-        raise state.problem(place, "must look like 'data:<type>/<subtype>;base64,<data>'")
+        raise state.problem(path, "must look like 'data:<type>/<subtype>;base64,<data>'")
     return {"inlineData": {"mimeType": kind, "data": data}}
 
 
-def _assistant_parts(state: _Conversation, message: Message, place: int) -> list[dict[str, Any]]:
-    where = f"messages[{place}]"
+def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[dict[str, Any]]:
+    where = f"messages[{position}]"
     calls = [
-        _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(place, index))
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(position, index))
         for index, entry in enumerate(calls_of(message))
     ]
     original = _original_parts(message, [call for _, call in calls])
@@ -323,18 +323,18 @@ def _original_parts(
     if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
         return None
     try:
-        text, _, found = read_parts(parts)
+        text, _, own_calls = read_parts(parts)
     except APIResponseValidationError:
         return None
-    same_calls = [(call["name"], call["args"]) for call in found] == [
+    same_calls = [(call["name"], call["args"]) for call in own_calls] == [
         (call["name"], call["args"]) for call in calls
     ]
-    return (parts, found) if same_calls and text == (content or "") else None
+    return (parts, own_calls) if same_calls and text == (content or "") else None
 
 
-def _add_tool_result(state: _Conversation, message: Message, place: int) -> None:
-    where = f"messages[{place}]"
-    identifier = message["tool_call_id"] or find_id(state.request.messages, place)
+def _add_tool_result(state: _Conversation, message: Message, position: int) -> None:
+    where = f"messages[{position}]"
+    identifier = message["tool_call_id"] or find_id(state.request.messages, position)
     call = state.calls.get(identifier, {"name": message.get("name")})
     if not isinstance(call["name"], str):
         raise state.problem(

@@ -40,16 +40,16 @@ def is_implicit(model: str) -> bool:
 
 def units(payload: Mapping[str, Any]) -> list[Unit]:
     """The units of a prompt in the order in which Gemini's models read them."""
-    found: list[Unit] = []
+    result: list[Unit] = []
     system = payload.get("systemInstruction")
     if isinstance(system, Mapping):
-        found += content_units("system", system.get("parts"), (), _is_text, instructs=True)
+        result += content_units("system", system.get("parts"), (), _is_text, instructs=True)
     for tool in payload.get("tools") or ():
-        found.append(json_unit("tool", tool, None, instructs=True))
+        result.append(json_unit("tool", tool, None, instructs=True))
     for content in payload.get("contents") or ():
         if isinstance(content, Mapping):
-            found += content_units(str(content.get("role")), content.get("parts"), (), _is_text)
-    return found
+            result += content_units(str(content.get("role")), content.get("parts"), (), _is_text)
+    return result
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:

@@ -17,8 +17,8 @@ _RATE = re.compile(r"rate=(\d+)")
 
 
 def _candidate(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = dicts(reply.get("candidates"))
-    return min(found, key=lambda candidate: number(candidate, "index") or 0) if found else {}
+    candidates = dicts(reply.get("candidates"))
+    return min(candidates, key=lambda candidate: number(candidate, "index") or 0) if candidates else {}
 
 
 def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -54,12 +54,12 @@ def _span(segment: Mapping[str, Any], said: str) -> tuple[int | None, int | None
     start, end = number(segment, "startIndex") or 0, number(segment, "endIndex")
     words = text(segment, "text")
     if end is not None:
-        found = encoded[start:end].decode("utf-8", "ignore")
-        if words is None or found == words:
+        segment_text = encoded[start:end].decode("utf-8", "ignore")
+        if words is None or segment_text == words:
             first = len(encoded[:start].decode("utf-8", "ignore"))
-            return first, first + len(found)
-    place = said.find(words) if words else -1
-    return (place, place + len(words)) if words and place >= 0 else (None, None)
+            return first, first + len(segment_text)
+    index = said.find(words) if words else -1
+    return (index, index + len(words)) if words and index >= 0 else (None, None)
 
 
 def _source(chunk: Mapping[str, Any], start: int | None, end: int | None) -> Citation:
@@ -85,14 +85,14 @@ def _read_recitations(candidate: Mapping[str, Any], said: str) -> Iterator[Citat
 
 def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     """The images among the parts: their bytes, or the addresses of files that Google keeps."""
-    found = []
+    result = []
     for entry in _parts(reply):
         blob = part(entry, "inlineData") or part(entry, "fileData")
         kind = (text(blob, "mimeType") or "").lower()
         data, url = decode_base64(blob.get("data")), text(blob, "fileUri")
         if kind.startswith("image/") and (data or url):
-            found.append(GeneratedImage(data=data, media_type=kind, url=url))
-    return found
+            result.append(GeneratedImage(data=data, media_type=kind, url=url))
+    return result
 
 
 def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -105,10 +105,10 @@ def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
     """The speech, which a stream has in several parts."""
-    found = [(kind, data) for kind, data in _inline(reply) if kind.startswith("audio/")]
-    if not found:
+    recordings = [(kind, data) for kind, data in _inline(reply) if kind.startswith("audio/")]
+    if not recordings:
         return None
-    kind, data = found[0][0], b"".join(data for _, data in found)
+    kind, data = recordings[0][0], b"".join(data for _, data in recordings)
     if kind.startswith(("audio/l16", "audio/pcm")):
         rate = _RATE.search(kind)
         return GeneratedAudio(data=data, format="pcm16", sample_rate=int(rate[1]) if rate else 24_000)
@@ -117,38 +117,38 @@ def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
 
 def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     """Code that Google ran, its searches, and the pages that it read."""
-    found = []
+    calls = []
     for entry in _parts(reply):
         code, outcome = entry.get("executableCode"), entry.get("codeExecutionResult")
         call, response = entry.get("toolCall"), entry.get("toolResponse")
         if isinstance(code, dict):
             arguments = {name: value for name, value in code.items() if name != "id"}
-            found.append(ServerToolCall(name="code_execution", arguments=arguments, id=text(code, "id")))
+            calls.append(ServerToolCall(name="code_execution", arguments=arguments, id=text(code, "id")))
         if isinstance(call, dict):
             name = (text(call, "toolType") or "tool").lower()
-            found.append(ServerToolCall(name=name, arguments=call.get("args"), id=text(call, "id")))
+            calls.append(ServerToolCall(name=name, arguments=call.get("args"), id=text(call, "id")))
         for result in (outcome, part(response, "response") if isinstance(response, dict) else None):
             if isinstance(result, dict):
-                _answer(found, part(entry, "codeExecutionResult") or part(entry, "toolResponse"), result)
+                _answer(calls, part(entry, "codeExecutionResult") or part(entry, "toolResponse"), result)
     candidate = _candidate(reply)
     metadata = part(candidate, "groundingMetadata")
     queries = metadata.get("webSearchQueries")
-    if queries and not any("search" in call.name for call in found):
+    if queries and not any("search" in call.name for call in calls):
         sources = metadata.get("groundingChunks")
-        found.append(ServerToolCall(name="google_search", arguments={"queries": queries}, result=sources))
+        calls.append(ServerToolCall(name="google_search", arguments={"queries": queries}, result=sources))
     pages = dicts(part(candidate, "urlContextMetadata").get("urlMetadata"))
     if pages:
         urls = [page.get("retrievedUrl") for page in pages]
-        found.append(ServerToolCall(name="url_context", arguments={"urls": urls}, result=pages))
-    return found
+        calls.append(ServerToolCall(name="url_context", arguments={"urls": urls}, result=pages))
+    return calls
 
 
 def _answer(calls: list[ServerToolCall], entry: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Add a result to its call: the one with its id, or the last one without a result."""
     identifier = text(entry, "id")
-    for place in range(len(calls) - 1, -1, -1):
-        call = calls[place]
+    for index in range(len(calls) - 1, -1, -1):
+        call = calls[index]
         if call.result is None and (identifier is None or call.id in (None, identifier)):
             kept = {name: value for name, value in result.items() if name != "id"}
-            calls[place] = ServerToolCall(name=call.name, arguments=call.arguments, result=kept, id=call.id)
+            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=kept, id=call.id)
             return

@@ -26,7 +26,7 @@ def adapt_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _adapt(schema: object, path: str, optional: set[str]) -> Any:
     if isinstance(schema, list):
-        return [_adapt(entry, f"{path}[{place}]", optional) for place, entry in enumerate(schema)]
+        return [_adapt(entry, f"{path}[{index}]", optional) for index, entry in enumerate(schema)]
     if not isinstance(schema, Mapping):
         return schema
     made = dict(schema)
@@ -50,4 +50,4 @@ def _adapt(schema: object, path: str, optional: set[str]) -> Any:
 
 
 def _contains(path: str, optional: set[str]) -> bool:
-    return any(one == path or one.startswith((f"{path}.", f"{path}[")) for one in optional)
+    return any(other == path or other.startswith((f"{path}.", f"{path}[")) for other in optional)

@@ -35,7 +35,7 @@ class Assembler:
         self._first: Any = None
         self._again = False
         # The candidate whose steps are shown: the first that came. A server may number a single one 1.
-        self._shown: int | None = None
+        self._shown_index: int | None = None
         # By candidate: the pieces of text that its last part does not yet have, its function calls so far,
         # and the last of these while its arguments are streamed. Appending each piece to a long text would
         # take quadratic time.
@@ -53,14 +53,14 @@ class Assembler:
         if running is not None and (text := self._read_text(event)) is not None:
             running.append(text)
             return text
-        shown: Step = ""
+        joined: Step = ""
         for index, piece in self._pieces_of(event):
-            if self._shown is None:
-                self._shown = index
+            if self._shown_index is None:
+                self._shown_index = index
             step = self._add(index, piece)
-            if index == self._shown and step:
-                shown = _join_steps(shown, step) if shown else step
-        return shown
+            if index == self._shown_index and step:
+                joined = _join_steps(joined, step) if joined else step
+        return joined
 
     def _read_text(self, event: Any) -> str | None:
         """The text of an event that only adds text to the shown candidate; None for any other event.
@@ -74,7 +74,7 @@ class Assembler:
             if (
                 type(text) is not str
                 or entry.keys() != _TEXT
-                or piece.get("index", 0) != self._shown
+                or piece.get("index", 0) != self._shown_index
                 or not piece.keys() <= _CONTENT
                 or not event.keys() <= _ENVELOPE
                 or None in event.values()
@@ -104,8 +104,8 @@ class Assembler:
             if name != "candidates" and value is not None:
                 self._head[name] = value
         pieces = event.get("candidates")
-        found = pieces if isinstance(pieces, list) else ()
-        return [(index_of(expect_dict(piece, "candidate")), piece) for piece in found]
+        candidates = pieces if isinstance(pieces, list) else ()
+        return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
 
     def _begins_again(self, event: dict[str, Any]) -> bool:
         """Whether the stream comes a second time, after its end.
@@ -123,7 +123,7 @@ class Assembler:
                 _extend_lists(candidate.setdefault(name, {}), value)
             elif name in _MERGED and isinstance(value, dict):
                 # Some events have a part of it, and some an empty one.
-                filled = {field: found for field, found in value.items() if found}
+                filled = {field: source for field, source in value.items() if source}
                 candidate[name] = {**part(candidate, name), **filled}
             elif name != "content" and value is not None:
                 candidate[name] = value
@@ -157,19 +157,19 @@ class Assembler:
             reasoning=reasoning,
             tool_calls=tuple(
                 ToolCallDelta(
-                    index=place,
-                    id=self._id(entry, call, place),
+                    index=number,
+                    id=self._id(entry, call, number),
                     name=call["name"],
                     arguments=arguments_of(call),
                 )
-                for place, (entry, call) in enumerate(zip(named, calls, strict=True), before)
+                for number, (entry, call) in enumerate(zip(named, calls, strict=True), before)
             ),
         )
 
-    def _id(self, entry: dict[str, Any], call: Mapping[str, Any], place: int) -> str:
-        identifier = call_id(call, text_or_none(self._head.get("responseId")), place)
+    def _id(self, entry: dict[str, Any], call: Mapping[str, Any], number: int) -> str:
+        identifier = call_id(call, text_or_none(self._head.get("responseId")), number)
         if "id" not in call:
-            self._named.append((entry, place, identifier))
+            self._named.append((entry, number, identifier))
         return identifier
 
     def _add_part(self, index: int, parts: list[dict[str, Any]], entry: Any) -> Step:
@@ -185,10 +185,10 @@ class Assembler:
             self._join(index, parts)
             opened = {**entry, "functionCall": {**call, "args": dict(part(call, "args"))}}
             parts.append(opened)
-            place = self._calls.get(index, 0)
-            self._calls[index] = place + 1
-            streamed = self._streamed[index] = _StreamedCall(opened, place)
-            begun = ToolCallDelta(index=place, id=self._id(opened, call, place), name=call["name"])
+            number = self._calls.get(index, 0)
+            self._calls[index] = number + 1
+            streamed = self._streamed[index] = _StreamedCall(opened, number)
+            begun = ToolCallDelta(index=number, id=self._id(opened, call, number), name=call["name"])
             return _join_steps(ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call))
         if streamed is None:
             raise APIResponseValidationError("a function call has no name")
@@ -204,7 +204,7 @@ class Assembler:
         if streamed is None:
             return ""
         arguments = arguments_of(streamed.part["functionCall"])
-        return Delta(tool_calls=(ToolCallDelta(index=streamed.place, arguments=arguments),))
+        return Delta(tool_calls=(ToolCallDelta(index=streamed.number, arguments=arguments),))
 
     def _append_part(self, index: int, parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
         """Append a part, or extend the last one if both are pieces of the same text.
@@ -223,7 +223,7 @@ class Assembler:
             pieces = self._pieces.setdefault(index, [])
             pieces.append(piece["text"])
             last.update((name, value) for name, value in piece.items() if name != "text")
-            if index == self._shown and last.keys() == _TEXT and not self._is_finished():
+            if index == self._shown_index and last.keys() == _TEXT and not self._is_finished():
                 self._running = pieces
         else:
             self._join(index, parts)
@@ -259,10 +259,10 @@ class Assembler:
         if self._candidates and not self._is_finished():
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
         identifier = text_or_none(self._head.get("responseId"))
-        for entry, place, shown in self._named:
+        for entry, number, name in self._named:
             # The answer's id, from which this one is made, came or changed after the call was shown.
-            if shown != call_id({}, identifier, place):
-                entry["functionCall"] = {**entry["functionCall"], "id": shown}
+            if name != call_id({}, identifier, number):
+                entry["functionCall"] = {**entry["functionCall"], "id": name}
         ordered = [candidate for _, candidate in sorted(self._candidates.items())]
         return {**({"candidates": ordered} if ordered else {}), **self._head}
 
@@ -270,11 +270,11 @@ class Assembler:
 class _StreamedCall:
     """A function call whose arguments come in pieces: its part, and its number among the calls."""
 
-    __slots__ = ("part", "place")
+    __slots__ = ("number", "part")
 
-    def __init__(self, part: dict[str, Any], place: int) -> None:
+    def __init__(self, part: dict[str, Any], number: int) -> None:
         self.part = part
-        self.place = place
+        self.number = number
         for name in ("partialArgs", "willContinue"):
             part["functionCall"].pop(name, None)
 
@@ -298,8 +298,8 @@ def _path(text: Any) -> list[str | int]:
     if not isinstance(text, str) or _STEP.sub("", text) != "$" or text == "$":
         raise APIResponseValidationError("a piece of a function call's arguments does not say its place")
     return [
-        int(found[2]) if found[2] else found[1] or found[3] or found[4] or ""
-        for found in _STEP.finditer(text)
+        int(match[2]) if match[2] else match[1] or match[3] or match[4] or ""
+        for match in _STEP.finditer(text)
     ]
 
 

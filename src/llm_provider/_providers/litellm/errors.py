@@ -63,9 +63,10 @@ def map_error(error: BaseException) -> LLMError:
         return mapped
     message = _message(error)
     if "UnsupportedParamsError" in names:
-        found = next(filter(None, (pattern.search(message) for pattern in _PARAMETERS)), None)
+        parameter = next(filter(None, (pattern.search(message) for pattern in _PARAMETERS)), None)
         return UnsupportedParameterError(
-            f"{message.rstrip('. ')}: leave it out", parameter=found.group(1) if found else "extra_body"
+            f"{message.rstrip('. ')}: leave it out",
+            parameter=parameter.group(1) if parameter else "extra_body",
         )
     if _NO_CLIENT in message and not failure_headers(error):
         return MissingAPIKeyError(f"litellm lacks a setting of this provider: {readable_message(message)}")
@@ -113,9 +114,15 @@ def unsent_error(error: Exception) -> LLMError:
 
 
 def _missing_package(error: ImportError) -> str:
-    told = _INSTALL.search(str(error))
+    command = _INSTALL.search(str(error))
     module = (error.name or "").partition(".")[0]
-    return told.group() if told else f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
+    return (
+        command.group()
+        if command
+        else f"pip install {_PACKAGES.get(module, module)}"
+        if module
+        else str(error)
+    )
 
 
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:

@@ -83,14 +83,14 @@ class OpenAIBatches:
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """Submit a batch. It must be sent at most once."""
         assert file is not None
-        found = await self._client.batches.create(
+        batch = await self._client.batches.create(
             input_file_id=file,
             endpoint=cast("Literal['/v1/chat/completions']", f"/v1/{spec.operation}"),
             completion_window="24h",
             metadata={"llm_provider": spec.label, "content": spec.content, "origin": spec.origin},
             extra_headers=spec.headers,
         )
-        return _remote(found)
+        return _remote(batch)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
         """The present state of a batch."""
@@ -98,8 +98,8 @@ class OpenAIBatches:
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         """The batches of the account, newest first."""
-        async for found in self._client.batches.list(limit=_PAGE):
-            yield _remote(found)
+        async for batch in self._client.batches.list(limit=_PAGE):
+            yield _remote(batch)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         """The ends of all rows that have one. Rows that failed stand in a file of their own."""
@@ -158,9 +158,9 @@ def _error(response: Any, failure: Any) -> LLMError:
         return expiry_error()
     if code == "batch_cancelled":
         return cancellation_error()
-    told = response if isinstance(response, dict) else {}
-    codes, message = error_fields(told.get("body") or failure)
-    status = told.get("status_code")
+    answer = response if isinstance(response, dict) else {}
+    codes, message = error_fields(answer.get("body") or failure)
+    status = answer.get("status_code")
     return mark_unbilled(
         from_answer(status if isinstance(status, int) else None, codes=codes, message=message)
     )

@@ -91,10 +91,10 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
 
 def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
     """How the numbers of a vector in base64 are written: Perplexity's are bytes, or bits on demand."""
-    asked = payload.get("encoding_format")
-    if asked in (INT8, BITS):
-        return str(asked)
-    if asked == "base64" and payload.get("output_dtype") == "int8":
+    encoding = payload.get("encoding_format")
+    if encoding in (INT8, BITS):
+        return str(encoding)
+    if encoding == "base64" and payload.get("output_dtype") == "int8":
         return INT8
     return INT8 if "pplx-embed" in f"{payload.get('model')} {model}" else None
 
@@ -110,14 +110,14 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; see `EmbeddingFormat.usage`."""
-    told = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(told, dict) or told.keys().isdisjoint(_COUNTS):
+    counts = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(counts, dict) or counts.keys().isdisjoint(_COUNTS):
         return None
     # Some hosts give the total alone.
     return (
-        read_usage({**told, "total_tokens": 0})
-        if "prompt_tokens" in told
-        else Usage(input_tokens=count(told, _COUNTS[1]))
+        read_usage({**counts, "total_tokens": 0})
+        if "prompt_tokens" in counts
+        else Usage(input_tokens=count(counts, _COUNTS[1]))
     )
 
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ..._requests.routing import Target
-from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_place
+from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
 from .models import is_known
 
 _MINIMUM = 1024
@@ -56,10 +56,10 @@ def lifetime(model: str) -> float:
 
 def units(payload: Mapping[str, Any]) -> list[Unit]:
     """The units of a prompt in the order in which OpenAI's models read them, for both endpoints."""
-    found = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
+    result = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
     if isinstance(payload.get("instructions"), str):
-        found += content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
-        found[-1] = found[-1]._replace(place=None)
+        result += content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
+        result[-1] = result[-1]._replace(path=None)
     name = "messages" if "messages" in payload else "input"
     messages = payload.get(name)
     for index, message in enumerate(messages if isinstance(messages, (list, tuple)) else ()):
@@ -69,22 +69,22 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
         own = {key: value for key, value in message.items() if key not in ("role", "content")}
         if role is None or own:
             # A call of a tool, its result, or an answer: its other fields are read too.
-            found.append(json_unit(str(role), message, None))
+            result.append(json_unit(str(role), message, None))
             continue
         inside = content_units(
             str(role), content, (name, index, "content"), _takes, instructs=role in _INSTRUCT
         )
-        found += [one._replace(place=None) for one in inside] if role == "assistant" else inside
-    return [] if _has_own(payload, messages) else found
+        result += [unit._replace(path=None) for unit in inside] if role == "assistant" else inside
+    return [] if _has_own(payload, messages) else result
 
 
 def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     """A copy of a payload that lets OpenAI cache a prefix."""
-    found = units(payload)
-    if not found:
+    prompt = units(payload)
+    if not prompt:
         return payload
     changed = dict(payload)
-    digest = mark.digest if mark.of_batch else _stable_digest(found[: mark.length])
+    digest = mark.digest if mark.of_batch else _stable_digest(prompt[: mark.length])
     if digest is not None:
         changed.setdefault("prompt_cache_key", digest.hex())
     if is_implicit(str(payload.get("model"))):
@@ -92,17 +92,17 @@ def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
     if mark.of_batch:
         # Else the rest of each prompt would be written too, and no other call could read it.
         changed["prompt_cache_options"] = _BREAKPOINT
-    place = last_place(found[: mark.length])
-    if place is None:
+    path = last_breakpoint(prompt[: mark.length])
+    if path is None:
         return changed
-    text = "text" if place[0] == "messages" else "input_text"
+    text = "text" if path[0] == "messages" else "input_text"
 
     def with_breakpoint(value: Any) -> Any:
         if isinstance(value, str):
             return [{"type": text, "text": value, "prompt_cache_breakpoint": _BREAKPOINT}]
         return {**value, "prompt_cache_breakpoint": _BREAKPOINT}
 
-    return change_at(changed, place, with_breakpoint)
+    return change_at(changed, path, with_breakpoint)
 
 
 def _stable_digest(prefix: list[Unit]) -> bytes | None:
@@ -125,7 +125,7 @@ def _has_own(payload: Mapping[str, Any], messages: Any) -> bool:
     """Whether the user has set breakpoints, or the options of the cache."""
     if "prompt_cache_options" in payload:
         return True
-    contents = [one.get("content") for one in messages or () if isinstance(one, Mapping)]
+    contents = [message.get("content") for message in messages or () if isinstance(message, Mapping)]
     return any(
         isinstance(part, Mapping) and "prompt_cache_breakpoint" in part
         for content in contents

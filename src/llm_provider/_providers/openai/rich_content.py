@@ -23,19 +23,19 @@ _ENDING = "_call"
 def citations(reply: Mapping[str, Any]) -> list[Citation]:
     """The citations of a completion, or of all texts of a response."""
     if "output" in reply:
-        found, offset = [], 0
+        result, offset = [], 0
         for entry in _parts(reply):
-            found += [_annotation(one, offset) for one in dicts(entry.get("annotations"))]
+            result += [_annotation(annotation, offset) for annotation in dicts(entry.get("annotations"))]
             offset += len(_text_of(entry))
-        return found
+        return result
     message = _message(reply)
-    found = [
-        _annotation(one)
-        for one in dicts(message.get("annotations"))
-        if str(one.get("type", "url_citation")).endswith("citation")
+    result = [
+        _annotation(annotation)
+        for annotation in dicts(message.get("annotations"))
+        if str(annotation.get("type", "url_citation")).endswith("citation")
     ]
-    found = found or [*_references(message), *_claudes(message)]
-    return found or list(_pages_of(reply))
+    result = result or [*_references(message), *_claudes(message)]
+    return result or list(_pages_of(reply))
 
 
 def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -113,19 +113,19 @@ def _pages_of(reply: Mapping[str, Any]) -> Iterator[Citation]:
 
 def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     """The images of a completion's message, or those that the tool of a response made."""
-    found = []
+    result = []
     for item in dicts(reply.get("output")):
         data = decode_base64(item.get("result")) if item.get("type") == "image_generation_call" else b""
         if data:
             kind = f"image/{text(item, 'output_format') or 'png'}"
-            found.append(GeneratedImage(data=data, media_type=kind))
+            result.append(GeneratedImage(data=data, media_type=kind))
     message = _message(reply)
     for entry in (*dicts(message.get("images")), *dicts(message.get("content"))):
         image = entry.get("image_url")
         made = image_at(image.get("url") if isinstance(image, dict) else image)
         if made is not None:
-            found.append(made)
-    return found
+            result.append(made)
+    return result
 
 
 def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
@@ -142,21 +142,21 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     """The calls of tools that OpenAI or a host ran."""
     items = dicts(reply.get("output"))
     outputs = {text(item, "call_id"): item for item in items if str(item.get("type")).endswith("_output")}
-    found = [
+    calls = [
         _item(item, outputs)
         for item in items
         if str(item.get("type")).endswith(_ENDING) and not is_call(item)
     ]
     for tool in dicts(_message(reply).get("executed_tools")):
         results = tool.get("search_results") or tool.get("code_results")
-        found.append(
+        calls.append(
             ServerToolCall(
                 name=text(tool, "type", "name") or "",
                 arguments=_value(tool.get("arguments")),
                 result=tool.get("output") if tool.get("output") is not None else results,
             )
         )
-    return found
+    return calls
 
 
 def _item(item: Mapping[str, Any], outputs: Mapping[str | None, Mapping[str, Any]]) -> ServerToolCall:

@@ -43,8 +43,8 @@ def read_calls(message: Mapping[str, Any]) -> tuple[tuple[ToolCall, ...], dict[s
     if value is not None and not isinstance(value, list):
         raise APIResponseValidationError(f"the answer's tool_calls is {type(value).__name__}, not a list")
     fields: dict[str, Any] = {}
-    given = [expect_dict(entry, "entry of tool_calls") for entry in value or ()]
-    entries = [entry for one in given if (entry := _without_blanks(one)) is not None]
+    objects = [expect_dict(entry, "entry of tool_calls") for entry in value or ()]
+    entries = [entry for call in objects if (entry := _without_blanks(call)) is not None]
     if entries:
         fields["tool_calls"] = entries
     if isinstance(legacy, dict) and not _is_blank(legacy):

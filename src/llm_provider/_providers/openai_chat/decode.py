@@ -87,7 +87,7 @@ def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
-    word, message, told = choice.get("finish_reason"), choice.get("message"), choice.get("logprobs")
+    word, message, logprobs = choice.get("finish_reason"), choice.get("message"), choice.get("logprobs")
     if word is not None and not isinstance(word, str):
         raise APIResponseValidationError("the finish_reason of the answer is not text")
     if word in _ABORTED:
@@ -122,7 +122,7 @@ def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
         tool_calls=calls,
         finish_reason=reason,
         message=AssistantMessage(kept),
-        logprobs=None if told is None else read_logprobs(told),
+        logprobs=None if logprobs is None else read_logprobs(logprobs),
     )
 
 

@@ -141,10 +141,10 @@ def _accepts_of(provider: str) -> Accepts:
     """The parameters that a host has, in its spelling."""
     route = ROUTES[provider]
     names = ACCEPTS.keys() if route.like_openai else COMMON.keys() | route.options
-    found = {name: ACCEPTS[name] for name in names - route.lacks}
+    accepts = {name: ACCEPTS[name] for name in names - route.lacks}
     if route.spelling.get("top_logprobs") == "logprobs":
-        return found | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
-    return found | {name: field for name, field in route.spelling.items() if name in found}
+        return accepts | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
+    return accepts | {name: field for name, field in route.spelling.items() if name in accepts}
 
 
 def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
@@ -158,7 +158,7 @@ def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
         yield "custom" if name in custom else "function", name
 
 
-def response_format(asked: Any, target: Target) -> dict[str, Any]:
+def response_format(value: Any, target: Target) -> dict[str, Any]:
     """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
 
     OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
@@ -168,9 +168,9 @@ def response_format(asked: Any, target: Target) -> dict[str, Any]:
     from ..shared.schema_rules import wrap
     from .strict_schema import strict_schema
 
-    structure = structure_of(asked)
+    structure = structure_of(value)
     if structure is None or structure.schema is None or not structure.adaptable:
-        return dict(asked)
+        return dict(value)
     named: dict[str, Any] = {"name": structure.name}
     if target.provider == "openai":
         strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))

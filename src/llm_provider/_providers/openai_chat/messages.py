@@ -45,14 +45,14 @@ def _encode(messages: Sequence[Message], target: Target) -> Iterator[Message]:
     foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | target.route.output_only
     provider, plain = target.provider, foreign | {"audio", "prefix", "is_error", "tool_calls"}
     media: list[Any] = []
-    for index, given in in_chat_form(messages, provider):
-        if media and given["role"] != "tool":
+    for index, original in in_chat_form(messages, provider):
+        if media and original["role"] != "tool":
             yield {"role": "user", "content": media}
             media = []
-        if type(given.get("content")) is str and given["content"] and plain.isdisjoint(given):
-            yield given
+        if type(original.get("content")) is str and original["content"] and plain.isdisjoint(original):
+            yield original
             continue
-        message = _in_input_form(given, index, target)
+        message = _in_input_form(original, index, target)
         if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
         if message.get("content") and foreign.isdisjoint(message):
@@ -116,7 +116,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         _check_parts(content, index, is_openai=is_openai)
-        content = [_with_file_id(entry, index, place) for place, entry in enumerate(content)]
+        content = [_with_file_id(entry, index, position) for position, entry in enumerate(content)]
         if content != message["content"]:
             message = {**message, "content": content}
         said = [entry for entry in content if entry["type"] != "thinking"]
@@ -162,7 +162,7 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: b
             check_media(entry, where)
 
 
-def _with_file_id(entry: Mapping[str, Any], index: int, place: int) -> Mapping[str, Any]:
+def _with_file_id(entry: Mapping[str, Any], index: int, position: int) -> Mapping[str, Any]:
     """A part whose uploaded file has the field of an id.
 
     Raises:
@@ -172,7 +172,7 @@ def _with_file_id(entry: Mapping[str, Any], index: int, place: int) -> Mapping[s
         return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
     if isinstance(part(entry, "image_url").get("url"), UploadReference):
         raise RequestError(
-            f"messages[{index}].content[{place}] is an image that is too large for a request, and Chat "
+            f"messages[{index}].content[{position}] is an image that is too large for a request, and Chat "
             "Completions takes no uploaded images: write endpoint='responses', or make it smaller",
             provider="openai",
         )

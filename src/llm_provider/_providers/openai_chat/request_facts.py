@@ -65,13 +65,13 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
 
 
 def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
-    found = find_words(payload, "1h", "audio")
+    words = find_words(payload, "1h", "audio")
     return SpecialPrices(
         # Hosts take the lifetime of Anthropic's cache entries in several places.
-        caches_for_an_hour="1h" in found,
+        caches_for_an_hour="1h" in words,
         # The same word asks for speech, as a field and as a modality, and refers to an earlier answer's.
-        speaks="audio" in found,
-        continues_speech="audio" in found,
+        speaks="audio" in words,
+        continues_speech="audio" in words,
     )
 
 
@@ -98,10 +98,10 @@ def _medium(part: dict[str, Any]) -> Medium | None:
         return None
     if kind in ("image_url", "input_image"):
         image = part.get("image_url")
-        place = image if isinstance(image, dict) else {**part, "url": image}
-        url = str(place.get("url"))
+        fields = image if isinstance(image, dict) else {**part, "url": image}
+        url = str(fields.get("url"))
         data = _DATA_URL.match(url)
-        return Medium("image", url[data.end() :] if data else None, str(place.get("detail", "auto")))
+        return Medium("image", url[data.end() :] if data else None, str(fields.get("detail", "auto")))
     if kind == "input_audio":
         return Medium("audio", None)
     if kind in ("file", "input_file", "video_url"):

@@ -174,14 +174,14 @@ class _Sample:
             self._spoke = self._spoke or bool(spoken)
             text = spoken or (self.show_refusal() if self.finish_reason else "")
         fragments = dicts(delta.get("tool_calls"), "tool_calls")
-        calls = [shown for fragment in fragments if (shown := self._add_call(fragment)) is not None]
+        calls = [call for fragment in fragments if (call := self._add_call(fragment)) is not None]
         if isinstance(delta.get("function_call"), dict):
             begun = self._legacy_call or _Call()
-            shown = begun.add({"function": delta["function_call"]}, 0)
-            if shown is not None:
+            call = begun.add({"function": delta["function_call"]}, 0)
+            if call is not None:
                 self._legacy_call = begun
                 # llama-cpp-python writes each call in both forms.
-                calls = calls or [shown]
+                calls = calls or [call]
         own = delta.get("provider_specific_fields")
         if isinstance(own, dict) and own.get("citation"):
             self._citations.append(own["citation"])
@@ -195,8 +195,8 @@ class _Sample:
         if self.content or self._spoke:
             return ""
         pieces = self._texts.get("refusal", ())
-        shown, self._refusals_shown = self._refusals_shown, len(pieces)
-        return "".join(pieces[shown:])
+        before, self._refusals_shown = self._refusals_shown, len(pieces)
+        return "".join(pieces[before:])
 
     def _add_unknown(self, fields: dict[str, Any]) -> None:
         for name, value in list(fields.items()):
@@ -221,12 +221,12 @@ class _Sample:
         call = self._call_at.get(index)
         if call is None or call.is_another(fragment):
             call = self._call_at[index] = _Call()
-        shown = call.add(fragment, len(self._calls))
-        if shown is not None and shown.index == len(self._calls):
-            if shown.index >= _MOST_ENTRIES:
+        added = call.add(fragment, len(self._calls))
+        if added is not None and added.index == len(self._calls):
+            if added.index >= _MOST_ENTRIES:
                 raise APIResponseValidationError("the stream has too many tool calls")
             self._calls.append(call)
-        return shown
+        return added
 
     def unshown(self) -> Step:
         """All of the sample as one delta, once."""
@@ -375,7 +375,7 @@ def _join_parts(parts: Sequence[Any]) -> list[Any]:
             runs[-1].append(entry)
         else:
             runs.append([entry])
-    found = []
+    result = []
     for run in runs:
         merged = {name: value for entry in run for name, value in entry.items()} if len(run) > 1 else run[0]
         kind = merged.get("type") if isinstance(merged, dict) else None
@@ -386,10 +386,10 @@ def _join_parts(parts: Sequence[Any]) -> list[Any]:
         elif kind == "thinking" and isinstance(merged.get("thinking"), list):
             merged = {
                 **merged,
-                "thinking": _join_parts([one for entry in run for one in entry["thinking"]]),
+                "thinking": _join_parts([thought for entry in run for thought in entry["thinking"]]),
             }
-        found.append(merged)
-    return found
+        result.append(merged)
+    return result
 
 
 def _continues(last: Any, entry: Any) -> bool:
@@ -449,9 +449,11 @@ def _add_entry(entries: list[Any], entry: Any) -> None:
 
 def _add_tool(entries: list[Any], entry: Any) -> None:
     """Add a tool that Groq has run, or the output of one that was added when it began."""
-    place = entry.get("index") if isinstance(entry, dict) else None
+    index = entry.get("index") if isinstance(entry, dict) else None
     begun = [
-        one for one in entries if isinstance(one, dict) and place is not None and one.get("index") == place
+        tool
+        for tool in entries
+        if isinstance(tool, dict) and index is not None and tool.get("index") == index
     ]
     if begun:
         begun[0].update((name, value) for name, value in entry.items() if value is not None)

@@ -75,5 +75,5 @@ def read_usage(
 
 def _sums(parts: list[int]) -> set[int]:
     """The sums of one or two of some numbers."""
-    given = [number for number in parts if number]
-    return {sum(some) for size in (1, 2) for some in itertools.combinations(given, size)}
+    counts = [number for number in parts if number]
+    return {sum(some) for size in (1, 2) for some in itertools.combinations(counts, size)}

@@ -122,17 +122,17 @@ def output_item(kind: str, identifier: str, content: Any, where: str) -> dict[st
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}
-    given = _json(content)
+    answer = _json(content)
     if kind == "mcp_approval_request":
         approval = {"type": "mcp_approval_response", "approval_request_id": identifier}
-        if isinstance(given, bool):
-            return {**approval, "approve": given}
-        if isinstance(given, dict) and isinstance(given.get("approve"), bool):
-            return {**approval, **given}
+        if isinstance(answer, bool):
+            return {**approval, "approve": answer}
+        if isinstance(answer, dict) and isinstance(answer.get("approve"), bool):
+            return {**approval, **answer}
         raise RequestError(f"{where} answers an approval request: its content must be 'true' or 'false'")
     if kind == "local_shell_call":
         return {"type": "local_shell_call_output", "id": identifier, "output": content}
-    fields = given if isinstance(given, dict) else _fields(kind, content)
+    fields = answer if isinstance(answer, dict) else _fields(kind, content)
     if fields is None:
         raise RequestError(
             f"{where} answers a {kind}: its content must be the JSON of the fields of a {_output_type(kind)}"
@@ -153,8 +153,8 @@ def _fields(kind: str, content: Any) -> dict[str, Any] | None:
     if kind == "computer_call" and isinstance(content, list):
         images = [part for part in content if part.get("type") == "input_image"]
         if len(images) == len(content) == 1:
-            shown = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
-            return {"output": {"type": "computer_screenshot", **shown}}
+            image = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
+            return {"output": {"type": "computer_screenshot", **image}}
     return None
 
 

@@ -85,10 +85,10 @@ def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
 
 
 def _write_format(draft: Draft[None], value: object) -> None:
-    asked = chat.response_format(value, draft.target)
-    if asked["type"] == "json_schema":
-        asked = {"type": "json_schema", "name": "answer", **asked["json_schema"]}
-    draft.payload["text"] = {"format": asked}
+    form = chat.response_format(value, draft.target)
+    if form["type"] == "json_schema":
+        form = {"type": "json_schema", "name": "answer", **form["json_schema"]}
+    draft.payload["text"] = {"format": form}
 
 
 def _write_logprobs(draft: Draft[None], value: bool) -> None:

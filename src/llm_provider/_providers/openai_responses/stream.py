@@ -39,10 +39,10 @@ class Assembler:
     def __init__(self) -> None:
         self._response: dict[str, Any] | None = None
         self._items: dict[int, dict[str, Any]] = {}
-        # By the place of its item: a call's number. By its number: what was shown of it.
+        # By the position of its item: a call's number. By its number: what was shown of it.
         self._calls: dict[int, int] = {}
-        self._shown: list[_Shown] = []
-        # The places of items without a name and arguments, which are no calls unless these follow.
+        self._shown_calls: list[_Shown] = []
+        # The positions of items without a name and arguments, which are no calls unless these follow.
         self._blank: set[int] = set()
         self._texts: list[str] = []
         self._reasoned = False
@@ -79,9 +79,9 @@ class Assembler:
     def _take(self, event: Mapping[str, Any]) -> Step:
         kind = event.get("type")
         if kind == "response.output_item.done":
-            place = _place(event, len(self._items))
-            self._items[place] = expect_dict(event.get("item"), "output item")
-            if place in self._blank:
+            position = _position_of(event, len(self._items))
+            self._items[position] = expect_dict(event.get("item"), "output item")
+            if position in self._blank:
                 return self._begin(event)
         if kind == "response.output_item.added":
             return self._begin(event)
@@ -89,17 +89,17 @@ class Assembler:
 
     def _begin(self, event: Mapping[str, Any]) -> Step:
         item = expect_dict(event.get("item"), "output item")
-        index = len(self._shown)
-        place = _place(event, index)
+        index = len(self._shown_calls)
+        position = _position_of(event, index)
         if is_blank(item):
-            self._blank.add(place)
-        if not is_call(item) or place in self._calls:
+            self._blank.add(position)
+        if not is_call(item) or position in self._calls:
             return ""
-        self._calls[place] = index
+        self._calls[position] = index
         field = "input" if item["type"] == "custom_tool_call" else "arguments"
         arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
         begun = _call_delta(index, item, arguments)
-        self._shown.append(_Shown(begun.name, [arguments]))
+        self._shown_calls.append(_Shown(begun.name, [arguments]))
         return Delta(tool_calls=(begun,))
 
     def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
@@ -113,15 +113,15 @@ class Assembler:
             self._texts.append(piece)
             return piece
         if kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
-            index = self._calls.get(_place(event, len(self._shown) - 1))
-            place = _place(event, len(self._shown))
-            if piece and place in self._blank and place not in self._calls:
-                index = self._calls[place] = len(self._shown)
-                self._shown.append(_Shown("", []))
+            index = self._calls.get(_position_of(event, len(self._shown_calls) - 1))
+            position = _position_of(event, len(self._shown_calls))
+            if piece and position in self._blank and position not in self._calls:
+                index = self._calls[position] = len(self._shown_calls)
+                self._shown_calls.append(_Shown("", []))
             if index is None:
                 # The last event has the whole call.
                 return ""
-            self._shown[index].arguments.append(piece)
+            self._shown_calls[index].arguments.append(piece)
             return Delta(tool_calls=(ToolCallDelta(index=index, arguments=piece),))
         if kind in ("response.reasoning_summary_part.added", "response.content_part.added"):
             reasoning = part(event, "part").get("type") in ("summary_text", "reasoning_text")
@@ -142,14 +142,14 @@ class Assembler:
             entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")
         ]
         whole = "".join(text_of_part(entry) or text_of(entry.get("refusal")) or "" for entry in parts)
-        shown = "".join(self._texts)
-        if not whole.startswith(shown):
+        before = "".join(self._texts)
+        if not whole.startswith(before):
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         open_items = open_calls(items)
-        if len(open_items) < len(self._shown):
+        if len(open_items) < len(self._shown_calls):
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         calls = [self._rest_of_call(index, item) for index, item in enumerate(open_items)]
-        text = whole[len(shown) :]
+        text = whole[len(before) :]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
 
     def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta:
@@ -158,10 +158,10 @@ class Assembler:
         Its id is shown here, as some servers give a call another one at its end.
         """
         call = tool_call(item)
-        if index >= len(self._shown):
+        if index >= len(self._shown_calls):
             return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
-        shown = self._shown[index]
-        already, name = "".join(shown.arguments), shown.name or call.name
+        before = self._shown_calls[index]
+        already, name = "".join(before.arguments), before.name or call.name
         arguments = call.arguments.removeprefix(already)
         if not call.arguments.startswith(already):
             arguments = ""
@@ -169,7 +169,7 @@ class Assembler:
                 raise APIResponseValidationError(_DIFFERENT, retryable=False)
         if name != call.name:
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
-        return ToolCallDelta(index=index, id=call.id, name="" if shown.name else name, arguments=arguments)
+        return ToolCallDelta(index=index, id=call.id, name="" if before.name else name, arguments=arguments)
 
     def _output(self) -> list[dict[str, Any]]:
         """The output items of the response, which may leave them out in its last event."""
@@ -225,13 +225,13 @@ class _Order:
             # Some servers begin with 1.
             self._next = number if event.get("type") == "response.created" else 0
         if number == self._next:
-            found = [event]
+            events = [event]
             self._next = number + 1
             while self._held and self._next in self._held:
-                found.append(self._held.pop(self._next))
+                events.append(self._held.pop(self._next))
                 self._next += 1
-            self._last = found[-1]
-            return found
+            self._last = events[-1]
+            return events
         if last:
             # An event is missing. What follows it is also in the last event, unless that has no output.
             return [event] if part(event, "response").get("output") else [*self._release(), event]
@@ -268,15 +268,15 @@ def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCall
     return ToolCallDelta(index=index, name=text_of(item.get("name")) or "", arguments=arguments)
 
 
-def _is_same_json(one: str, other: str) -> bool:
+def _is_same_json(first: str, second: str) -> bool:
     """Whether two texts are the same JSON: a server may write the whole arguments with other spaces."""
     try:
-        return bool(orjson.loads(one) == orjson.loads(other))
+        return bool(orjson.loads(first) == orjson.loads(second))
     except ValueError:
         return False
 
 
-def _place(event: Mapping[str, Any], usual: int) -> int:
-    """The place of an event's item in the output; not every server says it."""
-    place = event.get("output_index")
-    return place if type(place) is int else usual
+def _position_of(event: Mapping[str, Any], usual: int) -> int:
+    """The position of an event's item in the output; not every server says it."""
+    position = event.get("output_index")
+    return position if type(position) is int else usual

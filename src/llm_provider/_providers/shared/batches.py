@@ -200,7 +200,7 @@ async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose"
     """Close SDK clients. Nothing can be done about a failure."""
     for client in clients:
         method: Callable[[], Any] | None = next(
-            (found for name in names if (found := getattr(client, name, None))), None
+            (attribute for name in names if (attribute := getattr(client, name, None))), None
         )
         if method is not None:
             with contextlib.suppress(Exception):

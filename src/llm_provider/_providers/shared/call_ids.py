@@ -40,9 +40,9 @@ def find_id(messages: Sequence[Message], result: int) -> str:
         if message["role"] == "tool":
             before += not message["tool_call_id"]
         elif message["role"] == "assistant":
-            places = [place for place, call in enumerate(calls_of(message)) if not has_id(call)]
-            if before < len(places):
-                return make_id(index, places[before])
+            positions = [position for position, call in enumerate(calls_of(message)) if not has_id(call)]
+            if before < len(positions):
+                return make_id(index, positions[before])
             break
     raise RequestError(
         f"messages[{result}] has an empty tool_call_id, and every tool call before it has an id or a result"

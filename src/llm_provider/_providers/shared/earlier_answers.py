@@ -40,9 +40,9 @@ def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> N
             _warn(f"an earlier answer holds {kind}", provider)
 
 
-def warn_of(found: str, provider: str) -> None:
+def warn_of(what: str, provider: str) -> None:
     """Warn that something in a message or a tool, which does not change what it says, is left out."""
-    _warn(f"a message or a tool holds {found}", provider)
+    _warn(f"a message or a tool holds {what}", provider)
 
 
 def warn_of_empty_turn(provider: str) -> None:
@@ -91,8 +91,8 @@ def parse_arguments(text: str, provider: str) -> dict[str, Any]:
     return {"arguments": text}
 
 
-def _warn(found: str, provider: str) -> None:
-    problem = f"{found}, for which {provider} has no form here: it is left out of the request"
+def _warn(what: str, provider: str) -> None:
+    problem = f"{what}, for which {provider} has no form here: it is left out of the request"
     warnings.warn(problem, UserWarning, stacklevel=3)
 
 

@@ -69,12 +69,11 @@ def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     if not isinstance(body, dict):
         return (), _message_in(body)
     details = body.get("details")
-    entries = [
-        one if isinstance(one, dict) else {} for one in (details if isinstance(details, list) else [details])
-    ]
-    found = [entry.get("error_code") or entry.get("reason") for entry in entries]
-    found += map(body.get, _CODE_FIELDS)
-    codes = tuple(str(code) if code and isinstance(code, (str, int)) else None for code in found)
+    listed = details if isinstance(details, list) else [details]
+    entries = [entry if isinstance(entry, dict) else {} for entry in listed]
+    values = [entry.get("error_code") or entry.get("reason") for entry in entries]
+    values += map(body.get, _CODE_FIELDS)
+    codes = tuple(str(code) if code and isinstance(code, (str, int)) else None for code in values)
     return codes, _with_cause(_message_in(body), body.get("metadata"))
 
 
@@ -88,10 +87,10 @@ def _message_in(value: Any, depth: int = 0) -> str:
         return "; ".join(filter(None, (_message_in(entry, depth + 1) for entry in value)))
     if not isinstance(value, dict):
         return ""
-    found = next(filter(None, (_message_in(value.get(name), depth + 1) for name in _MESSAGE_FIELDS)), "")
-    place = value.get("loc")
-    where = ".".join(map(str, place)) if isinstance(place, list) else ""
-    return f"{where}: {found}" if where and found else found
+    text = next(filter(None, (_message_in(value.get(name), depth + 1) for name in _MESSAGE_FIELDS)), "")
+    steps = value.get("loc")
+    where = ".".join(map(str, steps)) if isinstance(steps, list) else ""
+    return f"{where}: {text}" if where and text else text
 
 
 def _with_cause(message: str, metadata: Any) -> str:

@@ -170,7 +170,7 @@ def from_answer(
 def _request_id(headers: Mapping[str, str]) -> str | None:
     known = (headers.get(name) for name in _REQUEST_IDS)
     others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
-    return next((found for found in (*known, *others) if found), None)
+    return next((identifier for identifier in (*known, *others) if identifier), None)
 
 
 def _status_in(codes: tuple[str | None, ...]) -> int | None:
@@ -311,9 +311,9 @@ def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
     connections alike, so their exceptions are left out.
     """
     links = list(exception_chain(error))
-    for place, link in enumerate(links):
+    for index, link in enumerate(links):
         if type(link).__module__.startswith("aiohttp."):
-            return links[place:]
+            return links[index:]
     return links
 
 
@@ -370,8 +370,8 @@ def reports_error(body: Mapping[str, Any], answer: str) -> bool:
         return True
     if answer in body:
         return False
-    told = (body.get(name) for name in ("message", "detail", "errors"))
-    return any(value and isinstance(value, (str, list)) for value in told)
+    messages = (body.get(name) for name in ("message", "detail", "errors"))
+    return any(value and isinstance(value, (str, list)) for value in messages)
 
 
 def raise_error_in(body: Mapping[str, Any], answer: str) -> None:

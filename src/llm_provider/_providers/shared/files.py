@@ -81,8 +81,8 @@ class FileModule(Protocol):
 
 def module_of(target: Target) -> FileModule | None:
     """The module that uploads files to a target; None if it has no files API."""
-    found = cast("FileModule | None", load_beside(target.route.adapter, "files"))
-    return None if found is None or found.limits(target) is None else found
+    module = cast("FileModule | None", load_beside(target.route.adapter, "files"))
+    return None if module is None or module.limits(target) is None else module
 
 
 def refer_to_files(
@@ -96,54 +96,54 @@ def refer_to_files(
     Raises:
         RequestError: a file is too large, and the provider or its API has no upload for it.
     """
-    found = list(attachments_of(request.messages))
-    if not found:
+    attachments = list(attachments_of(request.messages))
+    if not attachments:
         return request, (), {}
     module = module_of(target)
     limits = None if module is None else module.limits(target)
-    chosen: dict[str, Attachment] = {}
-    for where, one in found:
-        if _needs_upload(one, limits):
-            _check_upload(one, where, target, limits)
-            chosen[where] = one
+    uploaded: dict[str, Attachment] = {}
+    for where, attachment in attachments:
+        if _needs_upload(attachment, limits):
+            _check_upload(attachment, where, target, limits)
+            uploaded[where] = attachment
     if limits is not None:
-        chosen |= _largest(request, limits, [place for place in found if place[0] not in chosen])
-    if not chosen:
+        uploaded |= _largest(request, limits, [entry for entry in attachments if entry[0] not in uploaded])
+    if not uploaded:
         return request, (), {}
     assert limits is not None, "without a files API nothing is chosen"
-    references = {id(one): one.reference for one in chosen.values()}
+    references = {id(attachment): attachment.reference for attachment in uploaded.values()}
     # Equal files are uploaded once.
-    uploads = tuple({one.reference: one for one in chosen.values()}.values())
+    uploads = tuple({attachment.reference: attachment for attachment in uploaded.values()}.values())
     messages = with_references(request.messages, references)
     return replace(request, messages=messages), uploads, limits.headers
 
 
-def _needs_upload(one: Attachment, limits: FileLimits | None) -> bool:
-    if not one.in_text:
+def _needs_upload(attachment: Attachment, limits: FileLimits | None) -> bool:
+    if not attachment.in_text:
         return True
     most = None if limits is None else limits.image
-    return most is not None and one.media_type.startswith("image/") and one.encoded_size > most
+    return most is not None and attachment.media_type.startswith("image/") and attachment.encoded_size > most
 
 
-def _check_upload(one: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:
+def _check_upload(attachment: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:
     """Refuse a file that cannot be uploaded.
 
     Raises:
         RequestError: the limit, and what to do.
     """
-    size = f"{where} is a file ({one.media_type}) of {one.size / 1e6:.1f} MB, and"
+    size = f"{where} is a file ({attachment.media_type}) of {attachment.size / 1e6:.1f} MB, and"
     if limits is None:
         problem = (
             f"{target.provider} takes files of up to {MOST_BYTES / 1e6:.0f} MB, as it has no files API that "
             "this library knows: make it smaller, give its address, or use OpenAI, Anthropic or Gemini, "
             "where larger files are uploaded"
         )
-    elif not one.media_type.startswith(limits.kinds):
+    elif not attachment.media_type.startswith(limits.kinds):
         problem = (
             f"a request to {target.provider} holds files of up to {MOST_BYTES / 1e6:.0f} MB. Larger ones are "
             "uploaded, which it has for PDF and images alone: make it smaller"
         )
-    elif one.size > limits.upload:
+    elif attachment.size > limits.upload:
         problem = f"{target.provider} takes files of up to {limits.upload / 1e6:,.0f} MB: make it smaller"
     else:
         return
@@ -151,23 +151,23 @@ def _check_upload(one: Attachment, where: str, target: Target, limits: FileLimit
 
 
 def _largest(
-    request: Request, limits: FileLimits, found: Sequence[tuple[str, Attachment]]
+    request: Request, limits: FileLimits, attachments: Sequence[tuple[str, Attachment]]
 ) -> dict[str, Attachment]:
     """The files to upload so that the others fit into one request: documents first, the largest first."""
-    inside = sum(len(one) for _, one in found)
+    inside = sum(len(attachment) for _, attachment in attachments)
     if inside <= limits.request // 2:
         return {}
     left = len(orjson.dumps(request.messages, default=str)) - limits.request
-    chosen: dict[str, Attachment] = {}
-    for where, one in sorted(
-        found, key=lambda place: (place[1].media_type.startswith("image/"), -place[1].size)
+    uploaded: dict[str, Attachment] = {}
+    for where, attachment in sorted(
+        attachments, key=lambda entry: (entry[1].media_type.startswith("image/"), -entry[1].size)
     ):
         if left <= 0:
             break
-        if one.media_type.startswith(limits.kinds) and one.size <= limits.upload:
-            chosen[where] = one
-            left -= len(one)
-    return chosen
+        if attachment.media_type.startswith(limits.kinds) and attachment.size <= limits.upload:
+            uploaded[where] = attachment
+            left -= len(attachment)
+    return uploaded
 
 
 def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:

@@ -64,8 +64,8 @@ def in_chat_form(
         if type(message.get("content")) is str and "provider_specific_fields" not in message:
             yield index, message
         else:
-            for one in _translate(message, f"messages[{index}]", provider, own):
-                yield index, one
+            for translated in _translate(message, f"messages[{index}]", provider, own):
+                yield index, translated
 
 
 def _translate(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
@@ -119,11 +119,11 @@ def with_every_call(message: Message) -> Message:
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:
-        found = [(item, tool_call(item)) for item in open_calls(items)]
+        every = [(item, tool_call(item)) for item in open_calls(items)]
     except APIResponseValidationError:
         return message
     # A call without an entry has no form in `tool_calls`. One whose entry is gone was edited out.
-    calls = [(item, call) for item, call in found if entry_of(call) is None and call.id not in known]
+    calls = [(item, call) for item, call in every if entry_of(call) is None and call.id not in known]
     if not calls:
         return message
     entries = [
@@ -136,7 +136,7 @@ def with_every_call(message: Message) -> Message:
     ]
     # A call of the computer holds more than its actions, such as checks of its safety.
     sent = [item for item, call in calls if call.type != "computer_call"]
-    rest = [item for item in items if not any(item is one for one in sent)]
+    rest = [item for item in items if not any(item is other for other in sent)]
     return {
         **message,
         "tool_calls": [*(message.get("tool_calls") or ()), *entries],
@@ -179,12 +179,12 @@ def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[M
         if part.get("type") != "tool_result":
             rest.append(part)
             continue
-        place, content = f"{where}.content[{position}]", part.get("content") or ""
+        path, content = f"{where}.content[{position}]", part.get("content") or ""
         if not isinstance(part.get("tool_use_id"), str):
-            raise RequestError(f"{place} is a tool_result without 'tool_use_id'")
+            raise RequestError(f"{path} is a tool_result without 'tool_use_id'")
         result = {"role": "tool", "tool_call_id": part["tool_use_id"], "content": content}
         if not isinstance(content, str):
-            result["content"] = _parts(content, place, provider, own)
+            result["content"] = _parts(content, path, provider, own)
         yield {**result, "is_error": True} if part.get("is_error") else result
     if rest:
         yield {**message, "content": _parts(rest, where, provider, own)}
@@ -254,8 +254,10 @@ def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str)
     if kind == "url" and isinstance(url, str):
         return {"type": "document_url", "document_url": url, **control}
     text = source.get("data") if kind == "text" else source.get("content")
-    if isinstance(text, (list, tuple)) and all(isinstance(one, Mapping) and "text" in one for one in text):
-        text = "\n".join(str(one["text"]) for one in text)
+    if isinstance(text, (list, tuple)) and all(
+        isinstance(entry, Mapping) and "text" in entry for entry in text
+    ):
+        text = "\n".join(str(entry["text"]) for entry in text)
     if not isinstance(text, str):
         raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
     named = [str(part[name]) for name in ("title", "context") if part.get(name)]

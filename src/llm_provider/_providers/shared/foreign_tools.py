@@ -61,13 +61,13 @@ def with_named_tools(request: Request, provider: str) -> Request:
     tools: tuple[Any, ...] = request.tools or ()
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request
-    found = (
+    adapted = (
         _name(tool, f"tools[{index}]={tool!r}", request, provider)
         if isinstance(tool, str)
         else _in_openais_form(tool, provider)
         for index, tool in enumerate(tools)
     )
-    return replace(request, tools=tuple(found))
+    return replace(request, tools=tuple(adapted))
 
 
 def _in_openais_form(tool: Mapping[str, Any], provider: str) -> Mapping[str, Any]:

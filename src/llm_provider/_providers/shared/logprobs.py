@@ -27,7 +27,7 @@ _MANY = 2000
 """Tokens from which log probabilities are kept as JSON until they are read."""
 
 
-def read_logprobs(told: Any) -> Any:
+def read_logprobs(field: Any) -> Any:
     """The value of `Choice.logprobs` for a field of a reply: tokens, None if it has none, or a `LateValue`.
 
     >>> read_logprobs({"tokens": ["Hi"], "token_logprobs": [-0.5]})
@@ -35,26 +35,26 @@ def read_logprobs(told: Any) -> Any:
     >>> read_logprobs({"chosenCandidates": [{"token": "Hi", "tokenId": 7, "logProbability": -0.5}]})[0].id
     7
     """
-    if not isinstance(told, dict):
+    if not isinstance(field, dict):
         return None
-    if any(isinstance(column, list) and len(column) > _MANY for column in told.values()):
-        return LateValue(partial(_read_json, orjson.dumps(told)))
-    return _read(told)
+    if any(isinstance(column, list) and len(column) > _MANY for column in field.values()):
+        return LateValue(partial(_read_json, orjson.dumps(field)))
+    return _read(field)
 
 
-def _read_json(told: bytes) -> tuple[TokenLogprob, ...] | None:
-    return read_large(lambda: _read(loads(told)))
+def _read_json(text: bytes) -> tuple[TokenLogprob, ...] | None:
+    return read_large(lambda: _read(loads(text)))
 
 
-def _read(told: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    entries = told.get("content") or told.get("refusal")
+def _read(field: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    entries = field.get("content") or field.get("refusal")
     if isinstance(entries, list):
-        found = _tokens(entries)
-    elif isinstance(told.get("chosenCandidates"), list):
-        found = _of_gemini(told)
+        tokens = _tokens(entries)
+    elif isinstance(field.get("chosenCandidates"), list):
+        tokens = _of_gemini(field)
     else:
-        found = _of_columns(told)
-    return tuple(found) or None
+        tokens = _of_columns(field)
+    return tuple(tokens) or None
 
 
 def _tokens(entries: Any) -> Iterator[TokenLogprob]:
@@ -75,14 +75,16 @@ def _token(entry: Mapping[str, Any], top: Any, absent: Any = None) -> Iterator[T
     others = (
         ()
         if not isinstance(top, list)
-        else tuple(one for each in top if isinstance(each, dict) for one in _token(each, None, absent))
+        else tuple(token for each in top if isinstance(each, dict) for token in _token(each, None, absent))
     )
     yield TokenLogprob(token=text, logprob=float(number), id=identifier, top=others)
 
 
-def _of_gemini(told: Mapping[str, Any]) -> Iterator[TokenLogprob]:
-    tops = told.get("topCandidates")
-    for entry, top in itertools.zip_longest(told["chosenCandidates"], tops if isinstance(tops, list) else ()):
+def _of_gemini(field: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+    tops = field.get("topCandidates")
+    for entry, top in itertools.zip_longest(
+        field["chosenCandidates"], tops if isinstance(tops, list) else ()
+    ):
         if isinstance(entry, dict):
             yield from _token(entry, _candidates(top), 0.0)
 
@@ -91,11 +93,11 @@ def _candidates(top: Any) -> Any:
     return top.get("candidates") if isinstance(top, dict) else None
 
 
-def _of_columns(told: Mapping[str, Any]) -> Iterator[TokenLogprob]:
-    columns = [told.get(name) for name in ("token_logprobs", "tokens", "token_ids", "top_logprobs")]
+def _of_columns(field: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+    columns = [field.get(name) for name in ("token_logprobs", "tokens", "token_ids", "top_logprobs")]
     numbers, *others = (column if isinstance(column, list) else () for column in columns)
-    for place, number in enumerate(numbers):
-        text, identifier, top = (column[place] if place < len(column) else None for column in others)
+    for index, number in enumerate(numbers):
+        text, identifier, top = (column[index] if index < len(column) else None for column in others)
         # A stream of Together's says the number alone.
         entry = {"token": "" if text is None else text, "logprob": number, "token_id": identifier}
         yield from _token(entry, top)

@@ -66,8 +66,8 @@ def write_parameters(
         elif isinstance(write, str):
             container = draft.labels if row.is_label else draft.payload
             *outer, field_name = write.split(".")
-            for place in outer:
-                container = container.setdefault(place, {})
+            for step in outer:
+                container = container.setdefault(step, {})
             container[field_name] = list(value) if isinstance(value, tuple) else value
         else:
             write(draft, value)

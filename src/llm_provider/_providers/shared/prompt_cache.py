@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..._requests.routing import Target
 from ..._runtime.canonical_json import canonical
 
-Place = tuple[str | int, ...]
+JSONPath = tuple[str | int, ...]
 """The steps from a payload to one of its values."""
 
 _BYTES_PER_TOKEN = 4
@@ -29,7 +29,7 @@ class Unit(NamedTuple):
     """Equal for units that a model reads alike."""
     tokens: int
     """An estimate."""
-    place: Place | None
+    path: JSONPath | None
     """The value of the payload that takes a breakpoint behind this unit; None if none can be there."""
     instructs: bool
     """Whether it is a tool or belongs to the system prompt."""
@@ -87,30 +87,30 @@ class Prefix(NamedTuple):
     tokens: int
 
 
-def mark_of_call(found: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> PrefixMark | None:
+def mark_of_call(form: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> PrefixMark | None:
     """The mark of a call without known followers: all but its last unit, the question."""
-    before = found.units(payload)[:-1]
+    before = form.units(payload)[:-1]
     # The tokens are an estimate. A provider ignores a breakpoint behind too few of them.
-    if 2 * sum(unit.tokens for unit in before) < found.minimum(model):
+    if 2 * sum(unit.tokens for unit in before) < form.minimum(model):
         return None
-    return PrefixMark(found, len(before), of_batch=False)
+    return PrefixMark(form, len(before), of_batch=False)
 
 
-def prefixes(found: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> list[Prefix]:
+def prefixes(form: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> list[Prefix]:
     """The beginnings of a prompt that the prompt cache may hold, the shortest first.
 
     The last unit is not part of any. Where the provider compares tokens, a long last text has a beginning
     too.
     """
-    least, total, chain = found.minimum(model), 0, blake2b(digest_size=16)
-    units, result = found.units(payload), list[Prefix]()
+    least, total, chain = form.minimum(model), 0, blake2b(digest_size=16)
+    units, result = form.units(payload), list[Prefix]()
     for length, unit in enumerate(units[:-1], 1):
         chain.update(b"%d\0" % len(unit.content))
         chain.update(unit.content)
         total += unit.tokens
         if total >= least:
             result.append(Prefix(chain.digest(), length, total))
-    if units and units[-1].text is not None and found.is_implicit(model):
+    if units and units[-1].text is not None and form.is_implicit(model):
         missing = max(0, least - total) + least // 4
         head = units[-1].text[: missing * _BYTES_PER_TOKEN]
         if len(head) < len(units[-1].text):
@@ -119,52 +119,52 @@ def prefixes(found: PromptCacheFormat, payload: Mapping[str, Any], model: str) -
     return result
 
 
-def text_unit(role: str, text: str, place: Place | None, *, instructs: bool = False) -> Unit:
+def text_unit(role: str, text: str, path: JSONPath | None, *, instructs: bool = False) -> Unit:
     """A unit of plain text. An empty text takes no breakpoint."""
     content = f"{role}\0{text}".encode("utf-8", "surrogatepass")
-    return Unit(content, len(content) // _BYTES_PER_TOKEN, place if text else None, instructs, text)
+    return Unit(content, len(content) // _BYTES_PER_TOKEN, path if text else None, instructs, text)
 
 
-def json_unit(role: str, value: Any, place: Place | None, *, instructs: bool = False) -> Unit:
+def json_unit(role: str, value: Any, path: JSONPath | None, *, instructs: bool = False) -> Unit:
     """A unit that is not plain text: a tool, a medium, a call of a tool or its result."""
     content = role.encode() + b"\0" + canonical(value)
     is_medium = isinstance(value, Mapping) and len(content) > _MEDIUM_TOKENS * _BYTES_PER_TOKEN
     tokens = _MEDIUM_TOKENS if is_medium and not instructs else len(content) // _BYTES_PER_TOKEN
-    return Unit(content, tokens, place, instructs)
+    return Unit(content, tokens, path, instructs)
 
 
 def content_units(
     role: str,
     content: Any,
-    place: Place,
+    path: JSONPath,
     takes_breakpoint: Callable[[Mapping[str, Any]], bool],
     *,
     instructs: bool = False,
 ) -> list[Unit]:
     """The units of a message's content: a text, or parts. Some parts take a breakpoint."""
     if isinstance(content, str):
-        return [text_unit(role, content, place, instructs=instructs)]
+        return [text_unit(role, content, path, instructs=instructs)]
     if not isinstance(content, (list, tuple)):
         return [json_unit(role, content, None, instructs=instructs)]
-    found = []
+    result = []
     for index, part in enumerate(content):
-        taken = isinstance(part, Mapping) and takes_breakpoint(part)
-        behind = (*place, index) if taken else None
-        if taken and isinstance(part.get("text"), str):
-            found.append(text_unit(role, part["text"], behind, instructs=instructs))
+        marks = isinstance(part, Mapping) and takes_breakpoint(part)
+        behind = (*path, index) if marks else None
+        if marks and isinstance(part.get("text"), str):
+            result.append(text_unit(role, part["text"], behind, instructs=instructs))
         else:
-            found.append(json_unit(role, part, behind, instructs=instructs))
+            result.append(json_unit(role, part, behind, instructs=instructs))
         # Only the first part begins a message.
         role = ""
-    return found
+    return result
 
 
-def last_place(units: Sequence[Unit]) -> Place | None:
+def last_breakpoint(units: Sequence[Unit]) -> JSONPath | None:
     """The last place among some units that takes a breakpoint."""
-    return next((unit.place for unit in reversed(units) if unit.place is not None), None)
+    return next((unit.path for unit in reversed(units) if unit.path is not None), None)
 
 
-def change_at(payload: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
+def change_at(payload: dict[str, Any], path: JSONPath, change: Callable[[Any], Any]) -> dict[str, Any]:
     """A copy of a payload in which one value is changed. The rest is shared with the payload.
 
     >>> change_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)
@@ -172,9 +172,9 @@ def change_at(payload: dict[str, Any], place: Place, change: Callable[[Any], Any
     """
     copied: Any = dict(payload)
     whole = copied
-    for step in place[:-1]:
+    for step in path[:-1]:
         inner = copied[step]
         copied[step] = inner = dict(inner) if isinstance(inner, Mapping) else list(inner)
         copied = inner
-    copied[place[-1]] = change(copied[place[-1]])
+    copied[path[-1]] = change(copied[path[-1]])
     return dict(whole)

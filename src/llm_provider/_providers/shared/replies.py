@@ -24,8 +24,8 @@ def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
     [{'choices': [{'index': 0}], 'usage': {'total_tokens': 9}}, {'choices': [{'index': 0}], 'usage': {}}]
     """
     replies: list[Any] = []
-    for place, sample in enumerate(sorted(reply[samples], key=lambda sample: count(sample, "index"))):
-        shared = reply if place == 0 or usage not in reply else {**reply, usage: {}}
+    for number, sample in enumerate(sorted(reply[samples], key=lambda sample: count(sample, "index"))):
+        shared = reply if number == 0 or usage not in reply else {**reply, usage: {}}
         replies.append({**shared, samples: [{**sample, "index": 0}]})
     return replies
 
@@ -94,9 +94,9 @@ def number_step(step: Step, index: int) -> Step:
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two JSON values are equal. Values that are nested too deep to be compared are not."""
     try:
-        return bool(one == other)
+        return bool(first == second)
     except RecursionError:
         return False

@@ -135,17 +135,17 @@ def find_words(payload: dict[str, Any], *words: str) -> set[str]:
     >>> find_words({"modalities": ["text", "audio"]}, "audio", "1h")
     {'audio'}
     """
-    found: set[str] = set()
+    result: set[str] = set()
     remaining: list[Any] = [payload]
     while remaining:
         value = remaining.pop()
         if isinstance(value, str):
             # Looking a text up in a set would hash it, and images are long texts.
             if value in words:
-                found.add(value)
+                result.add(value)
         elif isinstance(value, dict):
             remaining += value
             remaining += value.values()
         elif isinstance(value, (list, tuple)):
             remaining += value
-    return found
+    return result

@@ -78,8 +78,8 @@ def image_at(address: Any) -> GeneratedImage | None:
     head, _, data = address.partition(";base64,")
     if not address.startswith("data:"):
         return GeneratedImage(url=address)
-    found = decode_base64(data)
-    return GeneratedImage(data=found, media_type=head.removeprefix("data:")) if found else None
+    content = decode_base64(data)
+    return GeneratedImage(data=content, media_type=head.removeprefix("data:")) if content else None
 
 
 def audio_of(data: bytes, transcript: str = "") -> GeneratedAudio | None:

@@ -63,10 +63,12 @@ def find_recursions(schema: Mapping[str, Any]) -> Iterator[str]:
 def _references_to(
     part: Mapping[str, Any], path: str, target: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[str]:
-    for place, inner in _parts(part, path):
-        found = resolve(inner["$ref"], root) if "$ref" in inner else None
-        if isinstance(found, Mapping) and (found is target or _reaches(found, target, root, [])):
-            yield f"{place}.$ref"
+    for inner_path, inner in _parts(part, path):
+        referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
+        if isinstance(referenced, Mapping) and (
+            referenced is target or _reaches(referenced, target, root, [])
+        ):
+            yield f"{inner_path}.$ref"
 
 
 def _reaches(
@@ -74,12 +76,12 @@ def _reaches(
 ) -> bool:
     """Whether the references inside a part lead to a target."""
     for _, inner in _parts(part, ""):
-        found = resolve(inner["$ref"], root) if "$ref" in inner else None
-        if found is target:
+        referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
+        if referenced is target:
             return True
-        if isinstance(found, Mapping) and not any(found is one for one in seen):
-            seen.append(found)
-            if _reaches(found, target, root, seen):
+        if isinstance(referenced, Mapping) and not any(referenced is earlier for earlier in seen):
+            seen.append(referenced)
+            if _reaches(referenced, target, root, seen):
                 return True
     return False
 
@@ -113,12 +115,12 @@ def encode_with_prompt(
         f"Markdown around it.\n{schema}"
     )
     messages = request.messages
-    place = next(
-        (place for place, one in enumerate(messages) if one["role"] not in ("system", "developer")), 0
+    index = next(
+        (index for index, message in enumerate(messages) if message["role"] not in ("system", "developer")), 0
     )
     added = {"role": "system", "content": text}
     encoded = encode(
-        replace(request, messages=(*messages[:place], added, *messages[place:]), response_format=None)
+        replace(request, messages=(*messages[:index], added, *messages[index:]), response_format=None)
     )
     encoded.structure = replace(structure, in_prompt=True)
     return encoded

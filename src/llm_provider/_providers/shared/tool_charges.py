@@ -96,9 +96,9 @@ def _chat_searches(
         return sum(map(_is_search, _dicts(message["executed_tools"])))
     model = reply.get("model")
     if isinstance(details, dict) and "web_search_requests" in details:  # litellm for Gemini's models
-        found = count(details, "web_search_requests")
-        if found:
-            return min(found, 1) if _BILLED_BY_PROMPT.match(str(model)) else found
+        searches = count(details, "web_search_requests")
+        if searches:
+            return min(searches, 1) if _BILLED_BY_PROMPT.match(str(model)) else searches
     return int(isinstance(model, str) and "search" in model and _SEARCH_MODEL.search(model) is not None)
 
 
@@ -167,8 +167,8 @@ def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
             continue
         grounding = part(candidate, "groundingMetadata")
         for name in ("webSearchQueries", "imageSearchQueries"):
-            asked = grounding.get(name)
-            queries += sum(map(bool, asked)) if isinstance(asked, list) else 0
+            searched = grounding.get(name)
+            queries += sum(map(bool, searched)) if isinstance(searched, list) else 0
         maps += bool(grounding.get("googleMapsWidgetContextToken")) or any(
             chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks"))
         )

@@ -55,7 +55,7 @@ def _unpack(text: str, encoding: str | None) -> list[float]:
     try:
         packed = base64.b64decode(text, validate=True)
         if encoding == BITS:
-            return [float(byte >> place & 1) for byte in packed for place in range(8)]
+            return [float(byte >> bit & 1) for byte in packed for bit in range(8)]
         numbers.frombytes(packed)
     except (binascii.Error, ValueError) as error:
         raise APIResponseValidationError(f"the answer holds a vector that is not base64: {error}") from None
@@ -86,10 +86,10 @@ def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
         return list(_divide(value, shares))
     if isinstance(value, dict):
         parts = {name: apportion(entry, shares) for name, entry in value.items()}
-        return [{name: parts[name][place] for name in value} for place in range(len(shares))]
+        return [{name: parts[name][index] for name in value} for index in range(len(shares))]
     if isinstance(value, list):
         columns = [apportion(entry, shares) for entry in value]
-        return [[column[place] for column in columns] for place in range(len(shares))]
+        return [[column[index] for column in columns] for index in range(len(shares))]
     return [value] * len(shares)
 
 
@@ -99,7 +99,7 @@ def _divide(whole: int, shares: Sequence[int]) -> list[int]:
     if not total:
         shares, total = [1] * len(shares), len(shares)
     parts = [whole * share // total for share in shares]
-    by_fraction = sorted(range(len(shares)), key=lambda place: -(whole * shares[place] % total))
-    for place in by_fraction[: whole - sum(parts)]:
-        parts[place] += 1
+    by_fraction = sorted(range(len(shares)), key=lambda index: -(whole * shares[index] % total))
+    for index in by_fraction[: whole - sum(parts)]:
+        parts[index] += 1
     return parts

@@ -86,8 +86,8 @@ def proxy_in(detail: str) -> str:
 
 def _proxies() -> dict[str, str]:
     # `getproxies` also returns NO_PROXY, which names no proxy.
-    found = getproxies()
-    return {name: found[name] for name in ("http", "https", "all") if found.get(name)}
+    addresses = getproxies()
+    return {name: addresses[name] for name in ("http", "https", "all") if addresses.get(name)}
 
 
 def _problem(url: str, transport: str) -> str | None:

@@ -87,11 +87,11 @@ class PostConnection:
         )
 
     def _endpoint(self, outgoing: Outgoing) -> _Endpoint:
-        place = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
-        endpoint = self._endpoints.get(place)
+        key = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
+        endpoint = self._endpoints.get(key)
         if endpoint is None:
             client = self._client(outgoing)
-            endpoint = self._endpoints[place] = _Endpoint(client, self._path(outgoing.encoded.operation))
+            endpoint = self._endpoints[key] = _Endpoint(client, self._path(outgoing.encoded.operation))
         return endpoint
 
     def _client(self, outgoing: Outgoing) -> Any:

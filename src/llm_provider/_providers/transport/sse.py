@@ -71,17 +71,17 @@ class EventSplitter:
         self._rest = rest + held
         if complete.startswith(b"data: "):
             # In most streams, each event is one line. Splitting them at once saves 3 % of a stream.
-            found = complete[6:].split(b"\n\ndata: ")
-            if complete.count(b"\n") == 2 * len(found) - 2:
-                return found
-        found = []
+            events = complete[6:].split(b"\n\ndata: ")
+            if complete.count(b"\n") == 2 * len(events) - 2:
+                return events
+        events = []
         for block in complete.split(b"\n\n"):
             # Some servers write a name above the line. Taking both as a whole saves 5 % of a stream.
             if block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
-                found.append(block[block.index(b"\n") + 7 :])
+                events.append(block[block.index(b"\n") + 7 :])
             elif block and (data := [_value(line) for line in block.split(b"\n") if line[:5] == b"data:"]):
-                found.append(b"\n".join(data))
-        return found
+                events.append(b"\n".join(data))
+        return events
 
     def _is_within(self, chunk: bytes) -> bool:
         """Whether a chunk continues a line, so that no event ends in it."""
@@ -113,14 +113,14 @@ async def events(
     # The bytes so far, until the first event, if they may be JSON.
     plain: bytearray | None = bytearray()
     async for chunk in chunks:
-        found = splitter.feed(chunk)
+        received = splitter.feed(chunk)
         if plain is not None:
             plain += chunk
-            if found or not _may_be_json(bytes(plain[:100])):
+            if received or not _may_be_json(bytes(plain[:100])):
                 plain = None
-        if found:
-            end = _end_of(found)
-            yield _decode(found[:end])
+        if received:
+            end = _end_of(received)
+            yield _decode(received[:end])
             if end is not None:
                 if mark_end:
                     yield (END,)
@@ -141,20 +141,20 @@ def _may_be_json(beginning: bytes) -> bool:
     return beginning.lstrip(BYTE_ORDER_MARK).lstrip()[:1] in (b"", b"{", b"[")
 
 
-def _end_of(found: list[bytes]) -> int | None:
+def _end_of(received: list[bytes]) -> int | None:
     """The place of `[DONE]`, to which some servers add blanks; None where it has not come."""
-    text = b"\n".join(found)
+    text = b"\n".join(received)
     if DONE not in text:
         return None
-    if found[-1] == DONE and text.count(DONE) == 1:
-        return len(found) - 1
-    return next((place for place, data in enumerate(found) if data.strip() == DONE), None)
+    if received[-1] == DONE and text.count(DONE) == 1:
+        return len(received) - 1
+    return next((index for index, data in enumerate(received) if data.strip() == DONE), None)
 
 
-def _decode(found: list[bytes]) -> Iterator[Any]:
+def _decode(received: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     try:
-        for data in found:
+        for data in received:
             if data:
                 yield orjson.loads(data)
     except ValueError:
