@@ -32,7 +32,7 @@ def is_request(pair: Pair) -> bool:
     """Whether it is a chat with an SDK's own provider, in the fields of the library alone."""
     if not pair.function.endswith((".adapter.encode", ".chat.encode", ".responses.encode")):
         return False
-    own = "/" not in pair.given["model"] and pair.given.keys().isdisjoint({"base_url", "extra_body"})
+    own = "/" not in pair.inputs["model"] and pair.inputs.keys().isdisjoint({"base_url", "extra_body"})
     return own and "payload" in pair.expected["gives"]
 
 
