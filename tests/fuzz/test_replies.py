@@ -272,10 +272,10 @@ def test_changed_golden_replies(name: str) -> None:
     @given(st.sampled_from(GOLDEN[name]), json_changes)
     def run(pair: Pair, changes: Any) -> None:
         """Nothing but our errors comes out, whatever stands in place of any value."""
-        if isinstance(pair.given, list):
-            events = changed(pair.given, changes)
+        if isinstance(pair.inputs, list):
+            events = changed(pair.inputs, changes)
             result_of(pair.function, events if isinstance(events, list) else [events])
         else:
-            result_of(pair.function, {**pair.given, "reply": changed(pair.given["reply"], changes)})
+            result_of(pair.function, {**pair.inputs, "reply": changed(pair.inputs["reply"], changes)})
 
     run()
