@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._errors import APIResponseValidationError
-from .shared.batches import close_clients
+from .shared.files import close_clients
 
 if TYPE_CHECKING:
     from .._requests.api_keys import APIKey

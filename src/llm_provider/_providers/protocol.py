@@ -99,19 +99,24 @@ class Outgoing:
         return self.timeouts.total
 
 
-@dataclass(slots=True)
-class Answer:
-    """A decoded reply. `usage` is None where the provider did not report it."""
+@dataclass(slots=True, kw_only=True)
+class AnyAnswer:
+    """What the decoded replies of all operations have. What a reply does not say is None."""
 
-    choices: tuple[Choice, ...]
     usage: Usage | None
     model: str | None = None
     id: str | None = None
     service_tier: str | None = None
-    """The service level that served and so prices the call, by its name in `prices.csv`; None where the
-    provider does not tell."""
+    """The service level that served and so prices the call, by its name in `prices.csv`."""
     cost: Decimal | None = None
-    """USD that the reply says it cost; None where it does not say."""
+    """USD that the reply says it cost."""
+
+
+@dataclass(slots=True)
+class Answer(AnyAnswer):
+    """A decoded reply of a chat."""
+
+    choices: tuple[Choice, ...]
     has_media: bool = False
     """Whether it holds images or audio that are not fields of its messages."""
     checked: tuple[Any, str | None] | None = None
@@ -119,34 +124,17 @@ class Answer:
 
 
 @dataclass(slots=True)
-class CountAnswer:
-    """A decoded reply to a request for a number of tokens. Its other attributes are empty."""
+class CountAnswer(AnyAnswer):
+    """A decoded reply to a request for a number of tokens."""
 
     tokens: int
-    usage: Usage | None = None
-    model: str | None = None
-    id: str | None = None
-    service_tier: str | None = None
-    cost: Decimal | None = None
 
 
 @dataclass(slots=True)
-class EmbeddingAnswer:
-    """A decoded reply to a request for embeddings.
-
-    `vectors` are in the order of the texts. `usage` and `model` are None where the reply does not have them.
-    """
+class EmbeddingAnswer(AnyAnswer):
+    """A decoded reply to a request for embeddings. The vectors are in the order of the texts."""
 
     vectors: list[list[float]]
-    usage: Usage | None
-    model: str | None = None
-    id: str | None = None
-    service_tier: str | None = None
-    cost: Decimal | None = None
-
-
-AnyAnswer: TypeAlias = Answer | EmbeddingAnswer | CountAnswer
-"""A decoded reply of any operation."""
 
 
 SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]

@@ -9,7 +9,6 @@ import pytest
 
 from llm_provider._providers.shared.batches import (
     cancellation_error,
-    close_clients,
     expiry_error,
     limits_of,
     lines_of,
@@ -60,11 +59,3 @@ def test_rows_that_were_not_reached_cost_nothing() -> None:
     assert (expiry_error().retryable, expiry_error().maybe_billed) == (True, False)
     assert (cancellation_error().retryable, cancellation_error().maybe_billed) == (False, False)
     assert not mark_unbilled(expiry_error()).maybe_billed
-
-
-def test_closing_never_fails() -> None:
-    class Broken:
-        async def close(self) -> None:
-            raise OSError
-
-    asyncio.run(close_clients(Broken(), object()))

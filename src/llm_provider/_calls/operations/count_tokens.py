@@ -38,7 +38,7 @@ class Count(Exchange):
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
         """The count in a reply."""
-        return CountAnswer(FORMATS[call.target.route.adapter].decode(reply))
+        return CountAnswer(FORMATS[call.target.route.adapter].decode(reply), usage=None)
 
     def usage(self, call: Call[Any], reply: Any) -> None:
         """Counting uses no tokens."""

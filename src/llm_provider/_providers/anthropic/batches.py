@@ -22,7 +22,6 @@ from ..shared.batches import (
     RemoteBatch,
     RowReply,
     cancellation_error,
-    close_clients,
     cut,
     expiry_error,
     lines_of,
@@ -30,7 +29,7 @@ from ..shared.batches import (
 )
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
-from ..shared.files import SECONDS_OF_A_FILE
+from ..shared.files import SECONDS_OF_A_FILE, close_clients
 from .decode import OPERATION
 from .files import sdk_client
 
@@ -57,11 +56,6 @@ _STATUSES = {
 def limits(target: Target, operation: str) -> BatchLimits | None:
     """How much a batch of Anthropic's may hold."""
     return _LIMITS if operation == OPERATION else None
-
-
-def connect(target: Target, key: APIKey) -> AnthropicBatches:
-    """A connection to Anthropic's batches for one account; imports the SDK."""
-    return AnthropicBatches(target, key)
 
 
 class AnthropicBatches:
@@ -135,6 +129,10 @@ class AnthropicBatches:
     async def close(self) -> None:
         """Close every connection."""
         await close_clients(self._client)
+
+
+connect = AnthropicBatches
+"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(batch: Any) -> RemoteBatch:

@@ -16,7 +16,7 @@ from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.errors import raise_error_in
-from ..shared.replies import count, expect_dict, part
+from ..shared.replies import call_entry, count, expect_dict, part, reported_counts, text_of
 from ..shared.tool_charges import anthropic_tools, with_tools
 from .request_facts import tier_variant
 
@@ -53,12 +53,12 @@ def decode(reply: Any) -> Answer:
         raise APIResponseValidationError("the answer holds no content")
     text, reasoning, calls = read_blocks(blocks)
     # A whole answer may have an unknown word for its end, or none.
-    reason = FINISH_REASONS.get(text_or_none(reply.get("stop_reason")) or "", "stop")
+    reason = FINISH_REASONS.get(text_of(reply.get("stop_reason")) or "", "stop")
     if calls and reason == "stop":
         reason = "tool_calls"
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
-        message["tool_calls"] = [openai_call(call) for call in calls]
+        message["tool_calls"] = list(map(call_entry, calls))
     message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
     if reason == "refusal" and not text:
         text = explain_refusal(reply)
@@ -75,8 +75,8 @@ def decode(reply: Any) -> Answer:
             ),
         ),
         usage=usage(reply),
-        model=text_or_none(reply.get("model")),
-        id=text_or_none(reply.get("id")),
+        model=text_of(reply.get("model")),
+        id=text_of(reply.get("id")),
         service_tier=tier_variant(part(reply, "usage")),
     )
 
@@ -88,15 +88,15 @@ def is_paused(reply: Any) -> bool:
 
 def explain_refusal(message: Mapping[str, Any]) -> str:
     """The text that an answer without one has, if it is a refusal."""
-    return text_or_none(part(message, "stop_details").get("explanation")) or ""
+    return text_of(part(message, "stop_details").get("explanation")) or ""
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
-        return None
-    return with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
+    reported = reported_counts(reply, "usage")
+    return (
+        None if reported is None else with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
+    )
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
@@ -139,9 +139,9 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
                 calls.append(ToolCall(id=identifier, name=name, arguments=arguments_of(block)))
         # A block of a type that is not known may have text too, as a stream shows.
         if "text" in block:
-            text += text_or_none(block["text"]) or ""
+            text += text_of(block["text"]) or ""
         if "thinking" in block:
-            reasoning += text_or_none(block["thinking"]) or ""
+            reasoning += text_of(block["thinking"]) or ""
     return text, reasoning, tuple(calls)
 
 
@@ -167,20 +167,11 @@ def arguments_of(block: Block) -> str:
         ) from None
 
 
-def openai_call(call: ToolCall) -> dict[str, Any]:
-    """A tool call in the form of an OpenAI message."""
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
 def require_text(container: Mapping[str, Any], name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")
     return value
-
-
-def text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def split(reply: object) -> list[Any]:

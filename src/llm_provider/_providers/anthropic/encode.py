@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..protocol import EncodedRequest
 from ..shared.foreign_tools import adapt_tools, owner_of
-from ..shared.payload import merge, refuse
+from ..shared.payload import Accepts, Draft, fill_payload, refuse
 from .decode import OPERATION, PROVIDER
 from .messages import encode_messages, encode_system, original_blocks
 from .models import THINKING_BUDGETS, Family, family_of
-
-if TYPE_CHECKING:
-    from ..shared.payload import Accepts, Draft
 
 DEFAULT_MAX_TOKENS = 32_000
 """Tokens that an answer may have, thinking included, if `max_tokens` is not set; the API requires a number.
@@ -66,18 +63,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if not payload["messages"]:
         raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
     _check_turns(request, family, payload["messages"])
-    labels = None
-    parameters = request.parameters_to_send()
-    if parameters:
-        from ..shared.payload import Draft, write_parameters
-
-        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
-    if request.extra_body:
-        payload = merge(payload, request.extra_body)
+    draft = Draft(request, target, family, payload)
+    payload = fill_payload(draft, ACCEPTS)
     headers = dict(request.extra_headers or {})
     if not payload.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return EncodedRequest(OPERATION, payload, headers, labels=labels)
+    return EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:

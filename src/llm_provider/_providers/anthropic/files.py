@@ -11,11 +11,9 @@ from typing import Any
 
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
-from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
-from ..shared.batches import close_clients
-from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
-from ..transport.proxies import check_proxy
+from ..shared import files as shared
+from ..shared.files import SECONDS_OF_A_FILE, FileConnection, FileLimits, UploadedFile
 
 _BETA = "files-api-2025-04-14"
 
@@ -34,34 +32,18 @@ def limits(target: Target) -> FileLimits | None:
     return _LIMITS
 
 
-def connect(target: Target, key: APIKey) -> AnthropicFiles:
-    """A connection to Anthropic's files for one account; imports the SDK."""
-    return AnthropicFiles(target, key)
-
-
 def sdk_client(target: Target, key: APIKey) -> Any:
-    """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
+    """A client of the anthropic SDK for files, batches and lists of models."""
     import anthropic
 
-    from ..transport.sdk_connection import build_http_client, replace_headers
-
-    check_proxy(target.base_url, "http1")
-    client = anthropic.AsyncAnthropic(
-        base_url=target.base_url,
-        api_key=key.reveal(),
-        http_client=build_http_client(anthropic, "http1", 2**40),
-        max_retries=0,
-        timeout=SECONDS_OF_A_QUESTION,
-        open_telemetry=False,
-    )
-    return replace_headers(client, read_headers(target))
+    return shared.sdk_client(anthropic, "AsyncAnthropic", target, key, open_telemetry=False)
 
 
-class AnthropicFiles:
+class AnthropicFiles(FileConnection):
     """The files of one workspace."""
 
     def __init__(self, target: Target, key: APIKey) -> None:
-        self._client = sdk_client(target, key)
+        super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         """Upload a file to Anthropic, and wait until requests may refer to it."""
@@ -72,6 +54,6 @@ class AnthropicFiles:
         expires = getattr(uploaded, "expires_at", None)
         return UploadedFile(uploaded.id, None if expires is None else expires.timestamp())
 
-    async def close(self) -> None:
-        """Close every connection."""
-        await close_clients(self._client)
+
+connect = AnthropicFiles
+"""A connection to the files of one account; imports the SDK."""

@@ -16,7 +16,8 @@ from ..._types.messages import Message
 from ..shared import earlier_answers
 from ..shared.call_ids import calls_of, find_id, function_of, make_id
 from ..shared.foreign_messages import in_chat_form, is_anthropics
-from .decode import PROVIDER, Block, openai_call, read_blocks
+from ..shared.replies import call_entry
+from .decode import PROVIDER, Block, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
@@ -228,7 +229,7 @@ def original_blocks(message: Message) -> list[Block] | None:
     except APIResponseValidationError:
         return None
     same_text = (text or None) == (message.get("content") or None)
-    same_calls = [openai_call(call) for call in calls] == list(message.get("tool_calls") or ())
+    same_calls = [call_entry(call) for call in calls] == list(message.get("tool_calls") or ())
     complete = all(isinstance(block.get("input", {}), dict) for block in blocks)
     return blocks if same_text and same_calls and complete else None
 

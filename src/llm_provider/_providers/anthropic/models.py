@@ -41,30 +41,16 @@ _FAMILIES = (
     Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=LEVELS[1:], always_thinks=True),
     Family(r"claude-(haiku-5-5|opus-4-8).*|claude-(opus|sonnet)-5(-\d{8}|-latest)?"),
     Family(r"claude-opus-4-7.*", later_system=False),
-    Family(
-        r"claude-(opus|sonnet)-4-6.*",
-        efforts=("none", "low", "medium", "high", "max"),
-        sampling=1,
-        later_system=False,
-    ),
-    Family(
-        r"claude-(opus|sonnet|haiku)-4-5.*",
-        efforts=("none", *THINKING_BUDGETS),
-        sampling=1,
-        budget=True,
-        prefill=True,
-        later_system=False,
-    ),
+    Family(r"claude-(opus|sonnet)-4-6.*", efforts=("none", "low", "medium", "high", "max"), sampling=1,
+           later_system=False),
+    Family(r"claude-(opus|sonnet|haiku)-4-5.*", efforts=("none", *THINKING_BUDGETS), sampling=1, budget=True,
+           prefill=True, later_system=False),
     # Structured outputs began with Opus 4.1, says Anthropic's guide.
-    Family(
-        r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?",
-        sampling=2,
-        prefill=True,
-        schemas=False,
-    ),
+    Family(r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?", sampling=2, prefill=True,
+           schemas=False),
     # A model that is not known, or another maker's on a server with this format: the server decides.
     Family(r".*", sampling=2, prefill=True),
-)
+)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import raise_error_in
-from ..shared.replies import expect_dict, part, same
-from .decode import FINISH_REASONS, Block, arguments_of, explain_refusal, kind_of, require_text, text_or_none
+from ..shared.replies import expect_dict, join_steps, part, same, text_of
+from .decode import FINISH_REASONS, Block, arguments_of, explain_refusal, kind_of, require_text
 
 
 class Assembler:
@@ -82,7 +82,7 @@ class Assembler:
         blocks = self._message.get("content")
         if not isinstance(blocks, list):
             return ""
-        return _join([self._begin(index, block) for index, block in enumerate(blocks)])
+        return join_steps([self._begin(index, block) for index, block in enumerate(blocks)])
 
     def _begin(self, index: int, started: Any) -> Step:
         started = expect_dict(started, "content block")
@@ -99,12 +99,12 @@ class Assembler:
             identifier, name = require_text(block, "id"), require_text(block, "name")
             self._without_pieces.add(position)
             begun = ToolCallDelta(index=self._call(position), id=identifier, name=name)
-            return Delta(text=text_or_none(block.get("text")) or "", tool_calls=(begun,))
+            return Delta(text=text_of(block.get("text")) or "", tool_calls=(begun,))
         if kind == "fallback":
             # The model that gives the rest of the answer, after the one before it has declined.
             self._message = {**(self._message or {}), **_model_of(block)}
         # A block may have content from the beginning.
-        text, reasoning = text_or_none(block.get("text")) or "", text_or_none(block.get("thinking")) or ""
+        text, reasoning = text_of(block.get("text")) or "", text_of(block.get("thinking")) or ""
         return Delta(text=text, reasoning=reasoning) if reasoning else text
 
     def _extend(self, event: dict[str, Any]) -> Step:
@@ -157,7 +157,7 @@ class Assembler:
         return Delta(tool_calls=(ToolCallDelta(index=self._call(position), arguments=arguments),))
 
     def _inputs(self) -> Step:
-        return _join([self._input(position) for position in sorted(self._without_pieces)])
+        return join_steps([self._input(position) for position in sorted(self._without_pieces)])
 
     def _update(self, event: dict[str, Any]) -> Step:
         if self._message is None:
@@ -170,7 +170,7 @@ class Assembler:
         self._message["usage"] = {**part(self._message, "usage"), **totals}
         if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
             self._explained = True
-            return _join([self._inputs(), explain_refusal(self._message)])
+            return join_steps([self._inputs(), explain_refusal(self._message)])
         return self._inputs() if self._without_pieces else ""
 
     def _has_text(self) -> bool:
@@ -199,27 +199,15 @@ class Assembler:
             if block["type"] is None:
                 block["type"] = kind_of((field,))
             if field != "partial_json":
-                block[field] = (text_or_none(block.get(field)) or "") + written
+                block[field] = (text_of(block.get(field)) or "") + written
             elif written:
                 block["input"] = _parse(written, cut=cut)
         return {**self._message, "content": blocks}
 
 
 def _model_of(block: Block) -> dict[str, str]:
-    model = text_or_none(part(block, "to").get("model"))
+    model = text_of(part(block, "to").get("model"))
     return {"model": model} if model else {}
-
-
-def _join(steps: list[Step]) -> Step:
-    """Several steps as one."""
-    filled = [delta_of(step) for step in steps if step]
-    if not filled:
-        return ""
-    return Delta(
-        text="".join(delta.text for delta in filled),
-        reasoning="".join(delta.reasoning for delta in filled),
-        tool_calls=tuple(call for delta in filled for call in delta.tool_calls),
-    )
 
 
 def _parse(text: str, *, cut: bool) -> Any:

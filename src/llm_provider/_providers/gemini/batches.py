@@ -47,11 +47,6 @@ def limits(target: Target, operation: str) -> BatchLimits | None:
     return BatchLimits(_ROWS, _BYTES, 1)
 
 
-def connect(target: Target, key: APIKey) -> GeminiBatches:
-    """A connection to Gemini's batches for one account; imports the SDK."""
-    return GeminiBatches(target, key)
-
-
 class GeminiBatches:
     """The batches of one account."""
 
@@ -148,6 +143,10 @@ class GeminiBatches:
 
 def _embeds(operation: str) -> bool:
     return operation.endswith(f":{embeddings.ACTION}")
+
+
+connect = GeminiBatches
+"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(job: Any, operation: dict[str, Any] | None = None) -> RemoteBatch:

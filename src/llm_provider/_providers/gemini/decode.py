@@ -21,32 +21,26 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, from_exception, headers_of, reports_error
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import count, expect_dict, part, split_reply
+from ..shared.replies import call_entry, count, expect_dict, part, reported_counts, split_reply, text_of
 from ..shared.request_facts import variant_of
 from ..shared.tool_charges import gemini_tools, with_tools
 from ..transport.sse import EventSplitter
 
 PROVIDER = "gemini"
 
+_FILTERED = (
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION",
+    "PUP_LIMITED_DISABLED", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
+    "IMAGE_OTHER",
+)  # fmt: skip
+
 _FINISH: Mapping[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    "SAFETY": "content_filter",
-    "RECITATION": "content_filter",
-    "LANGUAGE": "content_filter",
-    "BLOCKLIST": "content_filter",
-    "PROHIBITED_CONTENT": "content_filter",
-    "SPII": "content_filter",
-    "ESCALATION": "content_filter",
-    "PUP_LIMITED_DISABLED": "content_filter",
-    "MODEL_ARMOR": "content_filter",
-    "IMAGE_SAFETY": "content_filter",
-    "IMAGE_PROHIBITED_CONTENT": "content_filter",
-    "IMAGE_RECITATION": "content_filter",
-    "IMAGE_OTHER": "content_filter",
     # Limits of Google's own on one request. The model continues if its message is sent back.
     "CONTINUATION": "length",
     "TOO_MANY_TOOL_CALLS": "length",
+    **dict.fromkeys(_FILTERED, "content_filter"),
 }
 
 # The model wrote a function call that Google could not read, or did not expect. Text before it is no finished
@@ -80,8 +74,8 @@ def decode(reply: Any) -> Answer:
     return Answer(
         choices=choices,
         usage=usage(reply),
-        model=text_or_none(reply.get("modelVersion")),
-        id=text_or_none(reply.get("responseId")),
+        model=text_of(reply.get("modelVersion")),
+        id=text_of(reply.get("responseId")),
         service_tier=_service_tier(part(reply, "usageMetadata")),
         has_media=not choices[0].text and _has_media(choices),
     )
@@ -100,10 +94,8 @@ def _service_tier(usage: Mapping[str, Any]) -> str | None:
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reply.get("usageMetadata") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
-        return None
-    return with_tools(decode_usage(reported), *gemini_tools(reply))
+    reported = reported_counts(reply, "usageMetadata")
+    return None if reported is None else with_tools(decode_usage(reported), *gemini_tools(reply))
 
 
 def split(reply: Any) -> list[Any]:
@@ -126,7 +118,7 @@ def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
     ordered = [expect_dict(candidate, "candidate") for candidate in candidates]
     if len(ordered) > 1:
         ordered.sort(key=index_of)
-    identifier = text_or_none(reply.get("responseId"))
+    identifier = text_of(reply.get("responseId"))
     return tuple([_choice(candidate, identifier) for candidate in ordered])
 
 
@@ -150,10 +142,7 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     )
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
-        message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in calls
-        ]
+        message["tool_calls"] = list(map(call_entry, calls))
     if parts:
         message["provider_specific_fields"] = {"provider": PROVIDER, "content": parts}
     return Choice(
@@ -302,7 +291,7 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)
     return from_answer(
         status,
-        codes=(*_daily_quotas(entries), *_reasons(entries, message), text_or_none(error.get("status"))),
+        codes=(*_daily_quotas(entries), *_reasons(entries, message), text_of(error.get("status"))),
         message=message,
         headers=headers,
         wait=next((wait for wait in waits if wait is not None), None),
@@ -348,11 +337,6 @@ def _reasons(details: list[dict[str, Any]], message: str) -> Iterator[str]:
         # Google answers 400 INVALID_ARGUMENT to a wrong key. `errors` knows it by this code.
         yield "invalid_api_key"
     yield from sorted(reasons)
-
-
-def text_or_none(value: Any) -> str | None:
-    """`value` if it is a text."""
-    return value if isinstance(value, str) else None
 
 
 def map_error(error: BaseException) -> LLMError:

@@ -17,7 +17,7 @@ from ..._types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embedding_models import check_model
 from ..shared.payload import merge, refuse
-from ..shared.replies import expect_dict
+from ..shared.replies import expect_dict, reported_counts
 from ..shared.vectors import apportion, check_count, vector_of
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
@@ -84,7 +84,7 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
     """The vectors of a reply, which are in the order of the texts; see `EmbeddingFormat.decode`."""
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)
-    return EmbeddingAnswer(vectors, usage(reply))
+    return EmbeddingAnswer(vectors, usage=usage(reply))
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
@@ -101,8 +101,8 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; None where it reports none, as those of older models do."""
-    counts = reply.get("usageMetadata") if isinstance(reply, dict) else None
-    return decode_usage(reply) if isinstance(counts, dict) and "promptTokenCount" in counts else None
+    counts = reported_counts(reply, "usageMetadata")
+    return None if counts is None or "promptTokenCount" not in counts else decode_usage(reply)
 
 
 def _entries(reply: Any) -> list[dict[str, Any]]:

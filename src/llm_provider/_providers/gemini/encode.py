@@ -6,7 +6,7 @@ The model is part of the operation, since it is in the URL and not in the body.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import RequestError
 from ..._requests.request import Request
@@ -14,15 +14,11 @@ from ..._requests.routing import Target
 from ..protocol import EncodedRequest
 from ..shared import earlier_answers
 from ..shared.foreign_tools import adapt_tools, owner_of
-from ..shared.payload import merge
+from ..shared.payload import Accepts, Draft, fill_payload
 from .api_version import choose_version
 from .decode import PROVIDER
 from .messages import encode_contents
 from .models import Family, family_of
-
-if TYPE_CHECKING:
-    from ..shared.payload import Accepts, Draft
-
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
@@ -39,20 +35,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """
     family = family_of(target.model)
     payload = encode_contents(request, signed=family.signed)
-    parameters = request.parameters_to_send()
-    if parameters:
-        from ..shared.payload import Draft, write_parameters
-
-        write_parameters(parameters, ACCEPTS, Draft(request, target, family, payload))
+    payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)
     if request.extra_body:
-        payload = merge(payload, request.extra_body)
         _check_thinking(request, payload, request.extra_body)
+    several = ("generationConfig", "candidateCount"), _MOST_CANDIDATES
     return EncodedRequest(
-        operation(target, "generateContent"),
-        payload,
-        request.extra_headers or {},
-        samples_field=("generationConfig", "candidateCount"),
-        most_samples=_MOST_CANDIDATES,
+        operation(target, "generateContent"), payload, request.extra_headers or {}, *several
     )
 
 

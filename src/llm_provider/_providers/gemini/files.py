@@ -14,8 +14,14 @@ from ..._errors import APITimeoutError, BadRequestError
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
-from ..shared.batches import close_clients
-from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
+from ..shared.files import (
+    SECONDS_OF_A_FILE,
+    SECONDS_OF_A_QUESTION,
+    FileConnection,
+    FileLimits,
+    UploadedFile,
+    close_clients,
+)
 from ..transport.proxies import all_work, check_proxy
 from ..transport.sdk_connection import limit_class
 from .api_version import split_version
@@ -36,11 +42,6 @@ _PAUSES = (0.2, 5.0)
 def limits(target: Target) -> FileLimits | None:
     """How much a request and an upload to Gemini may hold."""
     return _LIMITS
-
-
-def connect(target: Target, key: APIKey) -> GeminiFiles:
-    """A connection to Gemini's files for one account; imports the SDK."""
-    return GeminiFiles(target, key)
 
 
 def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
@@ -77,13 +78,14 @@ async def close_client(client: Any, http_client: Any) -> None:
     await close_clients(client)
 
 
-class GeminiFiles:
+class GeminiFiles(FileConnection):
     """The files of one project."""
 
     def __init__(self, target: Target, key: APIKey) -> None:
         from google.genai import types
 
-        self._client, self._http_client = sdk_client(target, key)
+        client, self._http_client = sdk_client(target, key)
+        super().__init__(client)
         self._types = types
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
@@ -118,3 +120,7 @@ class GeminiFiles:
     async def close(self) -> None:
         """Close every connection."""
         await close_client(self._client, self._http_client)
+
+
+connect = GeminiFiles
+"""A connection to the files of one project; imports the SDK."""

@@ -31,26 +31,15 @@ _FIELDS: Mapping[str, frozenset[str]] = {
 }
 
 _IMAGE_TYPES = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "webp": "image/webp",
-    "heic": "image/heic",
-    "heif": "image/heif",
-    "gif": "image/gif",
-}
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "heic": "image/heic",
+    "heif": "image/heif", "gif": "image/gif",
+}  # fmt: skip
 
 _MEDIA_TYPES = {
-    "pdf": "application/pdf",
-    "mp4": "video/mp4",
-    "mpeg": "video/mpeg",
-    "mpg": "video/mpeg",
-    "mov": "video/quicktime",
-    "webm": "video/webm",
-    "wmv": "video/wmv",
-    "flv": "video/x-flv",
+    "pdf": "application/pdf", "mp4": "video/mp4", "mpeg": "video/mpeg", "mpg": "video/mpeg",
+    "mov": "video/quicktime", "webm": "video/webm", "wmv": "video/wmv", "flv": "video/x-flv",
     "3gp": "video/3gpp",
-}
+}  # fmt: skip
 
 # Gemini 3 refuses a function call in the history without the signature of the thought that led to it.
 # Google's documentation gives this value for calls that do not come from Gemini.
@@ -183,8 +172,15 @@ def _text_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dic
     return {"text": _text(state, piece, "text", path)}
 
 
-def _image_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
-    inner = _url_of(state, piece, ("url", "detail"), path)
+def _media_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """An image, a video or a document at a URL. Some providers write the URL in the place of its object."""
+    kind = piece["type"]
+    # The name of a document is for people: the model does not see it.
+    dropped = "" if kind == "image_url" else "document_name"
+    fields = {name: value for name, value in piece.items() if name != dropped}
+    if isinstance(fields.get(kind), str):
+        fields[kind] = {"url": fields[kind]}
+    inner = _inner(state, fields, ("url", "detail") if kind == "image_url" else ("url",), path)
     if inner.get("detail") not in (None, "auto"):
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
         raise state.problem(f"{path}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
@@ -192,39 +188,12 @@ def _image_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> di
     if isinstance(url, UploadReference):
         return _encode_upload(url)
     if isinstance(url, str) and url.startswith("data:"):
-        return _inline(state, url, f"{path}.image_url.url")
-    if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
-        raise state.problem(f"{path}.image_url.url", "must be a data:, https: or gs: URL")
-    suffix = urlsplit(url).path.rpartition(".")[2].lower()
-    kind = {"mimeType": _IMAGE_TYPES[suffix]} if suffix in _IMAGE_TYPES else {}
-    return {"fileData": {**kind, "fileUri": url}}
-
-
-def _url_of(
-    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str
-) -> Mapping[str, Any]:
-    """The object in a part that has a URL. Some providers write the URL in its place."""
-    kind = piece["type"]
-    if isinstance(piece.get(kind), str):
-        piece = {**piece, kind: {"url": piece[kind]}}
-    return _inner(state, piece, names, path)
-
-
-def _media_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """A video or a document at a URL."""
-    kind = piece["type"]
-    # A document's name is for people: the model does not see it.
-    plain = {name: value for name, value in piece.items() if name != "document_name"}
-    url = _url_of(state, plain, ("url",), path).get("url")
-    if isinstance(url, UploadReference):
-        return _encode_upload(url)
-    if isinstance(url, str) and url.startswith("data:"):
         return _inline(state, url, f"{path}.{kind}.url")
     if not isinstance(url, str) or not url.startswith(("https://", "gs://")):
         raise state.problem(f"{path}.{kind}.url", "must be a data:, https: or gs: URL")
     suffix = urlsplit(url).path.rpartition(".")[2].lower()
-    known = {"mimeType": _MEDIA_TYPES[suffix]} if suffix in _MEDIA_TYPES else {}
-    return {"fileData": {**known, "fileUri": url}}
+    types = _IMAGE_TYPES if kind == "image_url" else _MEDIA_TYPES
+    return {"fileData": {**({"mimeType": types[suffix]} if suffix in types else {}), "fileUri": url}}
 
 
 def _audio_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -254,7 +223,7 @@ def _file_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dic
 
 _USER_PARTS = {
     "text": _text_part,
-    "image_url": _image_part,
+    "image_url": _media_part,
     "input_audio": _audio_part,
     "file": _file_part,
     "video_url": _media_part,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
+_FROM_MINIMAL = {"minimal": "minimal", **LEVELS}
 
 # In tokens; the budgets that Google's own OpenAI-compatible endpoint uses for `reasoning_effort` on 2.5.
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
@@ -40,17 +41,13 @@ _FAMILIES = (
     Family(r"gemini-.*-latest", efforts=LEVELS, version="v1beta"),
     Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}, budget=True),
     Family(r"gemini-3\.1-pro.*", efforts=LEVELS, budget=True),
-    Family(
-        r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*",
-        efforts={"minimal": "minimal", **LEVELS},
-        sampling=False,
-    ),
+    Family(r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*", efforts=_FROM_MINIMAL, sampling=False),
     Family(r"gemini-3\.[78]-flash.*", efforts=LEVELS, sampling=False),
-    Family(r"gemini-3.*", efforts={"minimal": "minimal", **LEVELS}, budget=True),
+    Family(r"gemini-3.*", efforts=_FROM_MINIMAL, budget=True),
     Family(r"gemini-4.*", efforts={**LEVELS, "xhigh": "xhigh"}),
-    Family(r"gemma-.*", efforts={"minimal": "minimal", **LEVELS}, signed=False),
+    Family(r"gemma-.*", efforts=_FROM_MINIMAL, signed=False),
     # For a model newer than this table, the provider decides which levels it accepts.
-    Family(r".*", efforts={"minimal": "minimal", **LEVELS, "xhigh": "xhigh"}, budget=True),
+    Family(r".*", efforts={**_FROM_MINIMAL, "xhigh": "xhigh"}, budget=True),
 )
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
-from ..shared.replies import expect_dict, number_step, part, same
-from .decode import arguments_of, call_id, error_of, index_of, read_parts, text_or_none
+from ..shared.replies import expect_dict, join_steps, number_step, part, same, text_of
+from .decode import arguments_of, call_id, error_of, index_of, read_parts
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""
@@ -59,7 +59,7 @@ class Assembler:
                 self._shown_index = index
             step = self._add(index, piece)
             if index == self._shown_index and step:
-                joined = _join_steps(joined, step) if joined else step
+                joined = join_steps((joined, step)) if joined else step
         return joined
 
     def _read_text(self, event: Any) -> str | None:
@@ -140,7 +140,7 @@ class Assembler:
         steps = [self._add_part(index, parts, entry) for entry in added]
         if piece.get("finishReason"):
             steps.append(self._end_call(index))
-        return _join_steps(*steps)
+        return join_steps(steps)
 
     def _add_parts(self, index: int, parts: list[dict[str, Any]], added: list[Any]) -> Step:
         text, reasoning, calls = read_parts(added)
@@ -167,7 +167,7 @@ class Assembler:
         )
 
     def _id(self, entry: dict[str, Any], call: Mapping[str, Any], number: int) -> str:
-        identifier = call_id(call, text_or_none(self._head.get("responseId")), number)
+        identifier = call_id(call, text_of(self._head.get("responseId")), number)
         if "id" not in call:
             self._named.append((entry, number, identifier))
         return identifier
@@ -181,7 +181,7 @@ class Assembler:
             # Another part begins, so the call before it has ended.
             ended = self._end_call(index)
             if not _is_streamed(entry):
-                return _join_steps(ended, self._add_parts(index, parts, [entry]))
+                return join_steps((ended, self._add_parts(index, parts, [entry])))
             self._join(index, parts)
             opened = {**entry, "functionCall": {**call, "args": dict(part(call, "args"))}}
             parts.append(opened)
@@ -189,7 +189,7 @@ class Assembler:
             self._calls[index] = number + 1
             streamed = self._streamed[index] = _StreamedCall(opened, number)
             begun = ToolCallDelta(index=number, id=self._id(opened, call, number), name=call["name"])
-            return _join_steps(ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call))
+            return join_steps((ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call)))
         if streamed is None:
             raise APIResponseValidationError("a function call has no name")
         streamed.part.update((name, value) for name, value in entry.items() if name != "functionCall")
@@ -258,7 +258,7 @@ class Assembler:
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
         if self._candidates and not self._is_finished():
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
-        identifier = text_or_none(self._head.get("responseId"))
+        identifier = text_of(self._head.get("responseId"))
         for entry, number, name in self._named:
             # The answer's id, from which this one is made, came or changed after the call was shown.
             if name != call_id({}, identifier, number):
@@ -327,21 +327,6 @@ def _put(held: Any, step: str | int, piece: Mapping[str, Any]) -> None:
 def _is_streamed(entry: Any) -> bool:
     call = entry.get("functionCall") if isinstance(entry, dict) else None
     return isinstance(call, dict) and ("partialArgs" in call or "willContinue" in call)
-
-
-def _join_steps(*steps: Step) -> Step:
-    """Several steps as one."""
-    filled = [step for step in steps if step]
-    if len(filled) < 2:
-        return filled[0] if filled else ""
-    if all(isinstance(step, str) for step in filled):
-        return "".join(map(str, filled))
-    deltas = [delta_of(step) for step in filled]
-    return Delta(
-        text="".join(delta.text for delta in deltas),
-        reasoning="".join(delta.reasoning for delta in deltas),
-        tool_calls=tuple(call for delta in deltas for call in delta.tool_calls),
-    )
 
 
 def _is_text(entry: Mapping[str, Any]) -> bool:

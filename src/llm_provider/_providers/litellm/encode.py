@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..._errors import RequestError
 from ..._requests.embed_request import EmbedRequest
@@ -15,26 +14,17 @@ from ..._types.messages import Message
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
 from ..shared.foreign_tools import with_named_tools
-
-if TYPE_CHECKING:
-    from ..shared.payload import Accepts
+from ..shared.payload import Accepts
 
 PROVIDER = "litellm"
 
 # Arguments of `acompletion` that are not part of the payload, and the parameter to use for each. An API key
 # among them would become part of the cache key, and litellm's retries would multiply with this library's.
 _NOT_IN_EXTRA_BODY = {
-    "api_key": "api_key=",
-    "api_base": "base_url=",
-    "base_url": "base_url=",
-    "timeout": "timeout=",
-    "request_timeout": "timeout=",
-    "max_retries": "max_retries=",
-    "num_retries": "max_retries=",
-    "extra_headers": "extra_headers=",
-    "headers": "extra_headers=",
-    "stream": "stream()",
-}
+    "api_key": "api_key=", "api_base": "base_url=", "base_url": "base_url=", "timeout": "timeout=",
+    "request_timeout": "timeout=", "max_retries": "max_retries=", "num_retries": "max_retries=",
+    "extra_headers": "extra_headers=", "headers": "extra_headers=", "stream": "stream()",
+}  # fmt: skip
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:

@@ -23,7 +23,6 @@ from ..shared.batches import (
     RemoteBatch,
     RowReply,
     cancellation_error,
-    close_clients,
     cut,
     expiry_error,
     lines_of,
@@ -31,7 +30,7 @@ from ..shared.batches import (
 )
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
-from ..shared.files import SECONDS_OF_A_FILE
+from ..shared.files import SECONDS_OF_A_FILE, close_clients
 from . import embeddings
 from .files import sdk_client
 
@@ -46,11 +45,6 @@ def limits(target: Target, operation: str) -> BatchLimits | None:
     if service is None or operation not in (service.operations or _OPERATIONS):
         return None
     return BatchLimits(service.rows, service.bytes)
-
-
-def connect(target: Target, key: APIKey) -> OpenAIBatches:
-    """A connection to OpenAI's batches for one account; imports the SDK."""
-    return OpenAIBatches(target, key)
 
 
 class OpenAIBatches:
@@ -117,6 +111,10 @@ class OpenAIBatches:
     async def close(self) -> None:
         """Close every connection."""
         await close_clients(self._client)
+
+
+connect = OpenAIBatches
+"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(batch: Any) -> RemoteBatch:

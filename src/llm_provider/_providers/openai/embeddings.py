@@ -18,13 +18,11 @@ from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embedding_models import check_model
 from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
-from ..shared.replies import count, expect_dict
+from ..shared.replies import count, expect_dict, reported_counts, text_of
 from ..shared.tool_charges import cost_in, without_cost
 from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
 OPERATION = "embeddings"
-
-_COUNTS = ("prompt_tokens", "total_tokens")
 
 # By model: the most dimensions, and whether there may be fewer.
 _DIMENSIONS = (
@@ -81,12 +79,11 @@ def limits(target: Target) -> EmbeddingLimits:
 
 def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
     """The vectors of a reply, in the order of the texts; see `EmbeddingFormat.decode`."""
-    model = reply.get("model") if isinstance(reply, dict) else None
-    name = model if isinstance(model, str) else None
+    name = text_of(reply.get("model")) if isinstance(reply, dict) else None
     encoding = _encoding(encoded.payload if encoded else {}, name or "")
     vectors = [vector_of(entry.get("embedding"), encoding) for entry in _entries(reply, texts)]
     check_count(vectors, texts)
-    return EmbeddingAnswer(vectors, usage(reply), name, cost=cost_in(reply.get("usage")))
+    return EmbeddingAnswer(vectors, usage=usage(reply), model=name, cost=cost_in(reply.get("usage")))
 
 
 def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
@@ -110,15 +107,11 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; see `EmbeddingFormat.usage`."""
-    counts = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(counts, dict) or counts.keys().isdisjoint(_COUNTS):
-        return None
+    counts = reported_counts(reply, "usage") or {}
+    if "prompt_tokens" in counts:
+        return read_usage({**counts, "total_tokens": 0})
     # Some hosts give the total alone.
-    return (
-        read_usage({**counts, "total_tokens": 0})
-        if "prompt_tokens" in counts
-        else Usage(input_tokens=count(counts, _COUNTS[1]))
-    )
+    return Usage(input_tokens=count(counts, "total_tokens")) if "total_tokens" in counts else None
 
 
 def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:

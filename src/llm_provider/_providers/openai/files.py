@@ -10,11 +10,9 @@ from typing import Any
 
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
-from ..._requests.environment_headers import read_headers
 from ..._requests.routing import Target
-from ..shared.batches import close_clients
-from ..shared.files import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION, FileLimits, UploadedFile
-from ..transport.proxies import check_proxy
+from ..shared import files as shared
+from ..shared.files import SECONDS_OF_A_FILE, FileConnection, FileLimits, UploadedFile
 
 _LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
 """OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
@@ -26,33 +24,18 @@ def limits(target: Target) -> FileLimits | None:
     return _LIMITS if target.provider == "openai" else None
 
 
-def connect(target: Target, key: APIKey) -> OpenAIFiles:
-    """A connection to OpenAI's files for one account; imports the SDK."""
-    return OpenAIFiles(target, key)
-
-
 def sdk_client(target: Target, key: APIKey) -> Any:
-    """A client for requests with large bodies: the bridge to aiohttp builds whole bodies in memory."""
+    """A client of the openai SDK for files, batches and lists of models."""
     import openai
 
-    from ..transport.sdk_connection import build_http_client, replace_headers
-
-    check_proxy(target.base_url, "http1")
-    client = openai.AsyncOpenAI(
-        base_url=target.base_url,
-        api_key=key.reveal(),
-        http_client=build_http_client(openai, "http1", 2**40),
-        max_retries=0,
-        timeout=SECONDS_OF_A_QUESTION,
-    )
-    return replace_headers(client, read_headers(target))
+    return shared.sdk_client(openai, "AsyncOpenAI", target, key)
 
 
-class OpenAIFiles:
+class OpenAIFiles(FileConnection):
     """The files of one account."""
 
     def __init__(self, target: Target, key: APIKey) -> None:
-        self._client = sdk_client(target, key)
+        super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         """Upload a file to OpenAI, and wait until requests may refer to it."""
@@ -62,6 +45,6 @@ class OpenAIFiles:
             )
         return UploadedFile(uploaded.id, uploaded.expires_at)
 
-    async def close(self) -> None:
-        """Close every connection."""
-        await close_clients(self._client)
+
+connect = OpenAIFiles
+"""A connection to the files of one account; imports the SDK."""

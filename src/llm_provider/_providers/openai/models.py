@@ -18,6 +18,7 @@ from ..shared.payload import refuse
 _DOES_NOT_REASON = "leave it out; it does not reason"
 
 _CLASSIC = ("minimal", "low", "medium", "high")
+_TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,46 +47,19 @@ _DATE = r"(-\d{4}-\d\d-\d\d)?"
 # The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
 # 2026.
 _FAMILIES = (
-    Family(
-        r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*",
-        default="none",
-        lacks=_BEFORE_GPT_5,
-    ),
-    Family(
-        r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
-        efforts=("none", *_CLASSIC, "xhigh", "max"),
-        responses_only=True,
-    ),
+    Family(r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*", default="none",
+           lacks=_BEFORE_GPT_5),
+    Family(r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
+           efforts=("none", *_CLASSIC, "xhigh", "max"), responses_only=True),
     Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), lacks=_BEFORE_GPT_5),
     Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
     Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
-    Family(
-        r"gpt-5\.[23](-mini|-nano)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        default="none",
-    ),
-    Family(
-        r"gpt-5\.4(-mini|-nano)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        default="none",
-        tools_need_responses=True,
-    ),
-    Family(
-        r"gpt-5\.5(-sol|-terra|-luna)?" + _DATE,
-        efforts=("none", "low", "medium", "high", "xhigh"),
-        tools_need_responses=True,
-    ),
-    Family(
-        r"gpt-6(-astra|\.1-sol)" + _DATE,
-        efforts=("low", "medium", "high", "xhigh", "max"),
-        tools_need_responses=True,
-    ),
-    Family(
-        r"gpt-5\.6(-sol|-terra|-luna)?.*|gpt-6.*",
-        efforts=("none", "low", "medium", "high", "xhigh", "max"),
-        tools_need_responses=True,
-    ),
-)
+    Family(r"gpt-5\.[23](-mini|-nano)?" + _DATE, efforts=_TO_XHIGH, default="none"),
+    Family(r"gpt-5\.4(-mini|-nano)?" + _DATE, efforts=_TO_XHIGH, default="none", tools_need_responses=True),
+    Family(r"gpt-5\.5(-sol|-terra|-luna)?" + _DATE, efforts=_TO_XHIGH, tools_need_responses=True),
+    Family(r"gpt-6(-astra|\.1-sol)" + _DATE, efforts=(*_TO_XHIGH[1:], "max"), tools_need_responses=True),
+    Family(r"gpt-5\.6(-sol|-terra|-luna)?.*|gpt-6.*", efforts=(*_TO_XHIGH, "max"), tools_need_responses=True),
+)  # fmt: skip
 
 _ONLY_RESPONSES = frozenset(
     {

@@ -19,6 +19,8 @@ from ..shared.rich_content import audio_of, decode_base64, dicts, image_at, numb
 
 _ENDING = "_call"
 
+_RESULTS = ("results", "outputs", "output", "result", "error")
+
 
 def citations(reply: Mapping[str, Any]) -> list[Citation]:
     """The citations of a completion, or of all texts of a response."""
@@ -54,10 +56,8 @@ def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text_of(entry: Mapping[str, Any]) -> str:
-    return (
-        text(entry, {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), ""))
-        or ""
-    )
+    field = {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), "")
+    return text(entry, field) or ""
 
 
 def _annotation(entry: Mapping[str, Any], offset: int = 0) -> Citation:
@@ -162,30 +162,12 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
 def _item(item: Mapping[str, Any], outputs: Mapping[str | None, Mapping[str, Any]]) -> ServerToolCall:
     """An item of a response. Its fields are named after its type, and each tool has its own."""
     kind = str(item["type"])
-    known = {
-        "id",
-        "type",
-        "status",
-        "name",
-        "call_id",
-        "result",
-        "results",
-        "outputs",
-        "output",
-        "error",
-        "action",
-    }
     arguments = item.get("arguments", item.get("action"))
     if arguments is None:
+        known = {*_RESULTS, "id", "type", "status", "name", "call_id", "action"}
         arguments = {name: value for name, value in item.items() if name not in known and value is not None}
-    result = next(
-        (
-            item[name]
-            for name in ("results", "outputs", "output", "result", "error")
-            if item.get(name) is not None
-        ),
-        outputs.get(text(item, "call_id"), {}).get("output"),
-    )
+    answered = outputs.get(text(item, "call_id"), {}).get("output")
+    result = next((item[name] for name in _RESULTS if item.get(name) is not None), answered)
     if kind == "image_generation_call":
         # The image, which `images` has.
         result = None

@@ -17,7 +17,7 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, part, split_reply
+from ..shared.replies import expect_dict, part, reported_counts, split_reply, text_of
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
 from .calls import read_calls
 from .request_facts import tier_variant
@@ -72,10 +72,8 @@ def decode(reply: object) -> Answer:
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
-        return None
-    return with_tools(read_usage(reported), *chat_tools(reply, reported))
+    reported = reported_counts(reply, "usage")
+    return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:
@@ -146,7 +144,3 @@ def dicts(value: object, what: str) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise APIResponseValidationError(f"the answer's {what} is {type(value).__name__}, not a list")
     return [expect_dict(entry, f"entry of {what}") for entry in value]
-
-
-def text_of(value: object) -> str | None:
-    return value if isinstance(value, str) else None

@@ -8,16 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._requests.request import Request
 from ..._requests.routing import ROUTES, Target
 from ..protocol import EncodedRequest
-from ..shared.payload import merge
+from ..shared.payload import Accepts, Draft, fill_payload
 from .messages import encode_messages
-
-if TYPE_CHECKING:
-    from ..shared.payload import Accepts, Draft
 
 OPERATION = "chat/completions"
 
@@ -48,25 +45,11 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
         encoded = encode_with_prompt(request, encode_plainly)
         if encoded is not None:
             return encoded
-    payload: dict[str, Any] = {
-        "model": target.model,
-        "messages": encode_messages(request.messages, target),
-    }
-    labels = None
-    parameters = request.parameters_to_send()
-    if parameters:
-        from ..shared.payload import Draft, write_parameters
-
-        draft = Draft(request, target, None, payload)
-        labels = write_parameters(parameters, accepts or _accepts_of(route.provider), draft)
-    if request.extra_body:
-        payload = merge(payload, request.extra_body)
-    headers = request.extra_headers or {}
-    if "n" in route.lacks:
-        return EncodedRequest(OPERATION, payload, headers, labels=labels)
-    return EncodedRequest(
-        OPERATION, payload, headers, samples_field=("n",), most_samples=_MOST_SAMPLES, labels=labels
-    )
+    payload: dict[str, Any] = {"model": target.model, "messages": encode_messages(request.messages, target)}
+    draft = Draft(request, target, None, payload)
+    payload = fill_payload(draft, accepts or _accepts_of(route.provider))
+    several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
 
 def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
-from ..shared.replies import expect_dict, number_step
+from ..shared.replies import expect_dict, join_steps, number_step, text_of
 from ..transport.sse import END
 from .calls import KINDS, kind_of
-from .decode import REASONING_FIELDS, dicts, text_and_reasoning, text_of
+from .decode import REASONING_FIELDS, dicts, text_and_reasoning
 from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
@@ -61,7 +61,7 @@ class Assembler:
                 steps.append(step)
             elif piece.get("finish_reason"):
                 steps.append(self._show_late())
-        return steps[0] if len(steps) == 1 else join_steps(steps) if steps else ""
+        return steps[0] if len(steps) == 1 else join_steps(steps)
 
     def feed_samples(self, event: Any) -> list[Step]:
         """Take one chunk of several samples; returns what it adds to each, with the number of the sample."""
@@ -334,16 +334,6 @@ class _Call:
         """The call as one delta."""
         arguments = "".join(self._pieces)
         return ToolCallDelta(index=self._position or 0, id=self._id, name=self._name, arguments=arguments)
-
-
-def join_steps(steps: Sequence[Step]) -> Step:
-    """Several steps as one."""
-    deltas = [delta_of(step) for step in steps]
-    return Delta(
-        text="".join(delta.text for delta in deltas),
-        reasoning="".join(delta.reasoning for delta in deltas),
-        tool_calls=tuple(call for delta in deltas for call in delta.tool_calls),
-    )
 
 
 def _index(container: Mapping[str, Any]) -> int:

@@ -17,16 +17,10 @@ from ..shared.schema_rules import describe_limits, wrap
 _KEPT = frozenset({"type", "enum", "const", "title", "description", "$ref"})
 _BOUNDS = frozenset(
     {
-        "pattern",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minItems",
+        "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
         "maxItems",
     }
-)
+)  # fmt: skip
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )  # fmt: skip

@@ -12,6 +12,7 @@ import orjson
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types.messages import ToolCall
+from ..shared.replies import call_entry
 
 # The types of items that are calls, each with its fields. The first field that is set says what to do.
 _CALLS: Mapping[str, tuple[str, ...]] = {
@@ -97,12 +98,9 @@ def tool_call(item: Mapping[str, Any]) -> ToolCall:
 def entry_of(call: ToolCall) -> dict[str, Any] | None:
     """The call as an entry of a message's `tool_calls`; None where Chat Completions has no form for it."""
     if call.type == "function":
-        body = {"name": call.name, "arguments": call.arguments}
-    elif call.type == "custom":
-        body = {"name": call.name, "input": call.arguments}
-    else:
-        return None
-    return {"id": call.id, "type": call.type, call.type: body}
+        return call_entry(call)
+    body = {"name": call.name, "input": call.arguments}
+    return {"id": call.id, "type": "custom", "custom": body} if call.type == "custom" else None
 
 
 def output_item(kind: str, identifier: str, content: Any, where: str) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, part
+from ..shared.replies import expect_dict, part, reported_counts, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
 from .calls import is_blank, open_calls, tool_call
-from .items import message_of, parts_of, require, text_of
+from .items import message_of, parts_of, require
 
 # The statuses of an answer that the provider goes on with, as with `background`.
 _UNFINISHED = ("queued", "in_progress")
@@ -128,8 +128,8 @@ def _logprobs(items: Sequence[Mapping[str, Any]]) -> tuple[TokenLogprob, ...] | 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
+    reported = reported_counts(reply, "usage")
+    if reported is None:
         return None
     counts, items = read_usage(reported, "input", "output"), reply.get("output")
     return with_tools(counts, response_searches(items), response_tools(items))

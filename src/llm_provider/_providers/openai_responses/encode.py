@@ -10,17 +10,14 @@ back. They do not ask for reasoning summaries, which OpenAI gives to verified or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
-from ..shared.payload import merge
+from ..shared.payload import Accepts, Draft, fill_payload
 from .messages import encode_input
-
-if TYPE_CHECKING:
-    from ..shared.payload import Accepts, Draft
 
 OPERATION = "responses"
 
@@ -38,18 +35,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         "store": False,
         "include": ["reasoning.encrypted_content"],
     }
-    labels = None
-    parameters = request.parameters_to_send()
-    if parameters:
-        from ..shared.payload import Draft, write_parameters
-
-        labels = write_parameters(parameters, ACCEPTS, Draft(request, target, None, payload))
-    if request.extra_body:
-        payload = merge(payload, request.extra_body)
-        if payload.get("background") and "store" not in request.extra_body:
-            # OpenAI refuses the two together, as it keeps the answer until it is fetched.
-            payload["store"] = True
-    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels)
+    draft = Draft(request, target, None, payload)
+    payload = fill_payload(draft, ACCEPTS)
+    if payload.get("background") and "store" not in (request.extra_body or ()):
+        # OpenAI refuses the two together, as it keeps the answer until it is fetched.
+        payload["store"] = True
+    return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=draft.labels or None)
 
 
 def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..shared.replies import expect_dict
+from ..shared.replies import expect_dict, text_of
 from .calls import entry_of, open_calls, tool_call
 
 PROVIDER = "openai"
@@ -60,7 +60,3 @@ def require(container: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a part of the answer has no {name}")
     return value
-
-
-def text_of(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import raise_error_in
-from ..shared.replies import expect_dict, part
+from ..shared.replies import expect_dict, join_steps, part, text_of
 from .calls import STREAMED, is_blank, is_call, open_calls, tool_call
 from .decode import end_before_completion
-from .items import parts_of, text_of, text_of_part
+from .items import parts_of, text_of_part
 
 _TEXTS = ("response.output_text.delta", "response.refusal.delta", "response.output_audio_transcript.delta")
 
@@ -74,7 +74,7 @@ class Assembler:
             }
             end_before_completion(self._response)
             steps.append(self._rest())
-        return steps[0] if len(steps) == 1 else _join(steps)
+        return steps[0] if len(steps) == 1 else join_steps(steps)
 
     def _take(self, event: Mapping[str, Any]) -> Step:
         kind = event.get("type")
@@ -251,15 +251,6 @@ class _Order:
         held = [event for _, event in sorted(self._held.items())]
         self._held.clear()
         return held
-
-
-def _join(steps: Sequence[Step]) -> Step:
-    deltas = [delta_of(step) for step in steps]
-    return Delta(
-        text="".join(delta.text for delta in deltas),
-        reasoning="".join(delta.reasoning for delta in deltas),
-        tool_calls=tuple(call for delta in deltas for call in delta.tool_calls),
-    )
 
 
 def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:

@@ -7,12 +7,10 @@ batches.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from ..._errors import APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import APIKey
@@ -194,16 +192,3 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def cut(text: str) -> Exception:
     """The exception for results whose last line is broken, so that they are read again."""
     return ConnectionResetError(f"the results of the batch are cut: {text}")
-
-
-async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
-    """Close SDK clients. Nothing can be done about a failure."""
-    for client in clients:
-        method: Callable[[], Any] | None = next(
-            (attribute for name in names if (attribute := getattr(client, name, None))), None
-        )
-        if method is not None:
-            with contextlib.suppress(Exception):
-                done = method()
-                if asyncio.iscoroutine(done):
-                    await done

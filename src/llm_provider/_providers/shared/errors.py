@@ -71,19 +71,10 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
 )
 
 _STATUSES: dict[int, type[LLMError]] = {
-    400: BadRequestError,
-    401: AuthenticationError,
-    402: QuotaExceededError,
-    403: PermissionDeniedError,
-    404: NotFoundError,
-    408: InternalServerError,
-    409: InternalServerError,
-    413: BadRequestError,
-    422: BadRequestError,
-    429: RateLimitError,
-    503: OverloadedError,
-    529: OverloadedError,
-}
+    400: BadRequestError, 401: AuthenticationError, 402: QuotaExceededError, 403: PermissionDeniedError,
+    404: NotFoundError, 408: InternalServerError, 409: InternalServerError, 413: BadRequestError,
+    422: BadRequestError, 429: RateLimitError, 503: OverloadedError, 529: OverloadedError,
+}  # fmt: skip
 
 # Statuses that some providers give to every failure.
 _VAGUE_STATUSES = (None, 200, 400, 422)
@@ -269,13 +260,12 @@ def from_exception(error: BaseException) -> LLMError:
         return APIConnectionError(
             f"no connection could be made: {detail}{proxy_in(detail)}", code=_system_code(links, names)
         )
-    if _has_any(names, _CUT) and "ContentEncodingError" not in names:
-        return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
-    if _has_any(names, _MALFORMED):
+    is_cut = _has_any(names, _CUT) and "ContentEncodingError" not in names
+    if not is_cut and _has_any(names, _MALFORMED):
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
-    if _has_any(names, _TIMED_OUT):
+    if not is_cut and _has_any(names, _TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if _has_any(names, _BROKEN):
+    if is_cut or _has_any(names, _BROKEN):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     return APIConnectionError(
         f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False

@@ -7,7 +7,10 @@ key of a call does not depend on what was uploaded before. `_calls/sending/uploa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import abc
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -15,10 +18,13 @@ import orjson
 
 from ..._errors import RequestError
 from ..._requests.attachments import Attachment, UploadReference, attachments_of, with_references
+from ..._requests.environment_headers import read_headers
 from ..._requests.media import MOST_BYTES
 from ..registry import load_beside
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..._requests.api_keys import APIKey
     from ..._requests.request import Request
     from ..._requests.routing import Target
@@ -55,9 +61,13 @@ class UploadedFile(NamedTuple):
     """Unix time at which the provider deletes it; None if it keeps it."""
 
 
-class FileConnection(Protocol):
+class FileConnection(abc.ABC):
     """The files of one account. Its methods raise exceptions of the SDK and its transport."""
 
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    @abc.abstractmethod
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         """Upload a file under a name, and wait until requests may refer to it.
 
@@ -67,6 +77,7 @@ class FileConnection(Protocol):
 
     async def close(self) -> None:
         """Close every connection."""
+        await close_clients(self._client)
 
 
 class FileModule(Protocol):
@@ -77,6 +88,37 @@ class FileModule(Protocol):
 
     def connect(self, target: Target, key: APIKey) -> FileConnection:
         """A connection for one account; imports the SDK."""
+
+
+def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: APIKey, **options: Any) -> Any:
+    """A client of the openai or anthropic SDK for files, batches and lists of models.
+
+    Its bodies may be large, and the bridge to aiohttp would build them in memory.
+    """
+    from ..transport.proxies import check_proxy
+    from ..transport.sdk_connection import build_http_client, replace_headers
+
+    check_proxy(target.base_url, "http1")
+    client = getattr(sdk, client_class)(
+        base_url=target.base_url,
+        api_key=key.reveal(),
+        http_client=build_http_client(sdk, "http1", 2**40),
+        max_retries=0,
+        timeout=SECONDS_OF_A_QUESTION,
+        **options,
+    )
+    return replace_headers(client, read_headers(target))
+
+
+async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
+    """Close SDK clients. Nothing can be done about a failure."""
+    for client in clients:
+        methods = (getattr(client, name, None) for name in names)
+        close: Callable[[], Any] | None = next(filter(None, methods), None)
+        with contextlib.suppress(Exception):
+            closing = close() if close is not None else None
+            if asyncio.iscoroutine(closing):
+                await closing
 
 
 def module_of(target: Target) -> FileModule | None:

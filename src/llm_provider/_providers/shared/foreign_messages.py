@@ -7,6 +7,7 @@ message, and its calls parts of an assistant's: both become messages and fields 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from ..._errors import APIResponseValidationError, RequestError
 from ..._types.messages import Message
 from . import earlier_answers
+from .replies import call_entry
 
 Part = Mapping[str, Any]
 
@@ -126,14 +128,7 @@ def with_every_call(message: Message) -> Message:
     calls = [(item, call) for item, call in every if entry_of(call) is None and call.id not in known]
     if not calls:
         return message
-    entries = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": _object(call.arguments)},
-        }
-        for _, call in calls
-    ]
+    entries = [call_entry(replace(call, arguments=_object(call.arguments))) for _, call in calls]
     # A call of the computer holds more than its actions, such as checks of its safety.
     sent = [item for item, call in calls if call.type != "computer_call"]
     rest = [item for item in items if not any(item is other for other in sent)]
@@ -155,7 +150,7 @@ def _object(arguments: str) -> str:
 
 def _assistant(message: Message, where: str) -> Message:
     """An assistant's message as an answer of Anthropic's has it."""
-    from ..anthropic.decode import openai_call, read_blocks
+    from ..anthropic.decode import read_blocks
 
     blocks = [dict(part) for part in message["content"]]
     try:
@@ -163,7 +158,7 @@ def _assistant(message: Message, where: str) -> Message:
     except APIResponseValidationError as error:
         raise RequestError(f"{where}.content: {error.message}") from None
     others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
-    entries = [*(message.get("tool_calls") or ()), *map(openai_call, calls)]
+    entries = [*(message.get("tool_calls") or ()), *map(call_entry, calls)]
     return {
         "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
         **others,

@@ -1,7 +1,4 @@
-"""Writes the parameters of a request into its payload, by the table `ACCEPTS` of a wire format.
-
-The first call that sets a parameter imports it.
-"""
+"""Writes the parameters of a request into its payload, by the table `ACCEPTS` of a wire format."""
 
 from __future__ import annotations
 
@@ -49,15 +46,13 @@ A dot leads into an object: "reasoning.effort". A parameter that is missing is r
 """
 
 
-def write_parameters(
-    parameters: Mapping[str, Any], accepts: Accepts, draft: Draft[Any]
-) -> dict[str, Any] | None:
-    """Write the parameters that are set into the draft's payload. Returns its labels, None if it has none.
+def fill_payload(draft: Draft[Any], accepts: Accepts) -> dict[str, Any]:
+    """The draft's payload with the parameters that are set, and with `extra_body`.
 
     Raises:
         UnsupportedParameterError: the wire format does not have a parameter, or the model does not accept it.
     """
-    for name, value in parameters.items():
+    for name, value in draft.request.parameters_to_send().items():
         row = PARAMETERS[name]
         write = accepts.get(name)
         if write is None:
@@ -71,7 +66,8 @@ def write_parameters(
             container[field_name] = list(value) if isinstance(value, tuple) else value
         else:
             write(draft, value)
-    return draft.labels or None
+    extra = draft.request.extra_body
+    return merge(draft.payload, extra) if extra else draft.payload
 
 
 def refuse(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._types.messages import Delta, Step, delta_of
+from ..._types.messages import Delta, Step, ToolCall, delta_of
 
 
 def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
@@ -82,6 +82,35 @@ def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A nested object; empty where it is absent or not an object."""
     value = container.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def text_of(value: object) -> str | None:
+    """A value that is a text; None for any other."""
+    return value if isinstance(value, str) else None
+
+
+def reported_counts(reply: object, name: str) -> dict[str, Any] | None:
+    """The usage object in a reply; None where it has none."""
+    reported = reply.get(name) if isinstance(reply, dict) else None
+    return reported if isinstance(reported, dict) else None
+
+
+def call_entry(call: ToolCall) -> dict[str, Any]:
+    """A call of a function as an entry of a message's `tool_calls`."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def join_steps(steps: Iterable[Step]) -> Step:
+    """Several steps of one sample as one."""
+    filled = [step for step in steps if step]
+    if len(filled) < 2:
+        return filled[0] if filled else ""
+    deltas = list(map(delta_of, filled))
+    return Delta(
+        text="".join([delta.text for delta in deltas]),
+        reasoning="".join([delta.reasoning for delta in deltas]),
+        tool_calls=tuple([call for delta in deltas for call in delta.tool_calls]),
+    )
 
 
 def number_step(step: Step, index: int) -> Step:

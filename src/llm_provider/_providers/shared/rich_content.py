@@ -16,16 +16,9 @@ from ..._requests.routing import ROUTES
 from ..._types.rich_content import GeneratedAudio, GeneratedImage
 
 _SIGNATURES = (
-    (b"RIFF", "wav"),
-    (b"fLaC", "flac"),
-    (b"OggS", "opus"),
-    (b"ID3", "mp3"),
-    (b"\xff\xf1", "aac"),
-    (b"\xff\xf9", "aac"),
-    (b"\xff\xfb", "mp3"),
-    (b"\xff\xf3", "mp3"),
-    (b"\xff\xf2", "mp3"),
-)
+    (b"RIFF", "wav"), (b"fLaC", "flac"), (b"OggS", "opus"), (b"ID3", "mp3"), (b"\xff\xf1", "aac"),
+    (b"\xff\xf9", "aac"), (b"\xff\xfb", "mp3"), (b"\xff\xf3", "mp3"), (b"\xff\xf2", "mp3"),
+)  # fmt: skip
 
 
 def read(name: str, provider: str, reply: Any) -> Any:
