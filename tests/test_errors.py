@@ -127,13 +127,9 @@ class TestEveryClass:
 def test_what_may_pass_is_retried() -> None:
     retried = {kind for kind in CLASSES if kind.retryable}
     assert retried == {
-        RateLimitError,
-        OverloadedError,
-        InternalServerError,
-        APITimeoutError,
-        APIConnectionError,
+        RateLimitError, OverloadedError, InternalServerError, APITimeoutError, APIConnectionError,
         APIResponseValidationError,
-    }
+    }  # fmt: skip
 
 
 def test_a_request_error_is_a_value_error_too() -> None:

@@ -24,7 +24,7 @@ ADDED = {
     ),
     "_requests/parameter_table.py": (
         '    "verbosity": Parameter(\n',
-        '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas", rare=True),\n',
+        '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas"),\n',
     ),
     "_providers/openai_chat/encode.py": ('    "verbosity": ', '    "creativity": "creativity",\n'),
     "_providers/openai_responses/encode.py": ('    "verbosity": ', '    "creativity": "text.creativity",\n'),

@@ -14,24 +14,13 @@ from llm_provider._requests.routing import ROUTES, Route, resolve
 @pytest.mark.parametrize(
     "base_url",
     [
-        "https://api.example.com/v1",
-        "https://8.8.8.8/v1",
-        "http://localhost:8000/v1",
-        "http://127.0.0.1:8000",
-        "http://[::1]:8000/v1",
-        "http://10.1.2.3",
-        "http://192.168.0.9:11434/v1",
-        "http://172.16.0.1",
-        "http://100.64.1.2:8000/v1",
-        "http://gpu-box:8000/v1",
-        "http://gpu.local/v1",
-        "http://vllm.internal/v1",
-        "http://a.localhost/v1",
-        "http://2130706433/v1",
-        "http://[::ffff:127.0.0.1]/v1",
-        "http://0.0.0.0:8000",
+        "https://api.example.com/v1", "https://8.8.8.8/v1", "http://localhost:8000/v1",
+        "http://127.0.0.1:8000", "http://[::1]:8000/v1", "http://10.1.2.3", "http://192.168.0.9:11434/v1",
+        "http://172.16.0.1", "http://100.64.1.2:8000/v1", "http://gpu-box:8000/v1", "http://gpu.local/v1",
+        "http://vllm.internal/v1", "http://a.localhost/v1", "http://2130706433/v1",
+        "http://[::ffff:127.0.0.1]/v1", "http://0.0.0.0:8000",
     ],
-)
+)  # fmt: skip
 def test_may_be_sent_a_key(base_url: str) -> None:
     assert check_base_url(base_url) == check_base_url(base_url + "/") == base_url
     target = resolve("local/m", base_url + "/")

@@ -62,14 +62,10 @@ def test_what_is_not_covered_says_so(simulator: Simulator, client: Client, model
 @pytest.mark.parametrize(
     "model",
     [
-        "gemini-3-pro-image",
-        "gemini-3.8-flash-tts",
-        "gpt-audio",
-        "gpt-6.1-sol",
-        "llama-guard-4",
+        "gemini-3-pro-image", "gemini-3.8-flash-tts", "gpt-audio", "gpt-6.1-sol", "llama-guard-4",
         "gpt-5-image",
     ],
-)
+)  # fmt: skip
 def test_models_that_answer_by_messages_are_let_through(model: str) -> None:
     assert find_uncovered_kind(model) is None
     check_answers(model, "openai", model)

@@ -12,15 +12,10 @@ from llm_provider._requests.remedies import model_remedy, number_remedy, part_re
 @pytest.mark.parametrize(
     ("value", "whole", "remedy"),
     [
-        ("7", True, ": write n=7, without quotes"),
-        (7.0, True, ": write n=7"),
-        (7.5, True, ""),
-        ("seven", True, ""),
-        ("700", True, ""),
-        ("nan", False, ""),
-        ([7], False, ""),
+        ("7", True, ": write n=7, without quotes"), (7.0, True, ": write n=7"), (7.5, True, ""),
+        ("seven", True, ""), ("700", True, ""), ("nan", False, ""), ([7], False, ""),
     ],
-)
+)  # fmt: skip
 def test_a_number_is_suggested_only_if_it_is_allowed(value: Any, whole: bool, remedy: str) -> None:
     assert number_remedy("n", value, 0, 10, whole=whole) == remedy
 

@@ -44,47 +44,22 @@ class TestModelNames:
     @pytest.mark.parametrize(
         "name",
         [
-            "gpt-6.1-sol",
-            "groq/openai/gpt-oss-120b",
-            "ft:gpt-5.5:org::id",
-            "bedrock/anthropic.claude-opus-5-5-v1:0",
-            "local/qwen2.5:7b-instruct-q4_K_M",
-            "vertex_ai/gemini@001",
-            "a" * 200,
+            "gpt-6.1-sol", "groq/openai/gpt-oss-120b", "ft:gpt-5.5:org::id",
+            "bedrock/anthropic.claude-opus-5-5-v1:0", "local/qwen2.5:7b-instruct-q4_K_M",
+            "vertex_ai/gemini@001", "a" * 200,
         ],
-    )
+    )  # fmt: skip
     def test_names_of_providers_are_taken(self, name: str) -> None:
         assert build(model=name).model == name
 
     @pytest.mark.parametrize(
         "name",
         [
-            "",
-            " ",
-            "gpt 5",
-            "../secret",
-            "a/../b",
-            "a//b",
-            "/gpt-5.5",
-            ".gpt",
-            "gpt-5\n",
-            "gpt-5\r\nX: 1",
-            "gpt?x=1",
-            "gpt#x",
-            "gpt%2e",
-            "gpt\\x",
-            "gpt-\u0665",
-            "\uff47pt-5",
-            "gpt-5\x00",
-            "a" * 201,
-            "gpt-\ud800",
-            None,
-            5,
-            b"gpt-5",
-            ["gpt-5"],
-            Shy(),
+            "", " ", "gpt 5", "../secret", "a/../b", "a//b", "/gpt-5.5", ".gpt", "gpt-5\n",
+            "gpt-5\r\nX: 1", "gpt?x=1", "gpt#x", "gpt%2e", "gpt\\x", "gpt-\u0665", "\uff47pt-5",
+            "gpt-5\x00", "a" * 201, "gpt-\ud800", None, 5, b"gpt-5", ["gpt-5"], Shy(),
         ],
-    )
+    )  # fmt: skip
     def test_anything_else_is_refused(self, name: Any) -> None:
         with pytest.raises(RequestError, match="not a model name"):
             build(model=name)
@@ -248,13 +223,8 @@ class TestParameters:
             (
                 "tools",
                 [
-                    "x",
-                    [{}],
-                    ["x"],
-                    [{"type": "function"}],
-                    [{"function": {}}],
-                    [{"function": {"name": 1}}],
-                    {"function": {"name": "x"}},
+                    "x", [{}], ["x"], [{"type": "function"}], [{"function": {}}],
+                    [{"function": {"name": 1}}], {"function": {"name": "x"}},
                 ],
             ),
             (
@@ -277,7 +247,7 @@ class TestParameters:
             ("base_url", ["", 5]),
             ("api_key", ["", 5, "a b", "a\n"]),
         ],
-    )
+    )  # fmt: skip
     def test_bad_values_are_named(self, name: str, values: list[Any]) -> None:
         for value in values:
             if (name, value) == ("stop", []):
@@ -322,23 +292,11 @@ class TestParameters:
     @pytest.mark.parametrize(
         "headers",
         [
-            {"Authorization": "x"},
-            {"X-API-Key": "x"},
-            {"x-goog-api-key": "x"},
-            {"API-KEY": "x"},
-            {"Host": "x"},
-            {"Content-Length": "1"},
-            {"Transfer-Encoding": "chunked"},
-            {"bad name": "x"},
-            {"": "x"},
-            {"x\n": "x"},
-            {"x": "a\r\nb"},
-            {"x": "é"},
-            {"x": 1},
-            {1: "x"},
-            {"x": "\x00"},
+            {"Authorization": "x"}, {"X-API-Key": "x"}, {"x-goog-api-key": "x"}, {"API-KEY": "x"},
+            {"Host": "x"}, {"Content-Length": "1"}, {"Transfer-Encoding": "chunked"}, {"bad name": "x"},
+            {"": "x"}, {"x\n": "x"}, {"x": "a\r\nb"}, {"x": "é"}, {"x": 1}, {1: "x"}, {"x": "\x00"},
         ],
-    )
+    )  # fmt: skip
     def test_headers_cannot_forge(self, headers: Any) -> None:
         with pytest.raises(RequestError, match="extra_headers"):
             build(extra_headers=headers)

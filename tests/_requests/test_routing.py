@@ -69,24 +69,11 @@ class TestResolve:
     @pytest.mark.parametrize(
         "model",
         [
-            "gpt-oss-120b",
-            "gpt-oss-20b",
-            "gpt-neo",
-            "gpt-j-6b",
-            "gpt",
-            "o1x",
-            "o2",
-            "o5-mini",
-            "GPT-5.5",
-            "xgpt-5.5",
-            "llama-4",
-            "claude",
-            "gemini",
-            "mistral-large-4",
-            "openai",
+            "gpt-oss-120b", "gpt-oss-20b", "gpt-neo", "gpt-j-6b", "gpt", "o1x", "o2", "o5-mini",
+            "GPT-5.5", "xgpt-5.5", "llama-4", "claude", "gemini", "mistral-large-4", "openai",
             "ft:gpt-oss-20b",
         ],
-    )
+    )  # fmt: skip
     def test_a_bare_name_is_never_guessed(self, model: str) -> None:
         with pytest.raises(UnknownModelError) as caught:
             resolve(model)

@@ -23,33 +23,20 @@ class Secret:
 
 
 HOSTILE = [
-    "{q.__init__.__globals__}",
-    "{q.__class__.__mro__[1].__subclasses__}",
-    "{q.__class__}",
-    "{person[name].__class__}",
-    "{q. __class__}",
-    "{q.}",
-    "{q..x}",
-    "{q:{w}}",
-    "{q:{q.__class__}}",
-    "{q:1000000000}",
-    "{n:.1000000000f}",
-    "{q:>99999}",
-]
+    "{q.__init__.__globals__}", "{q.__class__.__mro__[1].__subclasses__}", "{q.__class__}",
+    "{person[name].__class__}", "{q. __class__}", "{q.}", "{q..x}", "{q:{w}}", "{q:{q.__class__}}",
+    "{q:1000000000}", "{n:.1000000000f}", "{q:>99999}",
+]  # fmt: skip
 UNFILLABLE = ["{q.upper}", "{person.keys}", "{person[__class__]}", "{q[name]}", "{person.tags[9]}", "{q!x}"]
 
 
 @pytest.mark.parametrize(
     ("template", "filled"),
     [
-        ("{q} {{}}", "Why? {}"),
-        ("{person.name}", "Ada"),
-        ("{person[name]:>5}|", "  Ada|"),
-        ("{person.tags[1]}", "b"),
-        ("{person.tags.0}", "a"),
-        ("{n:.2f} {q!r}", "3.14 'Why?'"),
+        ("{q} {{}}", "Why? {}"), ("{person.name}", "Ada"), ("{person[name]:>5}|", "  Ada|"),
+        ("{person.tags[1]}", "b"), ("{person.tags.0}", "a"), ("{n:.2f} {q!r}", "3.14 'Why?'"),
     ],
-)
+)  # fmt: skip
 def test_fields_of_rows_are_filled_in(template: str, filled: str, client: Client) -> None:
     (answer,) = client.call_many("gpt-6.1-sol", template, rows=[ROW], progress=False)
     assert answer.text == f"echo: {filled}"

@@ -81,19 +81,14 @@ class TestWrappers:
     @pytest.mark.parametrize(
         ("response_format", "text", "value"),
         [
-            (list[int], '{"answer": [1]}', [1]),
-            (list[int], "[1]", [1]),
-            (list[int], 'So: {"answer": [1]}', [1]),
-            (list[int], "So: [1]", [1]),
-            (int | None, '{"answer": null}', None),
-            (Literal["yes", "no"], '{"answer": "yes"}', "yes"),
-            (Literal["yes", "no"], '"yes"', "yes"),
-            (bool, '{"answer": false}', False),
-            (City | list[int], JSON, BERN),
-            (City | list[int], f'{{"answer": {JSON}}}', BERN),
+            (list[int], '{"answer": [1]}', [1]), (list[int], "[1]", [1]),
+            (list[int], 'So: {"answer": [1]}', [1]), (list[int], "So: [1]", [1]),
+            (int | None, '{"answer": null}', None), (Literal["yes", "no"], '{"answer": "yes"}', "yes"),
+            (Literal["yes", "no"], '"yes"', "yes"), (bool, '{"answer": false}', False),
+            (City | list[int], JSON, BERN), (City | list[int], f'{{"answer": {JSON}}}', BERN),
             ({"type": "array"}, '{"answer": [1]}', [1]),
         ],
-    )
+    )  # fmt: skip
     def test_an_answer_is_unwrapped(self, response_format: Any, text: str, value: Any) -> None:
         assert read(text, structure(response_format)).value == value
 

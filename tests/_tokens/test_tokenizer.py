@@ -38,15 +38,11 @@ def test_monotonous_texts_are_counted_too(text: str) -> None:
 @pytest.mark.parametrize(
     ("provider", "model"),
     [
-        ("openai", "gpt-6.1-sol"),
-        ("openai", "gpt-6-astra"),
-        ("openai", "o4-mini"),
-        ("openai", "chat-latest"),
-        ("openrouter", "openai/gpt-6.1-sol"),
-        ("groq", "openai/gpt-oss-120b"),
+        ("openai", "gpt-6.1-sol"), ("openai", "gpt-6-astra"), ("openai", "o4-mini"),
+        ("openai", "chat-latest"), ("openrouter", "openai/gpt-6.1-sol"), ("groq", "openai/gpt-oss-120b"),
         ("fireworks_ai", "gpt-oss-20b"),
     ],
-)
+)  # fmt: skip
 def test_every_model_of_openai_has_a_counter_on_every_host(provider: str, model: str) -> None:
     counter, known = counter_for(provider, model), counter_for("openai", "gpt-5.5")
     assert counter is not None

@@ -1,13 +1,13 @@
-"""Names that other libraries and the providers' APIs use, and the parameter of this library for each.
+"""Names of parameters and prefixes of models that other tools use, and what to write here.
 
-It is imported to write the message for an unknown parameter.
+It is imported to write the message for an unknown one.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 _REMEDIES = {
     "stream streaming": "call stream() or astream() instead: they yield the answer as it is written",
@@ -20,23 +20,18 @@ _REMEDIES = {
     "contents": "the prompt is the second argument: call(model, 'text') or a list of messages",
     "functions": "write tools=[{'type': 'function', 'function': {...}}, ...]",
     "function_call": "write tool_choice='auto', or {'type': 'function', 'function': {'name': ...}}",
-    "max_completion_tokens": "write max_tokens=...: it is sent under the name that the model expects",
-    "max_output_tokens": "write max_tokens=...: it is sent under the name that the model expects",
-    "max_new_tokens": "write max_tokens=...: it is sent under the name that the model expects",
-    "max_tokens_to_sample": "write max_tokens=...: it is sent under the name that the model expects",
-    "num_predict": "write max_tokens=...: it is sent under the name that the model expects",
+    "max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample num_predict": "write "
+    "max_tokens=...: it is sent under the name that the model expects",
     "stop_sequences stop_words": "write stop=['...']",
     "random_seed": "write seed=...",
     "num_samples candidate_count": "write n=...",
     "best_of": "write n=... and choose among response.texts",
     "instructions system_prompt system_instruction system_message": "write system='...'",
     "developer": "write system='...', or a message with the role 'developer'",
-    "generation_config": "write its fields as parameters: temperature=, top_k=, max_tokens=, stop=, n= ...",
-    "config": "write its fields as parameters: temperature=, top_k=, max_tokens=, stop=, n= ...",
+    "generation_config config": "write its fields as parameters: temperature=, top_k=, max_tokens=, n= ...",
     "response_mime_type": "write response_format={'type': 'json_object'}",
-    "response_schema": "write response_format= with a pydantic model or {'type': 'json_schema', ...}",
-    "output_format": "write response_format= with a pydantic model or {'type': 'json_schema', ...}",
-    "text_format": "write response_format= with a pydantic model or {'type': 'json_schema', ...}",
+    "response_schema output_format text_format": "write response_format= with a pydantic model or "
+    "{'type': 'json_schema', ...}",
     "response_model": "write response_format= with a pydantic model",
     "output_config": "write reasoning_effort='...' for its effort, response_format= for its format",
     "thinking": "write reasoning_effort='low' to 'max' or 'none', or thinking_budget=... or 'adaptive'",
@@ -60,8 +55,7 @@ _REMEDIES = {
     "max_budget": "write budget=... USD",
     "max_workers concurrency n_jobs num_workers max_concurrency max_parallel": "write max_concurrent=...",
     "show_progress": "write progress=True",
-    "history chat_history": "give the list of messages as the second argument: call(model, messages)",
-    "conversation": "give the list of messages as the second argument: call(model, messages)",
+    "history chat_history conversation": "the list of messages is the second argument: call(model, messages)",
     "image": "give it in the prompt: call(model, ['What is this?', Path('cat.png')])",
     "images": "give them in the prompt: call(model, ['What is this?', Path('cat.png')])",
     "file": "give it in the prompt: call(model, ['What is this?', Path('a.pdf')])",
@@ -98,9 +92,8 @@ _REMEDIES = {
     "return_exceptions": "write on_error='return' or on_error='raise' in call_many()",
     "batch_size": "requests are divided for you; write max_concurrent=... for the number in flight",
     "rpm tpm": "the limit is found for you; write max_concurrent=... for the number of requests in flight",
-    "requests_per_minute": "the limit is found for you; write max_concurrent=... for the number in flight",
-    "tokens_per_minute": "the limit is found for you; write max_concurrent=... for the number in flight",
-    "rate_limit": "the limit is found for you; write max_concurrent=... for the number in flight",
+    "requests_per_minute tokens_per_minute rate_limit": "the limit is found for you; write "
+    "max_concurrent=... for the number in flight",
     "dotenv dotenv_path": "write Client(env_file='.env')",
 }
 """Names → what to write instead. Each name belongs to some other library."""
@@ -151,3 +144,33 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     if name in _SETTINGS:
         return f"{problem}: it is a setting of the client; write Client({name}=...)"
     return f"{problem}{guess} (a parameter of one provider's API goes into extra_body=)"
+
+
+# --- prefixes of models ------------------------------------------------------------------------------------
+
+_PORTS = {
+    "lmstudio": 1234, "lm-studio": 1234, "llamacpp": 8080, "llama.cpp": 8080, "llama_cpp": 8080,
+    "llama-cpp": 8080, "localai": 8080, "tgi": 8080, "sglang": 30000, "localhost": 8000,
+}  # fmt: skip
+"""Servers on the user's machine that litellm does not know, each with its usual port."""
+
+
+def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
+
+    Args:
+        prefix: The part of the name before the slash.
+        rest: The part behind it.
+        routes: The other names of each provider.
+
+    >>> problem_with("google", "gemini-3.8-flash", {"gemini": ("google",)})
+    "model: there is no provider 'google'; write 'gemini/gemini-3.8-flash'"
+    """
+    name = prefix.lower()
+    problem = f"model: there is no provider {prefix!r}"
+    for provider, others in routes.items():
+        if name == provider or name in others:
+            return f"{problem}; write '{provider}/{rest}'"
+    if name in _PORTS:
+        return f"{problem}; write 'local/{rest}' and base_url='http://localhost:{_PORTS[name]}/v1'"
+    return None

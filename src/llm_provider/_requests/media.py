@@ -61,12 +61,7 @@ _BRANDS = (
 )
 """The types of the ISO base media format, by the beginning of the brand that follows `ftyp`."""
 
-_WITHOUT_SIGNATURE = {
-    ".mp3": "audio/mpeg",
-    ".aac": "audio/aac",
-    ".mpg": "video/mpeg",
-    ".mpeg": "video/mpeg",
-}
+_WITHOUT_SIGNATURE = {".mp3": "audio/mpeg", ".aac": "audio/aac", ".mpg": "video/mpeg", ".mpeg": "video/mpeg"}
 """Types whose files may begin with any bytes."""
 
 # fmt: off
@@ -91,9 +86,9 @@ _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a"}
 """OpenAI's names of audio formats, where they are not those of the media type."""
 
 _REMEDIES = {
-    "image/bmp": "convert it, or give it as PIL.Image.open(path)",
-    "image/tiff": "convert it, or give it as PIL.Image.open(path)",
-    "image/avif": "convert it, or give it as PIL.Image.open(path)",
+    **dict.fromkeys(
+        ("image/bmp", "image/tiff", "image/avif"), "convert it, or give it as PIL.Image.open(path)"
+    ),
     "application/zip": "export an office document as PDF, or give its text",
     "video/x-matroska": "convert it to MP4",
 }

@@ -22,7 +22,6 @@ class Parameter(NamedTuple):
         check: Checks and normalises a value.
         remedy: The advice in the error of a wire format that does not have the parameter. It is empty where
             no format sends the parameter.
-        rare: Whether `Request.options` holds it, so that the calls without it pay nothing.
         essential: Whether the answer is of another kind without it. Then `unsupported="drop"` keeps it.
         is_label: Whether it is sent and does not change the answer, so it is not part of the cache key.
         no_effect: A value that every provider honours, because it asks for nothing.
@@ -30,7 +29,6 @@ class Parameter(NamedTuple):
 
     check: Check
     remedy: str = ""
-    rare: bool = False
     essential: bool = False
     is_label: bool = False
     no_effect: object = None
@@ -65,88 +63,6 @@ _ROWS = {
     "top_logprobs": Parameter(
         number(0, 20, whole=True), "leave it out; OpenAI, some compatible hosts and Gemini have it"
     ),
-    "thinking_budget": Parameter(
-        checks.check_thinking_budget, "use reasoning_effort; Claude and Gemini 2.5 to 3.5 have it", rare=True
-    ),
-    "reasoning_summary": Parameter(
-        one_of(checks.ReasoningSummary),
-        "leave it out; OpenAI's Responses, Anthropic and Gemini have it",
-        rare=True,
-    ),
-    "reasoning_context": Parameter(
-        one_of(checks.ReasoningContext), "leave it out; OpenAI's Responses has it", rare=True
-    ),
-    "top_k": Parameter(
-        checks.check_top_k, "use top_p; Claude up to 4.6, Gemini and hosts of open models have it", rare=True
-    ),
-    "frequency_penalty": Parameter(
-        number(-2, 2),
-        "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it",
-        rare=True,
-    ),
-    "presence_penalty": Parameter(
-        number(-2, 2),
-        "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it",
-        rare=True,
-    ),
-    "logit_bias": Parameter(
-        checks.check_logit_bias,
-        "leave it out; OpenAI's Chat Completions and compatible hosts have it",
-        rare=True,
-    ),
-    "allowed_tools": Parameter(
-        checks.check_names,
-        "give only these tools in tools=; OpenAI and Gemini have it",
-        rare=True,
-        essential=True,
-    ),
-    "parallel_tool_calls": Parameter(
-        flag,
-        "ask for one call in the prompt; OpenAI, compatible hosts and Anthropic have it",
-        rare=True,
-        no_effect=True,
-    ),
-    "cached_content": Parameter(
-        text,
-        "send its content as messages, with prompt_caching=True; Gemini has it",
-        rare=True,
-        essential=True,
-    ),
-    "verbosity": Parameter(
-        one_of(checks.Verbosity),
-        "ask for the length in the prompt, or set max_tokens; OpenAI's GPT-5 and later have it",
-        rare=True,
-    ),
-    "modalities": Parameter(
-        checks.check_modalities,
-        "leave it out; OpenAI's Chat Completions and Gemini have it",
-        rare=True,
-        essential=True,
-        no_effect=("text",),
-    ),
-    "safety_settings": Parameter(checks.check_safety_settings, "leave it out; Gemini has it", rare=True),
-    "service_tier": Parameter(
-        checks.check_service_tier, "leave it out; OpenAI, Anthropic and Gemini have it", rare=True
-    ),
-    "store": Parameter(flag, "leave it out; OpenAI has it", rare=True, no_effect=False),
-    "previous_response_id": Parameter(
-        text,
-        "send the whole conversation as messages; OpenAI's Responses has it",
-        rare=True,
-        essential=True,
-    ),
-    "prompt_cache_key": Parameter(text, "leave it out; OpenAI has it", rare=True, is_label=True),
-    "user": Parameter(
-        text, "leave it out; OpenAI, compatible hosts and Anthropic have it", rare=True, is_label=True
-    ),
-    "metadata": Parameter(
-        checks.check_metadata,
-        "leave it out, or use track() to label costs; OpenAI has it",
-        rare=True,
-        is_label=True,
-    ),
-    "prompt_caching": Parameter(flag, rare=True),
-    "unsupported": Parameter(one_of(checks.Unsupported), rare=True),
     "strict_model": Parameter(flag),
     "timeout": Parameter(checks.check_timeout),
     "deadline": Parameter(seconds),
@@ -161,17 +77,75 @@ _ROWS = {
     "api_key": Parameter(checks.check_key),
 }
 
-PARAMETERS: Mapping[str, Parameter] = MappingProxyType(_ROWS)
+_RARE = {
+    "thinking_budget": Parameter(
+        checks.check_thinking_budget, "use reasoning_effort; Claude and Gemini 2.5 to 3.5 have it"
+    ),
+    "reasoning_summary": Parameter(
+        one_of(checks.ReasoningSummary), "leave it out; OpenAI's Responses, Anthropic and Gemini have it"
+    ),
+    "reasoning_context": Parameter(
+        one_of(checks.ReasoningContext), "leave it out; OpenAI's Responses has it"
+    ),
+    "top_k": Parameter(
+        checks.check_top_k, "use top_p; Claude up to 4.6, Gemini and hosts of open models have it"
+    ),
+    "frequency_penalty": Parameter(
+        number(-2, 2), "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it"
+    ),
+    "presence_penalty": Parameter(
+        number(-2, 2), "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it"
+    ),
+    "logit_bias": Parameter(
+        checks.check_logit_bias, "leave it out; OpenAI's Chat Completions and compatible hosts have it"
+    ),
+    "allowed_tools": Parameter(
+        checks.check_names, "give only these tools in tools=; OpenAI and Gemini have it", essential=True
+    ),
+    "parallel_tool_calls": Parameter(
+        flag, "ask for one call in the prompt; OpenAI, compatible hosts and Anthropic have it", no_effect=True
+    ),
+    "cached_content": Parameter(
+        text, "send its content as messages, with prompt_caching=True; Gemini has it", essential=True
+    ),
+    "verbosity": Parameter(
+        one_of(checks.Verbosity),
+        "ask for the length in the prompt, or set max_tokens; OpenAI's GPT-5 and later have it",
+    ),
+    "modalities": Parameter(
+        checks.check_modalities,
+        "leave it out; OpenAI's Chat Completions and Gemini have it",
+        essential=True,
+        no_effect=("text",),
+    ),
+    "safety_settings": Parameter(checks.check_safety_settings, "leave it out; Gemini has it"),
+    "service_tier": Parameter(
+        checks.check_service_tier, "leave it out; OpenAI, Anthropic and Gemini have it"
+    ),
+    "store": Parameter(flag, "leave it out; OpenAI has it", no_effect=False),
+    "previous_response_id": Parameter(
+        text, "send the whole conversation as messages; OpenAI's Responses has it", essential=True
+    ),
+    "prompt_cache_key": Parameter(text, "leave it out; OpenAI has it", is_label=True),
+    "user": Parameter(text, "leave it out; OpenAI, compatible hosts and Anthropic have it", is_label=True),
+    "metadata": Parameter(
+        checks.check_metadata, "leave it out, or use track() to label costs; OpenAI has it", is_label=True
+    ),
+    "prompt_caching": Parameter(flag),
+    "unsupported": Parameter(one_of(checks.Unsupported)),
+}
+
+PARAMETERS: Mapping[str, Parameter] = MappingProxyType(_ROWS | _RARE)
 """Every parameter of a call by its name.
 
 Adapters write the parameters in this order: one that depends on another in some wire format comes after it.
 """
 
-CHECKS: Mapping[str, Check] = MappingProxyType({name: row.check for name, row in _ROWS.items()})
+CHECKS: Mapping[str, Check] = MappingProxyType({name: row.check for name, row in PARAMETERS.items()})
 """The check of each parameter."""
 
-RARE = tuple(name for name, row in _ROWS.items() if row.rare)
-"""The parameters that `Request.options` holds."""
+RARE = tuple(_RARE)
+"""The parameters that `Request.options` holds, so that the calls without them pay nothing."""
 
-SENT = tuple(name for name, row in _ROWS.items() if row.remedy and not row.rare)
+SENT = tuple(name for name, row in _ROWS.items() if row.remedy)
 """The other parameters that a wire format has to send, or to refuse. Each is a field of `Request`."""

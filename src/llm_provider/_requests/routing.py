@@ -346,7 +346,7 @@ def _route(model: str) -> tuple[Route, str]:
                 f"{model!r} names a provider but no model; write the model after the slash", model=model
             )
         return ROUTES[prefix], rest
-    from .foreign_prefixes import problem_with
+    from .foreign_names import problem_with
 
     problem = problem_with(prefix, rest, {row.provider: row.other_names for row in _ROWS})
     if problem is not None:

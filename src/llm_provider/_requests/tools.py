@@ -155,18 +155,13 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[Mapping[str, Any] | str])
     if not any(choice.tool_calls for choice in choices):
         return choices
     known = {name_of(tool): tool for tool in tools if isinstance(tool, FunctionTool)}
+
+    def bind(call: ToolCall) -> ToolCall:
+        tool = known.get(call.name) if call.type == "function" else None
+        return call if tool is None else replace(call, tool=tool)
+
     return tuple(
-        replace(
-            choice,
-            tool_calls=tuple(
-                replace(call, tool=known[call.name])
-                if call.name in known and call.type == "function"
-                else call
-                for call in choice.tool_calls
-            ),
-        )
-        if choice.tool_calls
-        else choice
+        replace(choice, tool_calls=tuple(map(bind, choice.tool_calls))) if choice.tool_calls else choice
         for choice in choices
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..._errors import UnsupportedParameterError
 from ..._providers.protocol import EncodedRequest
-from ..._requests.parameter_table import PARAMETERS
+from ..._requests.parameter_table import PARAMETERS, RARE
 from ..call import Call
 
 _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top_logprobs")}
@@ -74,10 +74,10 @@ def _name_of(error: UnsupportedParameterError) -> str | None:
 
 
 def _is_set(request: Any, name: str) -> bool:
-    return name in request.options if PARAMETERS[name].rare else getattr(request, name) is not None
+    return name in request.options if name in RARE else getattr(request, name) is not None
 
 
 def _without(request: Any, name: str) -> Any:
-    if not PARAMETERS[name].rare:
+    if name not in RARE:
         return replace(request, **{name: None})
     return replace(request, options={kept: request.options[kept] for kept in request.options if kept != name})
