@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import pytest
+
+from llm_provider import Choice, Response, Usage
 
 
 class RunScript(Protocol):
@@ -84,3 +89,17 @@ def patiently(attempt: Callable[[float], None]) -> None:
 
 def ignore(_: object) -> None:
     """Takes headers that a test does not look at."""
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    """Skips a test where a package is not installed."""
+    missing = importlib.util.find_spec(package) is None
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed in this environment")
+
+
+def response(*texts: str, **fields: Any) -> Response:
+    """An answer with a sample for each text. It has 1,234 and 1 tokens, and cost 0.25 USD."""
+    choices = tuple(Choice(text=text) for text in texts or ("4",))
+    usage = Usage(input_tokens=1234, output_tokens=1)
+    values = {"choices": choices, "usage": usage, "cost": 0.25, "model": "m", "provider": "p"}
+    return Response(**(values | fields))

@@ -7,7 +7,6 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from llm_provider._errors import (
@@ -24,7 +23,7 @@ from llm_provider._types.messages import ToolCall
 from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Timing, Usage
 
-COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
+CHOICE_FIELDS = frozenset({"finish_reason", "reasoning", "tool_calls", "message"})
 DEEP = "[" * 100_000
 
 _FIRST = TokenLogprob(token="a", logprob=-0.1, id=3)
@@ -37,17 +36,9 @@ class City(BaseModel):
 
 
 def response(text: str = "Hello", **fields: Any) -> Response:
-    choice = {
-        name: fields.pop(name)
-        for name in ("finish_reason", "reasoning", "tool_calls", "message")
-        if name in fields
-    }
-    defaults: dict[str, Any] = {
-        "usage": Usage(input_tokens=10, output_tokens=5),
-        "model": "m",
-        "provider": "p",
-    }
-    return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
+    choice = {name: fields.pop(name) for name in CHOICE_FIELDS & fields.keys()}
+    fields = {"usage": Usage(input_tokens=10, output_tokens=5), "model": "m", "provider": "p", **fields}
+    return Response(choices=(Choice(text=text, **choice),), **fields)
 
 
 class TestResponse:

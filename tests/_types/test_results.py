@@ -6,14 +6,12 @@ import copy
 import json
 import math
 import pickle
-from typing import Any
 
 import pytest
 
 from llm_provider import (
     APITimeoutError,
     BatchError,
-    Choice,
     Client,
     Cost,
     LLMError,
@@ -23,13 +21,9 @@ from llm_provider import (
     Usage,
 )
 from llm_provider.simulator import Fault, Simulator
+from support import response
 
 MODEL = "gpt-6.1-sol"
-
-
-def response(text: str = "4", **fields: Any) -> Response:
-    values: dict[str, Any] = {"usage": Usage(input_tokens=3, output_tokens=1), "cost": 0.25}
-    return Response(choices=(Choice(text=text),), model="m", provider="p", **(values | fields))
 
 
 @pytest.fixture
@@ -84,7 +78,7 @@ class TestResults:
 
     def test_sums(self, results: Results[Response | LLMError]) -> None:
         assert (results.cost, results.cost.unknown) == (0.75, 1)
-        assert results.usage == Usage(input_tokens=9, output_tokens=3)
+        assert results.usage == Usage(input_tokens=3702, output_tokens=3)
         assert (Results().cost, Results().usage) == (0, Usage())
         # A request that may have been billed has cost something.
         assert Results([APITimeoutError("late")]).cost.unknown == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import importlib.util
 import sys
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +15,6 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 from llm_provider import (
-    Choice,
     Client,
     LLMError,
     MissingDependencyError,
@@ -27,14 +25,9 @@ from llm_provider import (
 )
 from llm_provider._types.results_table import columns
 from llm_provider.simulator import Fault, Simulator
+from support import needs, response
 
 SUMS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
-
-
-def response(*texts: str, **fields: Any) -> Response:
-    values: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
-    choices = tuple(Choice(text=text) for text in texts)
-    return Response(choices=choices, model="m", provider="p", **(values | fields))
 
 
 @pytest.fixture
@@ -43,11 +36,6 @@ def results() -> Results[Response | LLMError]:
     error.metadata, error.usage = {"id": 8}, Usage(input_tokens=2)
     metadata = {"id": 7, "text": "own", "parsed.city": "Bern"}
     return Results([response("a", "b", metadata=metadata), error, response("c", cost=None)])
-
-
-def needs(package: str) -> pytest.MarkDecorator:
-    missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed in this environment")
 
 
 def assert_same_sums(results: Results[Any], table: dict[str, list[Any]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 from pathlib import Path
@@ -20,16 +19,10 @@ from llm_provider import (
     Response,
     Results,
     ToolCall,
-    Usage,
 )
 from llm_provider._runtime.json_pieces import LARGE
 from llm_provider._types import results_views
-
-
-def response(text: str = "4", **fields: Any) -> Response:
-    values: dict[str, Any] = {"usage": Usage(input_tokens=1234, output_tokens=1), "cost": 0.25}
-    values["choices"] = (Choice(text=text),)
-    return Response(model="m", provider="p", **(values | fields))
+from support import needs, response
 
 
 @pytest.fixture
@@ -38,11 +31,6 @@ def results() -> Results[Response | LLMError]:
     error.failures = (FailedAttempt(error="RateLimitError", status=429),)
     error.metadata = {"id": 8}
     return Results([response("a", metadata={"id": 7, "text": "own"}), error, response("b", cost=None)])
-
-
-def needs(package: str) -> pytest.MarkDecorator:
-    missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed in this environment")
 
 
 @needs("pandas")

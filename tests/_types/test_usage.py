@@ -1,37 +1,14 @@
 """Token counts."""
 
 import dataclasses
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
-from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Usage
 
 COUNTS = st.builds(Usage, **{field.name: st.integers(0, 10**9) for field in dataclasses.fields(Usage)})
-DEEP = "[" * 100_000
-
-
-class City(BaseModel):
-    name: str
-    people: int
-
-
-def response(text: str = "Hello", **fields: Any) -> Response:
-    choice = {
-        name: fields.pop(name)
-        for name in ("finish_reason", "reasoning", "tool_calls", "message")
-        if name in fields
-    }
-    defaults: dict[str, Any] = {
-        "usage": Usage(input_tokens=10, output_tokens=5),
-        "model": "m",
-        "provider": "p",
-    }
-    return Response(choices=(Choice(text=text, **choice),), **{**defaults, **fields})
 
 
 class TestUsage:
