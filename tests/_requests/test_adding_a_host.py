@@ -8,13 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import llm_provider
+from llm_provider._money.pricing import find_table
 from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
 from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
@@ -53,18 +53,12 @@ OF_ONE_HOST = {
     ("_foreign_attributes.py", "mistral"): "its SDK is a library whose names people write",
     ("_providers/shared/errors.py", "mistral"): "the header of its request ids has its name",
     ("_providers/litellm/addresses.py", "mistral"): "litellm reads a variable that is named otherwise",
-    (
-        "_providers/litellm/connection.py",
-        "openrouter",
-    ): "a router that tells its charge in streams through litellm",
+    ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
     ("_requests/model_kinds.py", "local"): "its users give their models any names",
     ("_requests/model_kinds.py", "mistral"): "the names of its models that do not chat",
     ("_requests/model_kinds.py", "openrouter"): "its models have the names of their makers",
     ("_providers/shared/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",
-    (
-        "_providers/shared/embedding_models.py",
-        "mistral",
-    ): "the names of its models, of which one is suggested",
+    ("_providers/shared/embedding_models.py", "mistral"): "the names of its models; one is suggested",
     ("_providers/shared/embedding_models.py", "local"): "its users give their models any names",
     ("_providers/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
     ("simulator/_batches/openai.py", "together_ai"): "its files have a purpose of their own",
@@ -86,19 +80,13 @@ def extended(tmp_path: Path) -> Path:
     root = tmp_path / "extended"
     shutil.copytree(PACKAGE, root / "src" / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prices.csv", "model_limits.csv"):
-        shutil.copy(shipped(name), root / name)
+        shutil.copy(find_table(name), root / name)
     table = root / "src" / "llm_provider" / TABLE.relative_to(PACKAGE)
     text = table.read_text(encoding="utf-8")
     before, line, after = text.partition('    Route(\n        "local"')
     assert line
     table.write_text(before + ROW.lstrip("\n") + line + after, encoding="utf-8")
     return root
-
-
-def shipped(name: str) -> str:
-    from llm_provider._money.pricing import find_table
-
-    return find_table(name)
 
 
 def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -114,26 +102,19 @@ def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProc
 
 
 def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
-    ended = run(
-        extended,
-        "-c",
-        textwrap.dedent(
-            f"""
-            from llm_provider import UnsupportedParameterError, call, stream
-
-            answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)
-            assert (answer.texts, answer.provider, answer.cost) == (["2", "2"], "acme_ai", None)
-            with stream({MODEL!r}, "one two") as deltas:
-                assert "".join(delta.text for delta in deltas) == "echo: one two"
-            assert deltas.response.usage.output_tokens > 0
-            try:
-                call({MODEL!r}, "Hi", seed=1)
-            except UnsupportedParameterError as error:
-                print(error)
-            """
-        ),
-        **llm_simulator.environment("acme_ai"),
-    )
+    program = f"""
+from llm_provider import UnsupportedParameterError, call, stream
+answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)
+assert (answer.texts, answer.provider, answer.cost) == (["2", "2"], "acme_ai", None)
+with stream({MODEL!r}, "one two") as deltas:
+    assert "".join(delta.text for delta in deltas) == "echo: one two"
+assert deltas.response.usage.output_tokens > 0
+try:
+    call({MODEL!r}, "Hi", seed=1)
+except UnsupportedParameterError as error:
+    print(error)
+"""
+    ended = run(extended, "-c", program, **llm_simulator.environment("acme_ai"))
     assert ended.returncode == 0, ended.stderr
     assert "seed" in ended.stdout
     assert "leave it out; OpenAI's Chat Completions" in ended.stdout
@@ -145,21 +126,14 @@ def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simu
 
 
 def test_embeddings_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
-    ended = run(
-        extended,
-        "-c",
-        textwrap.dedent(
-            f"""
-            from llm_provider import embed
-
-            found = embed({MODEL!r}, ["one", "two", "three"], dimensions=8)
-            assert (len(found.vectors), found.provider, found.cost) == (3, "acme_ai", None)
-            assert found.usage.input_tokens > 0
-            assert embed({MODEL!r}, ["three"], dimensions=8).cached
-            """
-        ),
-        **llm_simulator.environment("acme_ai"),
-    )
+    program = f"""
+from llm_provider import embed
+embeddings = embed({MODEL!r}, ["one", "two", "three"], dimensions=8)
+assert (len(embeddings.vectors), embeddings.provider, embeddings.cost) == (3, "acme_ai", None)
+assert embeddings.usage.input_tokens > 0
+assert embed({MODEL!r}, ["three"], dimensions=8).cached
+"""
+    ended = run(extended, "-c", program, **llm_simulator.environment("acme_ai"))
     assert ended.returncode == 0, ended.stderr
     requests = llm_simulator.requests("acme_ai")
     assert {request.path for request in requests} == {"/acme_ai/v1/embeddings"}

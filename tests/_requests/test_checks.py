@@ -10,14 +10,6 @@ from llm_provider import RequestError
 from llm_provider._requests.checks import Endpoint, Verbosity, flag, number, one_of, text
 
 
-def test_valid_values_are_returned_as_plain_ones() -> None:
-    assert number(0, 2)("x", 1.5) == 1.5
-    assert number(1, 5, whole=True)("x", 5) == 5
-    assert flag("x", False) is False
-    assert text("x", "a") == "a"
-    assert one_of(Verbosity)("x", "low") == "low"
-
-
 @pytest.mark.parametrize(
     ("check", "value", "problem"),
     [
