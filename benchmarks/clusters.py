@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from llm_provider._cache.response_cache import Asked, Entry
+from llm_provider._cache.response_cache import Entry, Question
 from llm_provider._cache.second_level.valkey_store import ValkeyStore
 from llm_provider._cache.storage.entry import decode_entry, encode_entry
 from llm_provider.simulator import Simulator
@@ -165,7 +165,7 @@ def valkey_server() -> Iterator[str]:
 
 def store() -> list[str]:
     """Time and memory of the second level for answers of 1,000 tokens, about 4 KB."""
-    question = Asked(
+    question = Question(
         "openai", None, "chat", b'{"messages":[{"content":"%s","role":"user"}]}' % (b"x" * 400), {}, 0, MODEL
     )
     entry = Entry(b'{"text":"%s"}' % (b"word " * 800), 1.0, 1.8e9, MODEL, question)

@@ -88,13 +88,13 @@ class HTTP2Server:
         connection = H2Connection(H2Configuration(client_side=False))
         connection.initiate_connection()
         connection.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: self.most_streams})
-        one = _Connection(self, connection, writer)
+        served = _Connection(self, connection, writer)
         try:
             with contextlib.suppress(ConnectionError, asyncio.CancelledError, ProtocolError):
                 while not writer.is_closing() and (received := await reader.read(65536)):
                     for event in connection.receive_data(received):
-                        one.handle(event)
-                    one.flush()
+                        served.handle(event)
+                    served.flush()
         finally:
             writer.transport.abort()
 

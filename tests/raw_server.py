@@ -84,8 +84,8 @@ def answering(
     body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None, more: bytes = b""
 ) -> Behaviour:
     """A whole answer with these bytes. `more` are further header lines, each with its end."""
-    given = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+    fields = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
 
     async def behaviour(writer: asyncio.StreamWriter) -> None:
         writer.write(f"HTTP/1.1 {status} Said\r\n{lines}".encode() + more + b"\r\n" + body)

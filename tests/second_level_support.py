@@ -32,9 +32,9 @@ class SqliteStore:
     def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         self._check()
         self.gets.append(len(keys))
-        places = ",".join("?" * len(keys))
+        marks = ",".join("?" * len(keys))
         with self._lock, self._open() as database:
-            return dict(database.execute(f"SELECT key, value FROM answers WHERE key IN ({places})", keys))
+            return dict(database.execute(f"SELECT key, value FROM answers WHERE key IN ({marks})", keys))
 
     def put_many(self, values: Mapping[str, bytes]) -> None:
         self._check()

@@ -32,7 +32,7 @@ class Ended(NamedTuple):
 class RunCommand(Protocol):
     """Runs a command in this process, with some bytes as its standard input."""
 
-    def __call__(self, *arguments: str, given: bytes = b"") -> Ended: ...
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Ended: ...
 
 
 class Program(Protocol):

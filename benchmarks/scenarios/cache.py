@@ -20,7 +20,7 @@ import orjson
 
 from llm_provider import Client
 from llm_provider._cache.key import cache_key
-from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
+from llm_provider._cache.response_cache import Entry, Question, ResponseCache
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 
@@ -148,7 +148,7 @@ def _fill(directory: Path, count: int) -> list[str]:
         for number in range(count):
             body = _body(number)
             keys.append(cache_key(body=body, **FACTS))
-            cache.put(keys[-1], Entry(REPLY, 0.5, 1.79e9, MODEL, Asked(body=body, model=MODEL, **FACTS)))
+            cache.put(keys[-1], Entry(REPLY, 0.5, 1.79e9, MODEL, Question(body=body, model=MODEL, **FACTS)))
     bare = diskcache.FanoutCache(str(directory / "bare"), shards=8, eviction_policy="none", cull_limit=0)
     for key in keys:
         bare[key] = REPLY

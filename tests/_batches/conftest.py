@@ -12,7 +12,7 @@ from llm_provider._batches.journal import Header, Journal, Record, RowLine
 MakeRecord = Callable[..., Record]
 
 
-def header(**facts: object) -> Header:
+def header(**fields: object) -> Header:
     known: dict[str, object] = {
         "id": "0123456789abcdef",
         "job": "job",
@@ -26,7 +26,7 @@ def header(**facts: object) -> Header:
         "account": "acc",
         "operation": "chat/completions",
     }
-    return Header(**{**known, **facts})  # type: ignore[arg-type]  # the names are those of the fields
+    return Header(**{**known, **fields})  # type: ignore[arg-type]  # the names are those of the fields
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def journal(tmp_path: Path) -> Journal:
 def make_record(journal: Journal) -> MakeRecord:
     """Writes a batch with some rows of one sample."""
 
-    def make(*names: str, **facts: object) -> Record:
+    def make(*names: str, **fields: object) -> Record:
         lines = [RowLine(name, (0,), b'{"model":"gpt-5.5"}', None, (name,)) for name in names]
-        return journal.write(header(**facts), [(line.custom_id, line.encode()) for line in lines])
+        return journal.write(header(**fields), [(line.custom_id, line.encode()) for line in lines])
 
     return make

@@ -34,7 +34,9 @@ def test_auto_goes_by_deadline_and_price(model: str, parameters: dict[str, Any],
 def test_auto_sends_live_what_must_be_back_soon(client: Client, simulator: Simulator) -> None:
     client.call_many("gpt-5.5", ["a"], delivery="auto", deadline=60.0)
     client.call_many("gpt-5.5", ["b"], delivery="auto")
-    paths = [one.path.rpartition("/")[2] for one in simulator.requests() if one.path.endswith("s")]
+    paths = [
+        request.path.rpartition("/")[2] for request in simulator.requests() if request.path.endswith("s")
+    ]
     assert paths.count("completions") == 1
     assert paths.count("batches") >= 1
 
@@ -73,8 +75,8 @@ def test_a_submission_is_a_batch(client: Client, simulator: Simulator, delivery:
 
 
 def test_an_estimate_shows_both_prices(client: Client, simulator: Simulator) -> None:
-    found = client.estimate("gpt-5.5", ["a"], delivery="auto")
-    assert {"standard", "batch"} <= set(found.costs)
+    estimate = client.estimate("gpt-5.5", ["a"], delivery="auto")
+    assert {"standard", "batch"} <= set(estimate.costs)
     assert simulator.ledger().requests == 0
     texts = client.estimate("text-embedding-3-small", ["a"], delivery="batch")
     assert "batch" in texts.costs

@@ -52,7 +52,7 @@ def test_results_are_read_again_after_a_break(client: Client, simulator: Simulat
         simulator.inject(Fault(abort_after=0), match=name, times=3)
     for model in MODELS:
         results = client.call_many(model, ["1+1?", "2+2?"], delivery="batch")
-        assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+        assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
     assert simulator.ledger().answered == 6
 
 
@@ -76,8 +76,8 @@ def test_an_answer_that_is_not_kept_is_given_and_not_paid_again(client: Client, 
     batch = client.submit_many("gpt-5.5", ["Hi"], max_tokens=5)
     (result,) = batch.results()
     assert result.finish_reason == "length"
-    (found,) = client.batches()
-    (again,) = found.results()
+    (stored,) = client.batches()
+    (again,) = stored.results()
     assert (again.finish_reason, again.text, again.cost) == ("length", result.text, 0.0)
     assert simulator.ledger().answered == 1
 

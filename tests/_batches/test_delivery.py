@@ -28,14 +28,14 @@ def test_a_batch_answers_as_a_live_call_does(
     client: Client, simulator: Simulator, tmp_path: Path, model: str, parameters: dict[str, str]
 ) -> None:
     inputs = ["1+1?", "2+2?", "1+1?"]
-    found = client.call_many(model, inputs, delivery="batch", **parameters)  # type: ignore[call-overload]  # any parameters
+    answers = client.call_many(model, inputs, delivery="batch", **parameters)  # type: ignore[call-overload]  # any parameters
     with Client(cache_dir=tmp_path / "live") as other:
         live = other.call_many(model, inputs, **parameters)  # type: ignore[call-overload]  # any parameters
-    assert [one.text for one in found] == [one.text for one in live] == ["2", "4", "2"]
-    assert [one.cached for one in found] == [False, False, True]
-    assert [one.finish_reason for one in found] == ["stop"] * 3
+    assert [answer.text for answer in answers] == [answer.text for answer in live] == ["2", "4", "2"]
+    assert [answer.cached for answer in answers] == [False, False, True]
+    assert [answer.finish_reason for answer in answers] == ["stop"] * 3
     again = client.call_many(model, inputs, **parameters)  # type: ignore[call-overload]  # any parameters
-    assert all(one.cached for one in again)
+    assert all(answer.cached for answer in again)
     assert simulator.ledger().answered == 4
 
 
@@ -52,29 +52,29 @@ def test_samples_come_in_one_row_where_the_api_has_them(client: Client, simulato
 @pytest.mark.parametrize("model", ["text-embedding-3-small", "gemini/gemini-embedding-001"])
 def test_texts_are_embedded(client: Client, tmp_path: Path, model: str) -> None:
     texts = ["a", "b", "a"]
-    found = client.embed(model, texts, delivery="batch")
+    embeddings = client.embed(model, texts, delivery="batch")
     with Client(cache_dir=tmp_path / "live") as other:
         live = other.embed(model, texts)
-    assert found.vectors == live.vectors
-    assert (found.cost or 0) * 2 == pytest.approx(live.cost)
+    assert embeddings.vectors == live.vectors
+    assert (embeddings.cost or 0) * 2 == pytest.approx(live.cost)
     assert client.embed(model, texts).cached
     assert asyncio.run(client.aembed(model, [*texts, "c"], delivery="batch")).vectors[:3] == live.vectors
 
 
 def test_two_jobs_at_once_share_their_rows(client: Client, simulator: Simulator) -> None:
-    found: dict[int, list[Response | LLMError]] = {}
+    results: dict[int, list[Response | LLMError]] = {}
 
     def run(number: int) -> None:
         inputs = ["1+1?", "2+2?", f"{number}+0?"]
-        found[number] = client.call_many("gpt-5.5", inputs, delivery="batch")
+        results[number] = client.call_many("gpt-5.5", inputs, delivery="batch")
 
     threads = [threading.Thread(target=run, args=(number,)) for number in (7, 8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.text for one in found[7]] == ["2", "4", "7"]  # type: ignore[union-attr]  # none failed
-    assert [one.text for one in found[8]] == ["2", "4", "8"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results[7]] == ["2", "4", "7"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results[8]] == ["2", "4", "8"]  # type: ignore[union-attr]  # none failed
     assert simulator.ledger().answered == 4
 
 
@@ -91,7 +91,7 @@ def test_two_processes_share_one_batch(
     run.start()
     results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
     run.join()
-    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
     assert outputs == ["['2', '4']\n"]
     assert simulator.ledger().answered == 2
 

@@ -19,18 +19,18 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
     batch = client.submit_many("gpt-5.5", ["1+1?", "stored before", "2+2?"])
     assert (batch.status, batch.done, batch.counts.total) == ("in_progress", False, 2)
     with Client(cache_dir=client.cache.directory) as another:
-        (found,) = another.batches()
-        assert (found.id, found.batch_ids, found.model) == (batch.id, batch.batch_ids, "gpt-5.5")
-        asked = simulator.ledger().requests
-        shown = found._repr_html_()
-        assert f"Batch {found.id}: in_progress, 0 of 2 rows done" in shown
-        assert found.batch_ids[0] in shown
-        assert simulator.ledger().requests == asked, "a view sends nothing"
+        (same,) = another.batches()
+        assert (same.id, same.batch_ids, same.model) == (batch.id, batch.batch_ids, "gpt-5.5")
+        requests = simulator.ledger().requests
+        html = same._repr_html_()
+        assert f"Batch {same.id}: in_progress, 0 of 2 rows done" in html
+        assert same.batch_ids[0] in html
+        assert simulator.ledger().requests == requests, "a view sends nothing"
         with pytest.raises(TimeoutError):
-            found.wait(0.01)
-        assert [one.text for one in found.results()] == ["2", "4"]
-        assert (found.status, found.counts.done) == ("completed", 2)
-    assert [one.text for one in batch.results()] == ["2", "echo: stored before", "4"]
+            same.wait(0.01)
+        assert [result.text for result in same.results()] == ["2", "4"]
+        assert (same.status, same.counts.done) == ("completed", 2)
+    assert [result.text for result in batch.results()] == ["2", "echo: stored before", "4"]
     assert simulator.ledger().answered == 3
 
 
@@ -53,7 +53,7 @@ def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:
     first = client.submit_many("claude-haiku-5-5", ["1+1?", "2+2?"])
     second = client.submit_many("claude-haiku-5-5", ["2+2?", "3+3?"])
     assert first.batch_ids[0] in second.batch_ids
-    assert [one.text for one in second.results()] == ["4", "6"]
+    assert [result.text for result in second.results()] == ["4", "6"]
     assert simulator.ledger().answered == 3
 
 
@@ -80,23 +80,23 @@ def test_only_a_batch_under_way_is_cancelled(client: Client, simulator: Simulato
     simulator.configure(batch_seconds=0.0)
     unknown = client.submit_many(model, ["2+2?"])
     assert (unknown.cancel(), unknown.last_status) == (False, "ended")
-    assert [one.path for one in simulator.requests() if one.path.endswith("cancel")] == []
+    assert [request.path for request in simulator.requests() if request.path.endswith("cancel")] == []
 
 
 def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) -> None:
     client.call("gpt-5.5", "Hi")
     batch = client.submit_many("gpt-5.5", ["Hi"])
     assert (batch.status, batch.batch_ids, batch.model) == ("completed", (), None)
-    assert [one.text for one in batch.results()] == ["echo: Hi"]
+    assert [result.text for result in batch.results()] == ["echo: Hi"]
     assert client.batches() == []
 
 
 def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
     async def run() -> list[Response]:
         batch = await client.asubmit_many("gpt-5.5", ["1+1?"])
-        found: list[Response] = await batch.aresults()
+        results: list[Response] = await batch.aresults()
         await batch.acancel()
-        return found
+        return results
 
     assert asyncio.run(run())[0].text == "2"
 
@@ -109,15 +109,15 @@ def test_a_forgotten_batch_is_submitted_again(client: Client, simulator: Simulat
     batch.forget()
     assert batch.status == "forgotten"
     assert client.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch")
-    assert len([one for one in simulator.requests() if one.path.endswith("/batches")]) >= 2
+    assert len([request for request in simulator.requests() if request.path.endswith("/batches")]) >= 2
 
 
 def test_embeddings_are_found_again(client: Client, simulator: Simulator) -> None:
     vectors = client.embed("text-embedding-3-small", ["a", "b"], delivery="batch").vectors
-    (found,) = client.batches()
-    (embeddings,) = found.results()
+    (batch,) = client.batches()
+    (embeddings,) = batch.results()
     assert embeddings.vectors == vectors
-    assert repr(found).startswith(f"Batch({found.id}, openai, text-embedding-3-small, completed")
+    assert repr(batch).startswith(f"Batch({batch.id}, openai, text-embedding-3-small, completed")
 
 
 def test_a_wait_that_was_broken_off_begins_again(client: Client, simulator: Simulator) -> None:
@@ -126,7 +126,7 @@ def test_a_wait_that_was_broken_off_begins_again(client: Client, simulator: Simu
     for _ in range(2):
         with pytest.raises(TimeoutError):
             batch.wait(0.01)
-    assert [one.text for one in batch.results()] == ["2", "4"]
-    assert [one.text for one in batch.results()] == ["2", "4"]
+    assert [result.text for result in batch.results()] == ["2", "4"]
+    assert [result.text for result in batch.results()] == ["2", "4"]
     assert len(batch.batch_ids) == 2
     assert simulator.ledger().answered == 2

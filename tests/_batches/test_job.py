@@ -44,7 +44,7 @@ def test_a_row_has_the_body_of_a_live_request(
     model = "claude-sonnet-5-5"
     client.call_many(model, ["Hi"], delivery="batch", **parameters)
     client.call(model, "Hi", cache="refresh", **parameters)
-    bodies = [one.body for one in simulator.requests() if one.body]
+    bodies = [request.body for request in simulator.requests() if request.body]
     (batch,) = [body for body in bodies if "requests" in body]
     (live,) = [body for body in bodies if "messages" in body]
     row = batch["requests"][0]["params"]
@@ -58,31 +58,31 @@ def test_a_row_has_the_body_of_a_live_request(
 def test_an_answer_that_does_not_match_is_an_error_and_is_not_stored(
     client: Client, simulator: Simulator
 ) -> None:
-    asked: dict[str, Any] = {"response_format": Refused}
+    options: dict[str, Any] = {"response_format": Refused}
     good, bad = client.call_many("gpt-5.5", ["Name a city."], delivery="batch", response_format=City), None
-    (bad,) = client.call_many("gpt-5.5", ["Name another."], delivery="batch", **asked)
+    (bad,) = client.call_many("gpt-5.5", ["Name another."], delivery="batch", **options)
     assert isinstance(good.ok[0].parsed, City)
     assert isinstance(bad, SchemaMismatchError)
     assert "there is no such city" in bad.validation_error
     assert bad.usage is not None
     assert json.loads(bad.text).keys() == {"name", "area"}
     with pytest.raises(CacheMissError):
-        client.call("gpt-5.5", "Name another.", cache="only", **asked)
+        client.call("gpt-5.5", "Name another.", cache="only", **options)
     assert simulator.ledger().answered == 2
 
 
 def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> None:
     ids = [{"id": number} for number in range(3)]
-    found = client.call_many("gpt-5.5", ["1+1?", "2+2?", "1+1?"], delivery="batch", metadata=ids)
-    assert isinstance(found, Results)
-    assert [one.metadata for one in found] == ids
+    results = client.call_many("gpt-5.5", ["1+1?", "2+2?", "1+1?"], delivery="batch", metadata=ids)
+    assert isinstance(results, Results)
+    assert [result.metadata for result in results] == ids
     rows = [{"question": "1+1?"}, {"question": "3+3?"}]
     batch = client.submit_many("gpt-5.5", "{question}", rows=rows, metadata=ids[:2])
-    assert [one.metadata for one in batch.results()] == ids[:2]
+    assert [result.metadata for result in batch.results()] == ids[:2]
     simulator.configure(batch_errored=1.0)
     failed = client.call_many("gpt-5.5", ["a", "b", "a"], delivery="batch", metadata=ids, max_retries=0)
-    assert [one.metadata for one in failed] == ids
-    assert not any(isinstance(one, Response) for one in failed)
+    assert [result.metadata for result in failed] == ids
+    assert not any(isinstance(result, Response) for result in failed)
 
 
 def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(

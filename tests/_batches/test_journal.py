@@ -37,13 +37,13 @@ def test_another_process_reads_what_was_written(journal: Journal, make_record: M
     record = make_record("a", "b")
     record.append("uploaded", file="file-1")
     record.append("submitting")
-    (found,) = Journal(journal.directory).records()
-    assert (found.id, found.header, list(found.rows)) == (record.id, header(), ["a", "b"])
-    assert (found.file, found.state, found.is_uncertain) == ("file-1", "submitting", True)
+    (again,) = Journal(journal.directory).records()
+    assert (again.id, again.header, list(again.rows)) == (record.id, header(), ["a", "b"])
+    assert (again.file, again.state, again.is_uncertain) == ("file-1", "submitting", True)
     record.append("submitted", remote="batch_1", state="in_progress")
-    found.reload()
-    assert (found.remote, found.is_uncertain, found.is_open) == ("batch_1", False, True)
-    assert found.row("b").payload == b'{"model":"gpt-5.5"}'
+    again.reload()
+    assert (again.remote, again.is_uncertain, again.is_open) == ("batch_1", False, True)
+    assert again.row("b").payload == b'{"model":"gpt-5.5"}'
 
 
 def test_the_hash_does_not_depend_on_the_order() -> None:
@@ -59,12 +59,12 @@ def test_a_collected_batch_has_no_payloads_and_keeps_the_rest(make_record: MakeR
     before = record.path.stat().st_size
     record.shrink()
     assert record.path.stat().st_size < before
-    for found in (record, Record(record.path)):
-        assert (found.remote, found.is_open, found.counts) == ("batch_1", False, (1, 1))
-        assert found.row("a") == RowLine("a", (0,), None, None, ("a",))
-        assert (found.read_row("b") or {})["body"] == '{"answer":1}'
-        assert (found.read_row("a") or {})["error"]["message"] == "no"
-        assert found.read_row("c") is None
+    for each in (record, Record(record.path)):
+        assert (each.remote, each.is_open, each.counts) == ("batch_1", False, (1, 1))
+        assert each.row("a") == RowLine("a", (0,), None, None, ("a",))
+        assert (each.read_row("b") or {})["body"] == '{"answer":1}'
+        assert (each.read_row("a") or {})["error"]["message"] == "no"
+        assert each.read_row("c") is None
 
 
 def test_a_file_that_is_cut_anywhere_can_be_read_and_continued(make_record: MakeRecord) -> None:

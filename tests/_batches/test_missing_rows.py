@@ -76,7 +76,7 @@ FAILING: dict[str, dict[str, float]] = {
 
 
 def texts_of(results: Any) -> list[str]:
-    return [one.text if isinstance(one, Response) else repr(one) for one in results]
+    return [result.text if isinstance(result, Response) else repr(result) for result in results]
 
 
 def many(client: Client, model: str, **parameters: Any) -> list[str]:
@@ -92,18 +92,18 @@ def handle(client: Client, model: str, **parameters: Any) -> list[str]:
 
 
 def one_by_one(client: Client, model: str, **parameters: Any) -> list[str]:
-    found = dict(client.iter_many(model, INPUTS, delivery="batch", **parameters))
-    return texts_of(found[index] for index in range(len(INPUTS)))
+    results = dict(client.iter_many(model, INPUTS, delivery="batch", **parameters))
+    return texts_of(results[index] for index in range(len(INPUTS)))
 
 
 def vectors(client: Client, model: str, **parameters: Any) -> list[str]:
-    found = client.embed(model, INPUTS, delivery="batch", **parameters).vectors
-    return TEXTS if len({tuple(one) for one in found}) == len(INPUTS) else []
+    embeddings = client.embed(model, INPUTS, delivery="batch", **parameters).vectors
+    return TEXTS if len({tuple(vector) for vector in embeddings}) == len(INPUTS) else []
 
 
 def vectors_in_a_loop(client: Client, model: str, **parameters: Any) -> list[str]:
-    found = asyncio.run(client.aembed(model, INPUTS, delivery="batch", **parameters)).vectors
-    return TEXTS if len({tuple(one) for one in found}) == len(INPUTS) else []
+    embeddings = asyncio.run(client.aembed(model, INPUTS, delivery="batch", **parameters)).vectors
+    return TEXTS if len({tuple(vector) for vector in embeddings}) == len(INPUTS) else []
 
 
 CHATS, EMBEDS = (many, many_in_a_loop, handle, one_by_one), (vectors, vectors_in_a_loop)
@@ -125,9 +125,9 @@ def after_a_wait_that_ended(ask: Callable[..., list[str]]) -> list[str]:
 def side_by_side(ask: Callable[..., list[str]]) -> list[str]:
     """Two clients do the same at the same time."""
     with ThreadPoolExecutor(2) as threads:
-        found, same = threads.map(lambda _: ask(), range(2))
-    assert found == same
-    return found
+        texts, same = threads.map(lambda _: ask(), range(2))
+    assert texts == same
+    return texts
 
 
 RUNS: tuple[Asking, ...] = (at_once, after_a_wait_that_ended, side_by_side)
@@ -140,7 +140,7 @@ def cases() -> Iterator[Any]:
     for number, (disturbance, counts, failing, service) in enumerate(CROSSING):
         asks = EMBEDS if service.endswith("vectors") else CHATS
         values = asks[number % len(asks)], RUNS[number // 2 % len(RUNS)]
-        names = (one.__name__ for one in values)
+        names = (value.__name__ for value in values)
         name = "-".join((disturbance, f"{counts} counts", failing, service, *names))
         yield pytest.param(disturbance, counts, failing, service, *values, id=name)
 
@@ -206,8 +206,8 @@ def test_a_batch_without_its_results_stays_open(
     NEVER[never](simulator, provider)
     with Client(cache_dir=tmp_path / "cache") as client:
         for _ in range(2):
-            found = way(client, CHAT[provider], outage_patience=0.3)
-            pending = [one for one in found if one.startswith("PendingBatchError")]
+            texts = way(client, CHAT[provider], outage_patience=0.3)
+            pending = [text for text in texts if text.startswith("PendingBatchError")]
             assert len(pending) == (3 if never == "half of the results" else 6)
             (batch,) = client.batches()
             assert batch.last_status in ("in_progress", "ended")
@@ -220,9 +220,9 @@ def test_a_batch_without_its_results_stays_open(
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize(("shown", "service", "found_again"), GONE)
+@pytest.mark.parametrize(("state", "service", "found_again"), GONE)
 def test_results_that_are_gone_may_have_been_billed(
-    simulator: Simulator, tmp_path: Path, shown: str, service: str, found_again: bool
+    simulator: Simulator, tmp_path: Path, state: str, service: str, found_again: bool
 ) -> None:
     provider, _, kind = service.partition(" ")
     model, path, budget = (EMBEDDING if kind else CHAT)[provider], tmp_path / "ledger.jsonl", Budget(1.0)
@@ -238,7 +238,7 @@ def test_results_that_are_gone_may_have_been_billed(
         with contextlib.suppress(APITimeoutError):
             ask()
     reserved = budget.reserved
-    if shown == "archived or old":
+    if state == "archived or old":
         simulator.configure(batch_results_seconds=0.0)
     else:
         (record,) = Journal(tmp_path / "cache" / "batches").records()
@@ -248,10 +248,10 @@ def test_results_that_are_gone_may_have_been_billed(
             record.path.read_bytes(),
         )
         record.path.write_bytes(old)
-        place = (
-            DOWNLOAD.get(provider, "files.download") if shown == "old in the journal" else "batches.retrieve"
+        fault_at = (
+            DOWNLOAD.get(provider, "files.download") if state == "old in the journal" else "batches.retrieve"
         )
-        simulator.inject(Fault(status=404), match=place, times=None)
+        simulator.inject(Fault(status=404), match=fault_at, times=None)
     with Client(cache_dir=tmp_path / "cache", ledger=path, budget=budget) as client:
         if found_again or kind:
             results = client.batches()[0].results()
@@ -286,12 +286,12 @@ def test_results_whose_place_is_taken_back_are_waited_for(client: Client, simula
     """The SDK of Anthropic asks for the place once more, and may get another answer than we did."""
     batch = client.submit_many(CHAT["anthropic"], INPUTS)
     assert wait_until(lambda: batch.status == "ended")
-    shown = {
+    changes = {
         "id": batch.batch_ids[0], "type": "message_batch", "processing_status": "ended", "results_url": None,
         "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z",
     }  # fmt: skip
     simulator.inject(Fault(), match="batches.retrieve")
-    simulator.inject(Fault(body=orjson.dumps(shown)), match="batches.retrieve")
+    simulator.inject(Fault(body=orjson.dumps(changes)), match="batches.retrieve")
     assert texts_of(batch.results()) == TEXTS
     assert simulator.ledger().answered == len(INPUTS)
 

@@ -15,12 +15,12 @@ def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch
     record = make_record("a", "b", "c")
     record.append("submitted", remote="batch_1", state="in_progress")
     record.counts = 1, 1
-    shown = io.StringIO()
-    monkeypatch.setattr("sys.stderr", shown)
+    output = io.StringIO()
+    monkeypatch.setattr("sys.stderr", output)
     with BatchProgress(3, True, lambda: [record]):
         pass
-    assert "openai in_progress, 2 of 3 rows done" in shown.getvalue()
-    assert "elapsed" in shown.getvalue()
+    assert "openai in_progress, 2 of 3 rows done" in output.getvalue()
+    assert "elapsed" in output.getvalue()
 
 
 def test_equal_states_are_counted(make_record: MakeRecord) -> None:

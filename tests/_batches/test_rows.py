@@ -43,26 +43,26 @@ def test_a_call_comes_back_from_its_rows(model: str, n: int, rows: int) -> None:
     with Client() as client:
         call = chat(client, model, n)
         most = 1 if model.startswith("gemini") else None
-        found = rows_of_call(call, call.parts, most)
-        assert len(found) == rows
+        lines = rows_of_call(call, call.parts, most)
+        assert len(lines) == rows
         header = header_of(call, name="id", job="job", account="acc")
-        again = [call_of(header, line) for line, _, _ in found]
-        keys = [one.key(part) for one in again for part in one.parts]
+        again = [call_of(header, line) for line, _, _ in lines]
+        keys = [each.key(part) for each in again for part in each.parts]
         assert keys == [call.key(part) for part in call.parts]
-        assert all(one.build_question(one.parts[0]) == call.build_question(one.parts[0]) for one in again)
-        bodies = [one.operation.body(one, one.parts) for one in again]
-        assert bodies == [call.operation.body(call, group) for _, group, _ in found]
+        assert all(each.build_question(each.parts[0]) == call.build_question(each.parts[0]) for each in again)
+        bodies = [each.operation.body(each, each.parts) for each in again]
+        assert bodies == [call.operation.body(call, group) for _, group, _ in lines]
 
 
 @pytest.mark.parametrize("most", [None, 1])
 def test_texts_come_back_from_their_rows(most: int | None) -> None:
     with Client() as client:
         call = embed(client, "text-embedding-3-small", "a", "b", "a")
-        found = rows_of_call(call, call.parts, most)
-        assert len(found) == (2 if most else 1)
+        rows = rows_of_call(call, call.parts, most)
+        assert len(rows) == (2 if most else 1)
         header = header_of(call, name="id", job="job", account="acc")
-        again = [call_of(header, line) for line, _, _ in found]
-        keys = list(itertools.chain(*([one.key(part) for part in one.parts] for one in again)))
+        again = [call_of(header, line) for line, _, _ in rows]
+        keys = list(itertools.chain(*([each.key(part) for part in each.parts] for each in again)))
         assert keys == [call.key(part) for part in call.parts]
 
 
@@ -87,5 +87,5 @@ def test_every_operation_has_a_name() -> None:
 
 def test_the_spool_keeps_lines() -> None:
     spool = Spool()
-    places = [spool.add(b"x" * size) for size in (3, 0, 5)]
-    assert [len(spool.read(place)) for place in reversed(places)] == [5, 0, 3]
+    spans = [spool.add(b"x" * size) for size in (3, 0, 5)]
+    assert [len(spool.read(span)) for span in reversed(spans)] == [5, 0, 3]

@@ -15,7 +15,7 @@ def test_a_budget_counts_what_a_batch_cost(client: Client, simulator: Simulator)
     assert budget.reserved > 0
     results = batch.results()
     assert budget.reserved == 0
-    assert float(budget.spent) == pytest.approx(sum(one.cost for one in results))
+    assert float(budget.spent) == pytest.approx(sum(result.cost for result in results))
 
 
 def test_a_budget_that_is_too_small_for_live_may_do_for_a_batch(client: Client, simulator: Simulator) -> None:
@@ -43,5 +43,5 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
     with Client(cache_dir=client.cache.directory, budget=1.00) as another:
         results = another.call_many("gpt-5.5", ["1+1?", "2+2?"], delivery="batch")
         assert another.budget is not None
-        assert float(another.budget.spent) == pytest.approx(sum(one.cost or 0 for one in results))  # type: ignore[union-attr]  # known to be set here
+        assert float(another.budget.spent) == pytest.approx(sum(result.cost or 0 for result in results))  # type: ignore[union-attr]  # known to be set here
         assert another.budget.reserved == 0

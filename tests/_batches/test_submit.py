@@ -40,7 +40,7 @@ def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
 def test_a_submission_whose_answer_is_lost_is_found(client: Client, simulator: Simulator, model: str) -> None:
     simulator.inject(Fault(abort_after=0), match="batches.create")
     results = client.call_many(model, INPUTS, delivery="batch")
-    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
     assert simulator.ledger().answered == 2
 
 
@@ -85,7 +85,7 @@ def test_a_journal_that_was_cut_pays_nothing_twice(
     record.path.write_bytes(whole[:length])
     with Client(cache_dir=client.cache.directory) as another:
         results = another.call_many(model, INPUTS, delivery="batch")
-        assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+        assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
         assert simulator.ledger().answered == 2
 
 
@@ -101,8 +101,8 @@ def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simul
             another.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
         assert caught.value.batch == record.id
         assert len(caught.value.candidates) == 1
-        (found,) = another.batches()
-        found.forget()
+        (batch,) = another.batches()
+        batch.forget()
 
 
 def test_a_journal_that_is_lost_is_written_anew(client: Client, simulator: Simulator) -> None:
@@ -123,7 +123,7 @@ def test_a_moved_cache_directory_takes_its_batches_along(
     moved = Path(shutil.move(client.cache.directory, tmp_path / "moved"))
     with Client(cache_dir=moved) as another:
         (batch,) = another.batches()
-        assert [one.text for one in batch.results()] == ["2", "4"]
+        assert [result.text for result in batch.results()] == ["2", "4"]
         assert another.call_many("claude-haiku-5-5", INPUTS)[0].cached  # type: ignore[union-attr]  # stored
     assert simulator.ledger().answered == 2
 
@@ -152,7 +152,7 @@ def test_an_ended_batch_is_recognised_by_its_rows(
         simulator.configure(batch_results_late=2)
     simulator.inject(Fault(abort_after=0) if accepted else Fault(status=500), match="batches.create")
     results = client.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
-    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
     assert simulator.ledger().answered == 2 * (theirs + 1)
 
 
@@ -170,17 +170,17 @@ def test_two_cache_directories_enter_one_batch_once(
         for number, path in enumerate(paths)
     ]
     with contextlib.ExitStack() as stack:
-        for one in clients:
-            stack.enter_context(one)
+        for each in clients:
+            stack.enter_context(each)
         clients[0].submit_many(model, INPUTS, max_tokens=9)
         order = clients if submitter_first else clients[::-1]
-        found = [one.call_many(model, INPUTS, max_tokens=9, delivery="batch") for one in order]
-        assert [[one.text for one in results] for results in found] == [["2", "4"]] * 3  # type: ignore[union-attr]  # none failed
+        answers = [each.call_many(model, INPUTS, max_tokens=9, delivery="batch") for each in order]
+        assert [[each.text for each in results] for results in answers] == [["2", "4"]] * 3  # type: ignore[union-attr]  # none failed
         billed = simulator.ledger().billed
         assert simulator.ledger().answered == 2
-        assert Ledger.read(*dict.fromkeys(paths)).spent == sum(one.usage.spent for one in clients) == billed
-        assert sum(results.cost for results in found) == pytest.approx(float(billed or 0))
-        assert [one.usage.spent for one in clients] == [billed, 0, 0]
+        assert Ledger.read(*dict.fromkeys(paths)).spent == sum(each.usage.spent for each in clients) == billed
+        assert sum(results.cost for results in answers) == pytest.approx(float(billed or 0))
+        assert [each.usage.spent for each in clients] == [billed, 0, 0]
 
 
 def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> N
     for _ in range(2):
         with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "ledger.jsonl") as client:
             batch = client.submit_many("gpt-5.5", INPUTS)
-            assert [one.text for one in batch.results()] == ["2", "4"]
+            assert [result.text for result in batch.results()] == ["2", "4"]
             client.cache.prune(model="gpt-5.5")
         shutil.rmtree(tmp_path / "cache" / "batches")
     assert simulator.ledger().answered == 2
@@ -200,5 +200,5 @@ def test_a_batch_of_another_program_is_given_back(client: Client, simulator: Sim
     submit_theirs(simulator, 1)
     simulator.inject(Fault(status=500), match="batches.create")
     results = client.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
-    assert [one.text for one in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+    assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
     assert simulator.ledger().answered == 4

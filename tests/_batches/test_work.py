@@ -18,21 +18,23 @@ from support import wait_until
 
 def test_stored_answers_come_first(client: Client, simulator: Simulator) -> None:
     client.call("gpt-5.5", "b")
-    found = list(client.iter_many("gpt-5.5", iter(["a", "b"]), delivery="batch"))
-    assert [index for index, _ in found] == [1, 0]
+    answers = list(client.iter_many("gpt-5.5", iter(["a", "b"]), delivery="batch"))
+    assert [index for index, _ in answers] == [1, 0]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_several_models_get_a_batch_each(client: Client, simulator: Simulator, asynchronous: bool) -> None:
     models = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
     client.call(models[1], "1+1?")
-    asked: dict[str, Any] = {"delivery": "batch", "metadata": ["first", "second"]}
+    options: dict[str, Any] = {"delivery": "batch", "metadata": ["first", "second"]}
     if asynchronous:
-        found = asyncio.run(client.acall_many(models, ["1+1?", "2+2?"], **asked))
+        answers = asyncio.run(client.acall_many(models, ["1+1?", "2+2?"], **options))
     else:
-        found = client.call_many(models, ["1+1?", "2+2?"], **asked)
-    assert {model: results.texts for model, results in found.items()} == {name: ["2", "4"] for name in models}
-    assert [one.metadata for one in found[models[2]]] == ["first", "second"]
+        answers = client.call_many(models, ["1+1?", "2+2?"], **options)
+    assert {model: results.texts for model, results in answers.items()} == {
+        name: ["2", "4"] for name in models
+    }
+    assert [result.metadata for result in answers[models[2]]] == ["first", "second"]
     assert sorted(str(batch.model) for batch in client.batches()) == sorted(models)
     assert simulator.ledger().answered == 6
 
@@ -51,7 +53,7 @@ def test_inputs_may_be_asynchronous(client: Client, simulator: Simulator) -> Non
                 yield text
 
         results = await client.acall_many("gpt-5.5", inputs(), delivery="batch")
-        return [one.text for one in results]  # type: ignore[union-attr]  # none failed
+        return [result.text for result in results]  # type: ignore[union-attr]  # none failed
 
     assert asyncio.run(run()) == ["2", "4"]
 
@@ -86,8 +88,8 @@ def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(client: Client, simul
     )
     assert wait_until(lambda: any(batch.batch_ids for batch in client.batches()))
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, message = process.communicate(timeout=30)
     (batch,) = client.batches()
     assert process.returncode != 0
-    assert f"llm-provider batches wait {batch.id}" in told
+    assert f"llm-provider batches wait {batch.id}" in message
     assert not batch.done

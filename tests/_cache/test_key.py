@@ -49,9 +49,9 @@ def test_golden_keys(payload: object, changes: dict[str, Any], start: str) -> No
 
 
 @given(JSON, JSON)
-def test_two_payloads_share_a_key_only_if_they_are_the_same_json(one: object, other: object) -> None:
+def test_two_payloads_share_a_key_only_if_they_are_the_same_json(payload: object, other: object) -> None:
     # Type-sensitive: 1, 1.0, "1" and true are four values.
-    assert (key(one) == key(other)) == (canonical(one) == canonical(other))
+    assert (key(payload) == key(other)) == (canonical(payload) == canonical(other))
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers(-9, 9), min_size=2, max_size=5))

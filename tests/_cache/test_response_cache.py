@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from llm_provider import CacheMissError, CacheWarning, Client, Response
-from llm_provider._cache.response_cache import Asked, Entry, ResponseCache, default_directory
+from llm_provider._cache.response_cache import Entry, Question, ResponseCache, default_directory
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, wait_until
@@ -28,12 +28,12 @@ def test_a_stored_entry_is_found_by_any_thread_and_process(tmp_path: Path, run_s
     cache = ResponseCache(tmp_path)
     assert cache.get("k") is None
     assert cache.put("k", ENTRY).result() is True
-    found = [cache.get("k")]
-    thread = threading.Thread(target=lambda: found.append(cache.get("k")))
+    entries = [cache.get("k")]
+    thread = threading.Thread(target=lambda: entries.append(cache.get("k")))
     thread.start()
     thread.join()
     cache.close()
-    assert found == [ENTRY] * 2
+    assert entries == [ENTRY] * 2
     run_script(
         f"""
         from llm_provider._cache.response_cache import ResponseCache
@@ -323,7 +323,7 @@ def test_a_child_of_a_fork_reads_and_writes(run_script: RunScript, tmp_path: Pat
     run_script(
         f"""
         import os
-        from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
+        from llm_provider._cache.response_cache import Question, Entry, ResponseCache
         cache = ResponseCache({str(tmp_path)!r})
         assert cache.put("parent", Entry(b"x", 1.0, 2.0)).result()
         if not os.fork():
@@ -348,8 +348,8 @@ def test_a_loop_reads_and_writes_in_batches(tmp_path: Path) -> None:
     async def use() -> None:
         loop = asyncio.get_running_loop()
         assert all(await asyncio.gather(*(cache.put_soon(f"k{n}", ENTRY, loop) for n in range(100))))
-        found = await asyncio.gather(*(cache.get_soon(f"k{n}", loop) for n in range(101)))
-        assert found == [ENTRY] * 100 + [None]
+        entries = await asyncio.gather(*(cache.get_soon(f"k{n}", loop) for n in range(101)))
+        assert entries == [ENTRY] * 100 + [None]
 
     asyncio.run(use())
     seen = cache.stats()
@@ -383,8 +383,8 @@ def test_a_cancelled_waiter_does_not_stop_a_write(tmp_path: Path) -> None:
 # --- looking after it ------------------------------------------------------------------------------------
 
 
-def question(payload: object, draw: int = 0) -> Asked:
-    return Asked("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
+def question(payload: object, draw: int = 0) -> Question:
+    return Question("openai", None, "chat", canonical(payload), {}, draw, "gpt-6.1-sol")
 
 
 def test_the_cost_that_hits_avoid_is_counted(client: Client, simulator: Simulator) -> None:
@@ -438,7 +438,7 @@ def test_an_answer_keeps_its_price_wherever_it_goes(simulator: Simulator, tmp_pa
     assert bought.price == bought.cost
     with Client(cache_dir=tmp_path / "two") as client:
         assert client.cache.load(tmp_path / "answers.jsonl").added == 1
-        found = client.call(MODEL, "Hi")
-        assert (found.cached, found.cost, found.price) == (True, 0.0, bought.cost)
+        hit = client.call(MODEL, "Hi")
+        assert (hit.cached, hit.cost, hit.price) == (True, 0.0, bought.cost)
         results = client.call_many(MODEL, ["Hi"])
         assert (results.cost, results.price, results.saved) == (0, bought.cost, bought.cost)

@@ -11,9 +11,15 @@ from llm_provider.simulator import Simulator
 def test_hits_misses_and_savings_are_counted(client: Client, simulator: Simulator) -> None:
     paid = client.call("gpt-6.1-sol", "1+1?").cost
     client.call("gpt-6.1-sol", "1+1?")
-    found = client.cache.stats()
-    assert isinstance(found, CacheStatistics)
-    assert (found.hits, found.misses, found.writes, found.pending, found.entries) == (1, 1, 1, 0, 1)
-    assert found.saved == pytest.approx(paid)
-    assert found.bytes > 0
-    assert found.second_level is None
+    statistics = client.cache.stats()
+    assert isinstance(statistics, CacheStatistics)
+    assert (
+        statistics.hits,
+        statistics.misses,
+        statistics.writes,
+        statistics.pending,
+        statistics.entries,
+    ) == (1, 1, 1, 0, 1)
+    assert statistics.saved == pytest.approx(paid)
+    assert statistics.bytes > 0
+    assert statistics.second_level is None

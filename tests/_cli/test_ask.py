@@ -33,12 +33,12 @@ def test_the_prompt_is_an_argument(run: RunCommand, simulator: Simulator) -> Non
 
 
 def test_the_prompt_comes_from_standard_input(run: RunCommand, simulator: Simulator) -> None:
-    assert run("ask", MODEL, given="What is 2+2? Grüße\r\n\n".encode()) == (0, "4\n", "")
+    assert run("ask", MODEL, stdin="What is 2+2? Grüße\r\n\n".encode()) == (0, "4\n", "")
     assert simulator.requests()[-1].body["messages"][-1]["content"] == "What is 2+2? Grüße"
 
 
 def test_an_argument_precedes_a_document(run: RunCommand, simulator: Simulator) -> None:
-    assert run("ask", MODEL, "Sum up:", given=b"a\nb\n").out == "echo: Sum up:\n\na\nb\n"
+    assert run("ask", MODEL, "Sum up:", stdin=b"a\nb\n").out == "echo: Sum up:\n\na\nb\n"
 
 
 def test_a_prompt_may_begin_with_a_dash(run: RunCommand, simulator: Simulator) -> None:
@@ -47,14 +47,14 @@ def test_a_prompt_may_begin_with_a_dash(run: RunCommand, simulator: Simulator) -
 
 @pytest.mark.parametrize("given", [b"", b"\n"])
 def test_without_a_prompt_nothing_is_sent(run: RunCommand, simulator: Simulator, given: bytes) -> None:
-    ended = run("ask", MODEL, given=given)
+    ended = run("ask", MODEL, stdin=given)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("llm-provider: error: there is no prompt;")
     assert simulator.ledger().requests == 0
 
 
 def test_standard_input_that_is_no_text_is_refused(run: RunCommand, simulator: Simulator) -> None:
-    assert run("ask", MODEL, given=b"\xff\xfe") == (
+    assert run("ask", MODEL, stdin=b"\xff\xfe") == (
         2,
         "",
         "llm-provider: error: standard input is not UTF-8 text\n",
@@ -209,7 +209,7 @@ def test_a_question_goes_on_with_the_last_conversation(
         ("assistant", "4"),
         ("user", "And 3+3?"),
     ]
-    run("ask", "--continue", given=b"And 4+4?")
+    run("ask", "--continue", stdin=b"And 4+4?")
     assert len(simulator.requests()[-1].body["messages"]) == 6
     conversations = [json.loads(line)["conversation"] for line in run("logs", "--json").out.splitlines()]
     assert len(conversations) == 3

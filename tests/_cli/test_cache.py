@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from llm_provider import Client
-from llm_provider._cache.response_cache import Asked, Entry, ResponseCache
+from llm_provider._cache.response_cache import Entry, Question, ResponseCache
 from llm_provider._cli.main import main
 from llm_provider.simulator import Simulator
 
@@ -104,7 +104,7 @@ def test_a_changed_file_is_refused(run: Run, filled: Client, tmp_path: Path) -> 
 def test_prune(run: Run, own_cache: Path) -> None:
     with contextlib.closing(ResponseCache(own_cache)) as cache:
         for number in range(3):
-            asked = Asked("openai", None, "chat", b"{}", {}, number, MODEL)
+            asked = Question("openai", None, "chat", b"{}", {}, number, MODEL)
             cache.put(f"key-{number}", Entry(b"{}", 1.0, time.time(), None, asked))
     assert run("prune", "--older-than", "30d") == (0, "0 answers removed\n", "")
     assert run("prune", "--model", MODEL, "--dry-run") == (0, "3 answers to be removed\n", "")

@@ -116,7 +116,7 @@ def test_every_command_of_its_page_runs(
             for word in words
             for found in (sorted(map(str, Path().glob(word))) if word.endswith("*.jsonl") else [word])
         ]
-        ended = run(*words, given=given)
+        ended = run(*words, stdin=given)
         assert ended.code == 0, (command, ended.err)
         assert program
         assert ended.out.strip() or ended.err == "no batches\n" or words[0] == "batches", command

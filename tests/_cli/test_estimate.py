@@ -39,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sim
 
 
 def test_lines_of_standard_input_are_prompts(run: Run) -> None:
-    code, out, err = run("gpt-6.1-sol", given="Hi\n\nGrüße\r\nHi\n".encode())
+    code, out, err = run("gpt-6.1-sol", stdin="Hi\n\nGrüße\r\nHi\n".encode())
     assert (code, err) == (0, "")
     assert out.startswith("gpt-6.1-sol: 3 inputs\n")
     assert "duplicates" in out
@@ -90,4 +90,4 @@ def test_a_file_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_model_that_nobody_serves_is_wrong_usage(run: Run) -> None:
-    assert run("gtp-6", given=b"Hi").code == 2
+    assert run("gtp-6", stdin=b"Hi").code == 2

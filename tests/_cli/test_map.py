@@ -124,7 +124,7 @@ def test_answers_that_are_not_whole_are_reported(
 
 
 def test_standard_input_and_output(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
-    ended = run("map", MODEL, "-", "-", "--format", "csv", given="prompt,id\n1+1?,é\n2+2?,b\n".encode())
+    ended = run("map", MODEL, "-", "-", "--format", "csv", stdin="prompt,id\n1+1?,é\n2+2?,b\n".encode())
     assert (ended.code, ended.err) == (0, "")
     answers = [json.loads(text) for text in ended.out.splitlines()]
     assert {line["input"]["id"]: line["text"] for line in answers} == {"é": "2", "b": "4"}

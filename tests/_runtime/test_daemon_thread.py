@@ -19,8 +19,8 @@ def test_what_a_function_raises_is_a_value(error: type[BaseException]) -> None:
         raise error
 
     ended: list[bool] = []
-    found, raised = asyncio.run(run_in_thread(fail, "test", lambda: ended.append(True)))
-    assert found is None
+    value, raised = asyncio.run(run_in_thread(fail, "test", lambda: ended.append(True)))
+    assert value is None
     assert isinstance(raised, error)
     assert ended == [True]
 

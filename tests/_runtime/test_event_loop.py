@@ -60,8 +60,8 @@ def test_a_job_runs_in_the_context_of_the_thread_that_made_it() -> None:
 
 
 def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
-    told: list[object] = []
-    asked, ended, release = threading.Event(), threading.Event(), threading.Event()
+    outcomes: list[object] = []
+    interrupted, ended, release = threading.Event(), threading.Event(), threading.Event()
 
     async def work() -> str:
         while not release.is_set():
@@ -69,19 +69,19 @@ def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
         ended.set()
         return "late"
 
-    def finished(found: object) -> None:
-        told.append(type(found))
-        asked.set()
+    def finished(outcome: object) -> None:
+        outcomes.append(type(outcome))
+        interrupted.set()
 
     # As single flight does while other calls need the request of a task.
     job = event_loop.BackgroundTask(work(), finished, cancel=lambda task: None)
     job.cancel()
-    assert asked.wait(60)
+    assert interrupted.wait(60)
     release.set()
     assert ended.wait(60)
     job.cancel()
     event_loop.submit(where()).result(60)
-    assert told == [asyncio.CancelledError]
+    assert outcomes == [asyncio.CancelledError]
 
 
 def test_a_job_that_is_cancelled_before_its_first_step_leaves_no_coroutine_behind() -> None:

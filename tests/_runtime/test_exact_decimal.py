@@ -18,8 +18,8 @@ AMOUNTS = st.decimals(min_value=-(10**12), max_value=10**12, places=40)
 @given(st.lists(AMOUNTS | st.integers(-(10**12), 10**12), max_size=20))
 def test_sums_are_exact_whatever_the_callers_context_is(amounts: list[Decimal | int]) -> None:
     with localcontext(Context(prec=2, rounding=ROUND_UP)):
-        found = total(amounts)
-    assert Fraction(found) == sum(map(Fraction, amounts))
+        summed = total(amounts)
+    assert Fraction(summed) == sum(map(Fraction, amounts))
 
 
 def test_the_sum_of_nothing_is_a_decimal() -> None:

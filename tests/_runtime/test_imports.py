@@ -34,10 +34,10 @@ def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("halves")
 def test_two_threads_that_import_each_others_modules_both_succeed() -> None:
-    found: list[object] = []
+    results: list[object] = []
 
     def take(name: str, value: str) -> None:
-        found.append(when_imported(lambda: getattr(importlib.import_module(name), value)))
+        results.append(when_imported(lambda: getattr(importlib.import_module(name), value)))
 
     threads = [
         threading.Thread(target=take, args=arguments)
@@ -47,7 +47,7 @@ def test_two_threads_that_import_each_others_modules_both_succeed() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [1, 2]  # type: ignore[type-var]  # the items are numbers
+    assert sorted(results) == [1, 2]  # type: ignore[type-var]  # the items are numbers
 
 
 def test_other_failures_are_raised_at_once() -> None:

@@ -25,10 +25,10 @@ VALUES = st.recursive(
     VALUES, st.sampled_from([None, 1]), st.integers(1, 30), st.integers(0, 60), st.sampled_from(b'[]{},"x')
 )
 def test_they_read_what_orjson_reads(
-    value: Any, indent: int | None, piece: int, place: int, damage: int
+    value: Any, indent: int | None, piece: int, position: int, damage: int
 ) -> None:
     body = json.dumps(value, indent=indent, ensure_ascii=False).encode()
-    damaged = body[:place] + bytes([damage]) + body[place + 1 :]
+    damaged = body[:position] + bytes([damage]) + body[position + 1 :]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_pieces, "LARGE", 1)
         patch.setattr(json_pieces, "_FEW_BRACKETS", 0)

@@ -33,9 +33,9 @@ def make() -> Any:
 )
 def test_readers_see_the_value(read: Callable[[Choice], Choice]) -> None:
     late: Any = LateValue(make)
-    found, plain = read(Choice(text="a", logprobs=late)), Choice(text="a", logprobs=TOKENS)
-    assert found == plain
-    assert (repr(found), asdict(found), found.logprobs) == (repr(plain), asdict(plain), TOKENS)
+    seen, plain = read(Choice(text="a", logprobs=late)), Choice(text="a", logprobs=TOKENS)
+    assert seen == plain
+    assert (repr(seen), asdict(seen), seen.logprobs) == (repr(plain), asdict(plain), TOKENS)
 
 
 def test_it_is_made_once() -> None:

@@ -76,11 +76,11 @@ async def wait(leases: Leases, name: str = "name") -> Lease | None:
 
 def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
     async def main() -> None:
-        one, other = Leases(tmp_path), Leases(tmp_path)
-        lease = one.take("name")
+        first, other = Leases(tmp_path), Leases(tmp_path)
+        lease = first.take("name")
         assert lease is not None
         assert not lease.released_before
-        assert one.take("name") is None
+        assert first.take("name") is None
         assert other.take("name") is None
         assert other.take("another name") is not None
         lease.release()
@@ -90,7 +90,7 @@ def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
         assert again.released_before
         # The old lease has nothing more to release.
         lease.release()
-        assert one.take("name") is None
+        assert first.take("name") is None
 
     asyncio.run(main())
 
@@ -100,8 +100,8 @@ def test_every_way_to_the_directory_is_the_same_one(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
 
     async def main() -> None:
-        one, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
-        lease = one.take("name")
+        first, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
+        lease = first.take("name")
         assert other.take("name") is None
         other.close()
         assert Leases(tmp_path / "link" / "leases").take("name") is None
@@ -127,8 +127,8 @@ def test_other_processes_are_excluded_until_the_holder_has_finished(tmp_path: Pa
 
 def test_closing_a_client_keeps_what_another_one_holds(tmp_path: Path, start: Start) -> None:
     async def main() -> None:
-        one, other = Leases(tmp_path), Leases(tmp_path)
-        lease, passing = one.take("name"), other.take("another name")
+        first, other = Leases(tmp_path), Leases(tmp_path)
+        lease, passing = first.take("name"), other.take("another name")
         assert passing is not None
         other.close()
         passing.release()
@@ -189,8 +189,8 @@ def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start: Star
 
 def test_who_gives_up_is_succeeded_by_one(tmp_path: Path) -> None:
     async def main() -> None:
-        one, other = Leases(tmp_path), Leases(tmp_path)
-        lease = one.take("name")
+        first, other = Leases(tmp_path), Leases(tmp_path)
+        lease = first.take("name")
         assert lease is not None
         waiting = {asyncio.create_task(wait(other)) for _ in range(3)}
         await asyncio.sleep(0.05)
@@ -236,8 +236,8 @@ def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> None:
 def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
     async def main() -> None:
         # On one loop, both are late together on a busy machine.
-        one, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
-        lease = one.take("name")
+        first, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
+        lease = first.take("name")
         assert lease is not None
         waiting = asyncio.create_task(wait(other))
         await asyncio.sleep(1.0)
@@ -368,14 +368,14 @@ def test_where_nothing_can_be_locked_every_lease_is_granted(tmp_path: Path, trou
         TROUBLES[trouble](tmp_path / "cache" / "leases")
 
     async def main() -> None:
-        one, other = Leases(directory), Leases(directory)
-        for leases in (one, other, one):
+        first, other = Leases(directory), Leases(directory)
+        for leases in (first, other, first):
             lease = leases.take("name")
             assert lease is not None
             assert not lease.released_before
-        assert await wait(one) is not None
+        assert await wait(first) is not None
         lease.release()
-        one.close()
+        first.close()
 
     asyncio.run(main())
 

@@ -30,9 +30,11 @@ def test_jupyter_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, run
 
 @pytest.mark.parametrize("running", [True, False])
 def test_marimo_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
-    shown: list[Any] = []
-    marimo = SimpleNamespace(running_in_notebook=lambda: running, output=SimpleNamespace(append=shown.append))
+    values: list[Any] = []
+    marimo = SimpleNamespace(
+        running_in_notebook=lambda: running, output=SimpleNamespace(append=values.append)
+    )
     monkeypatch.setitem(sys.modules, "marimo", marimo)  # type: ignore[arg-type]  # as far as it is used
     assert (in_jupyter(), in_marimo(), in_notebook()) == (False, running, running)
     show("value")
-    assert shown == (["value"] if running else [])
+    assert values == (["value"] if running else [])

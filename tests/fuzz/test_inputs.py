@@ -20,7 +20,7 @@ from fuzz.event_streams import data_of_events
 from fuzz.mutations import BYTES, byte_changes, changed, changed_bytes, cuts, fuzzed, json_changes, pieces
 from llm_provider import RequestError
 from llm_provider._cache.storage import archive, entry
-from llm_provider._cache.storage.entry import Asked, Entry
+from llm_provider._cache.storage.entry import Entry, Question
 from llm_provider._cache.storage.row_format import BytesDisk
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Level, duration, headroom
@@ -107,7 +107,7 @@ def test_rate_limit_headers(answers: list[dict[str, str]]) -> None:
 # --- the cache -----------------------------------------------------------------------------------------
 
 KEY = "k" * 64
-ASKED = Asked("openai", None, "chat", b'{"messages":[{"content":"Hi"}]}', {"x-a": "b"}, 0, "gpt-6.1-sol")
+ASKED = Question("openai", None, "chat", b'{"messages":[{"content":"Hi"}]}', {"x-a": "b"}, 0, "gpt-6.1-sol")
 ENTRY = Entry(b'{"text": "Hi"}', 0.5, 1_790_000_000.0, "gpt-6.1-sol-2026", ASKED)
 STORED = entry.encode_entry(KEY, ENTRY)
 

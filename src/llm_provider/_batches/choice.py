@@ -20,7 +20,7 @@ def uses_batch_api(
     engine: Engine,
     prices: Callable[[], PriceTable],
     model: str,
-    asked: DeliveryMode,
+    mode: DeliveryMode,
     parameters: Mapping[str, Any],
 ) -> bool:
     """Whether a call is delivered as a batch.
@@ -36,7 +36,7 @@ def uses_batch_api(
         route.adapter != "openai" or route.batches is not None
     )
     cached = (parameters.get("cache") or engine.settings.cache) not in ("off", False)
-    if asked == "batch":
+    if mode == "batch":
         if parameters.get("max_tool_rounds"):
             raise RequestError(
                 "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "

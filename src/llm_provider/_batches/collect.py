@@ -129,8 +129,8 @@ class Collector:
         """Keep what the provider says of the batch in the journal."""
         record, counts = self._record, (remote.done, remote.failed)
         if (remote.state, remote.ended, counts) != (record.state, record.ended, record.counts):
-            facts = {"done": remote.done, "failed": remote.failed}
-            record.append("state", state=remote.state, ended=remote.ended, **facts)
+            done, failed = counts
+            record.append("state", state=remote.state, ended=remote.ended, done=done, failed=failed)
 
     async def _wait(self) -> RemoteBatch | None:
         """The batch, once its provider has ended it; None as in `find`."""
@@ -158,14 +158,15 @@ class Collector:
             remote = await self._wait()
             gone = remote is None
             if remote is not None:
-                foreign, found = await self._read(remote, left)
+                foreign, results_exist = await self._read(remote, left)
                 if foreign and len(left) == len(record.rows):
                     record.append("not_ours", remote=remote.identifier)
                     return False
                 if not left:
                     break
                 ended = len(record.rows) - len(left)
-                verdict = await self._missing.judge(remote, ended - self._rows_failed, ended, found=found)
+                answered = ended - self._rows_failed
+                verdict = await self._missing.judge(remote, answered, ended, results_exist=results_exist)
                 if verdict == "wait":
                     continue
                 gone = verdict == "gone"
@@ -189,9 +190,9 @@ class Collector:
         """Read the results once, store their rows and take these out of `left`.
 
         Returns:
-            Whether there are rows of another batch, and whether all results were found.
+            Whether there are rows of another batch, and whether every file of results exists.
         """
-        record, foreign, found = self._record, False, True
+        record, foreign, results_exist = self._record, False, True
         group: list[RowReply] = []
         try:
             async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
@@ -204,9 +205,9 @@ class Collector:
                     await self._take(group)
                     group = []
         except NotFoundError:
-            found = False
+            results_exist = False
         await self._take(group)
-        return foreign, found
+        return foreign, results_exist
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
         """Enter and store some rows."""
@@ -257,9 +258,10 @@ class Collector:
             )
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
-        for one in samples:
-            await find_mismatch(call, one.answer)
-        kept = {part: one for part, one in zip(line.parts, samples, strict=False) if self._is_kept(call, one)}
+        for each in samples:
+            await find_mismatch(call, each.answer)
+        parts = zip(line.parts, samples, strict=False)
+        kept = {part: each for part, each in parts if self._is_kept(call, each)}
         if len(kept) < len(samples):
             record.keep(reply.custom_id, reply.body, None)
         writes = self._engine.writes(call, tuple(kept), tuple(kept.values()))
@@ -332,22 +334,22 @@ def _explain_missing(remote: RemoteBatch) -> LLMError:
 
 def _encode_error(error: LLMError) -> dict[str, Any]:
     """An error as JSON."""
-    facts: dict[str, Any] = {"code": error.code, "status": error.status, "retryable": error.retryable}
+    fields: dict[str, Any] = {"code": error.code, "status": error.status, "retryable": error.retryable}
     if error.cost is None:
-        facts["maybe_billed"] = True
-    return {"class": type(error).__name__, "message": error.message, **facts}
+        fields["maybe_billed"] = True
+    return {"class": type(error).__name__, "message": error.message, **fields}
 
 
-def decode_error(facts: dict[str, Any]) -> LLMError:
+def decode_error(fields: dict[str, Any]) -> LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 
-    kind = getattr(_errors, str(facts.get("class")), InternalServerError)
+    kind = getattr(_errors, str(fields.get("class")), InternalServerError)
     error: LLMError
     try:
-        error = kind(str(facts.get("message")), status=facts.get("status"), code=facts.get("code"))
+        error = kind(str(fields.get("message")), status=fields.get("status"), code=fields.get("code"))
     except TypeError:
-        error = InternalServerError(str(facts.get("message")))
-    error.retryable = bool(facts.get("retryable"))
-    error.maybe_billed = facts.get("maybe_billed") is True
+        error = InternalServerError(str(fields.get("message")))
+    error.retryable = bool(fields.get("retryable"))
+    error.maybe_billed = fields.get("maybe_billed") is True
     return error

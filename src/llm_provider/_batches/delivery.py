@@ -24,7 +24,7 @@ from .._requests.api_keys import APIKey, find_accounts, find_key
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, decode_error
 from .job import Job
-from .journal import Header, Journal, Record, RowLine, new_id
+from .journal import Destination, Header, Journal, Record, RowLine, new_id
 from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
 from .rows import Wanted, header_of, target_of
@@ -47,7 +47,7 @@ class BatchDelivery:
         self._engine = engine
         self.journal = Journal(engine.cache.own_directory / "batches")
         self._planning = asyncio.Lock()
-        self._remotes: dict[tuple[str, str | None, str], Remote] = {}
+        self._remotes: dict[Destination, Remote] = {}
         self._jobs: list[Job] = []
         self._finishing: dict[str, asyncio.Task[None]] = {}
         self._spending: dict[str, Spending] = {}
@@ -117,9 +117,9 @@ class BatchDelivery:
             await self._submit_group(job, submitter, group, key)
 
     def _submitter(
-        self, remote: Remote, place: tuple[str, str | None, str], shared: Call[Any] | None = None
+        self, remote: Remote, destination: Destination, shared: Call[Any] | None = None
     ) -> Submitter:
-        return Submitter(self.journal, remote, place, self._patience(shared))
+        return Submitter(self.journal, remote, destination, self._patience(shared))
 
     async def _submit_group(
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: APIKey
@@ -155,11 +155,11 @@ class BatchDelivery:
         call, settings = copy(job.calls[group[0].kind]), self._engine.settings
         call.encoded = replace(call.encoded, uploads=files)
         retries = call.request.max_retries
-        found = await self._files().upload(
+        file_ids = await self._files().upload(
             call, key, settings.max_retries if retries is None else retries, random.Random()
         )
-        job.referred.append((call, key, found))
-        return found
+        job.referred.append((call, key, file_ids))
+        return file_ids
 
     def _files(self) -> Uploads:
         if self._uploads is None:
@@ -250,7 +250,7 @@ class BatchDelivery:
         header = record.header
         assert header is not None
         if record.remote is None:
-            await self._submitter(remote, header.place).settle(record)
+            await self._submitter(remote, header.destination).settle(record)
         if record.remote is None:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
@@ -271,9 +271,9 @@ class BatchDelivery:
 
     def _patience(self, shared: Call[Any] | None) -> float:
         """Seconds for which results are waited for that do not come."""
-        asked = None if shared is None else shared.request.outage_patience
-        asked = self._engine.settings.outage_patience if asked is None else asked
-        return RESULTS_PATIENCE if asked is None else asked
+        patience = None if shared is None else shared.request.outage_patience
+        patience = self._engine.settings.outage_patience if patience is None else patience
+        return RESULTS_PATIENCE if patience is None else patience
 
     def _find_waiting(self, record: Record) -> Call[Any] | None:
         """A call with the parameters of the job that waits for a batch."""
@@ -343,7 +343,7 @@ class BatchDelivery:
         remote = self._remote_of(header)
         if record.remote is None and patience is None:
             async with self._exclusive("batches"):
-                await self._submitter(remote, header.place).settle(record)
+                await self._submitter(remote, header.destination).settle(record)
         if record.remote is not None:
             allowed = self._patience(None) if patience is None else patience
             collector = Collector(self._engine, remote, record, None, self._end_row, patience=allowed)
@@ -383,12 +383,12 @@ class BatchDelivery:
     # --- accounts ----------------------------------------------------------------------------------------
 
     def _remote(self, target: Target, key: APIKey) -> Remote:
-        place = target.provider, target.base_url, key.identity
-        remote = self._remotes.get(place)
+        destination = target.provider, target.base_url, key.identity
+        remote = self._remotes.get(destination)
         if remote is None:
             patience = self._engine.settings.outage_patience
             patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
-            remote = self._remotes[place] = Remote(target, key, patience)
+            remote = self._remotes[destination] = Remote(target, key, patience)
         return remote
 
     def _remote_of(self, header: Header) -> Remote:
@@ -403,9 +403,9 @@ class BatchDelivery:
             return own
         route = target.route
         for job in self._jobs:
-            asked = job.shared.request.api_key
-            if asked is not None and asked.identity == account:
-                return asked  # type: ignore[no-any-return]  # the type of a request belongs to its operation
+            own_key = job.shared.request.api_key
+            if own_key is not None and own_key.identity == account:
+                return own_key  # type: ignore[no-any-return]  # the type of a request belongs to its operation
         settings = self._engine.settings
         listed = find_accounts(route.provider, route.key_variables, settings.keys, settings.env_file)
         keys = [key for accounts in listed or () for key in accounts]
@@ -462,4 +462,5 @@ def _decode_kept(call: Call[Any], body: bytes) -> Sequence[Sample]:
         answer = call.operation.decode(call, parse_reply(body, nests=call.operation.nests), len(call.parts))
     except LLMError:
         return ()
-    return [one.share() for one in call.operation.split(call, Sample(answer, body, cached=True), call.parts)]
+    whole = Sample(answer, body, cached=True)
+    return [sample.share() for sample in call.operation.split(call, whole, call.parts)]

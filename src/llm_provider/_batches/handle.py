@@ -20,6 +20,8 @@ from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from .._calls.batch.driver import Observers
     from .._calls.lifecycle.engine import Engine
     from .._types.messages import Prompt
@@ -69,7 +71,7 @@ class Batch:
         self._work = work
         self._results = results if results is not None else {}
         self._on_error = on_error
-        self._asked = float("-inf")
+        self._refreshed = float("-inf")
 
     def __repr__(self) -> str:
         counts = self._counts()
@@ -87,13 +89,13 @@ class Batch:
         )
         rows = f"{counts.done:,} of {counts.total:,} rows done"
         title = f"{rows}, {counts.failed:,} failed" if counts.failed else rows
-        facts = (
+        details = (
             self.provider or "",
             self.model or "",
             created and f"submitted {created}",
             *self.batch_ids[:3],
         )
-        return _html.block(_html.safe(f"Batch {self.id}: {self._status()}, {title}"), _html.small(*facts))
+        return _html.block(_html.safe(f"Batch {self.id}: {self._status()}, {title}"), _html.small(*details))
 
     @property
     def batch_ids(self) -> tuple[str, ...]:
@@ -150,9 +152,9 @@ class Batch:
             PendingBatchError: the provider does not find the batch.
             LLMError: the provider does not answer.
         """
-        if time.monotonic() - self._asked >= 1.0:
+        if time.monotonic() - self._refreshed >= 1.0:
             self._wait("refresh", self._refresh(patience))
-            self._asked = time.monotonic()
+            self._refreshed = time.monotonic()
 
     def wait(self, timeout: float | None = None) -> Batch:
         """Wait until all results are stored.
@@ -246,8 +248,8 @@ class Batch:
                 await delivery_of(self._engine).refresh(record, patience)
 
     async def _cancel(self) -> bool:
-        asked = [await delivery_of(self._engine).cancel(record) for record in self._records]
-        return any(asked)
+        cancelled = [await delivery_of(self._engine).cancel(record) for record in self._records]
+        return any(cancelled)
 
     async def _finish(self) -> None:
         if self._work is not None:
@@ -260,17 +262,17 @@ class Batch:
 
     async def _read_results(self) -> Results[Any]:
         """The results of the rows as the cache and the journal have them."""
-        found: Results[Any] = Results()
+        results: Results[Any] = Results()
         for record in self._records:
             if record.state != "forgotten":
                 for custom_id in record.rows:
                     try:
                         line = record.row(custom_id)
                     except KeyError:
-                        found.append(InternalServerError(f"the journal is damaged: {record.path}"))
+                        results.append(InternalServerError(f"the journal is damaged: {record.path}"))
                     else:
-                        found.append(with_metadata(await self._read_row(record, line), line.metadata))
-        return found
+                        results.append(with_metadata(await self._read_row(record, line), line.metadata))
+        return results
 
     async def _read_row(self, record: Record, line: RowLine) -> Any:
         header = record.header
@@ -308,13 +310,12 @@ class Batch:
             sum(record.counts[1] for record in self._records),
         )
 
-    def _submit(self, name: str, work: Coroutine[Any, Any, T]) -> Any:
+    def _submit(self, name: str, work: Coroutine[Any, Any, T]) -> Future[T]:
         event_loop.refuse_own_thread(f"Batch.{name}")
         return event_loop.submit(work)
 
     def _wait(self, name: str, work: Coroutine[Any, Any, T]) -> T:
-        found: T = event_loop.wait(self._submit(name, work))
-        return found
+        return event_loop.wait(self._submit(name, work))
 
 
 def submit_inputs(
@@ -322,8 +323,8 @@ def submit_inputs(
 ) -> Batch:
     """Submit the inputs of a job, and return without waiting. The observers see each result."""
     results, deliver = _collect_for(observers)
-    for index, found in enumerate(work.lookup(inputs)):
-        _take(work, index, found, deliver)
+    for index, entry in enumerate(work.lookup(inputs)):
+        _take(work, index, entry, deliver)
     work.load()
     event_loop.wait(event_loop.submit(work.submit()))
     return _batch_of(engine, work, results, on_error)
@@ -338,8 +339,8 @@ async def asubmit_inputs(
 ) -> Batch:
     """`submit_inputs` for any event loop."""
     results, deliver = _collect_for(observers)
-    async for index, found in look_up(work.lookup, inputs):
-        _take(work, index, found, deliver)
+    async for index, entry in look_up(work.lookup, inputs):
+        _take(work, index, entry, deliver)
         # While inputs are read, the user's other tasks run.
         await asyncio.sleep(0)
     await event_loop.run(work.submit())
@@ -356,11 +357,11 @@ def _collect_for(observers: Observers) -> tuple[dict[int, Any], Callable[[int, A
     return results, deliver
 
 
-def _take(work: BatchWork, index: int, found: object, deliver: Callable[[int, Any], None]) -> None:
-    if isinstance(found, Call):
-        work.add(index, found, deliver)
+def _take(work: BatchWork, index: int, entry: object, deliver: Callable[[int, Any], None]) -> None:
+    if isinstance(entry, Call):
+        work.add(index, entry, deliver)
     else:
-        deliver(index, found)
+        deliver(index, entry)
 
 
 def _batch_of(engine: Engine, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:

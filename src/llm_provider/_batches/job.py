@@ -47,8 +47,8 @@ class Job:
         self.shared = shared
         self.deliver = deliver
         self.resend: Resend = resend
-        asked = shared.request.max_retries
-        self.resends = RESENT if asked is None else min(RESENT, asked)
+        retries = shared.request.max_retries
+        self.resends = RESENT if retries is None else min(RESENT, retries)
         self.spool = Spool()
         # The import of an SDK may lie between the lookup of the first row and this.
         self._since = time.time() - (time.perf_counter() - shared.started) - _LOOKUP_SECONDS
@@ -76,22 +76,22 @@ class Job:
             RequestError: the provider has no batches for it.
         """
         limits = _limits_of_call(call)
-        found: dict[int, Sample] = {}
+        stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
             samples = ((part, engine.sample(call, engine.cache.get(call.key(part)))) for part in call.parts)
-            found = {part: sample for part, sample in samples if sample is not None}
+            stored = {part: sample for part, sample in samples if sample is not None}
         own = call if call.operation.has_texts else None
-        pending = Pending(index, call.parts, call.started, own, found, metadata=call.metadata)
+        pending = Pending(index, call.parts, call.started, own, stored, metadata=call.metadata)
         encoded = call.encoded
-        self.uploads.update((one.reference, one) for one in encoded.uploads)
+        self.uploads.update((file.reference, file) for file in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
         self.calls.setdefault(kind, call)
-        missing = [part for part in call.parts if part not in found]
+        missing = [part for part in call.parts if part not in stored]
         for line, parts, size in rows_of_call(call, missing, limits.parts):
             row = self.wanted.get(line.custom_id)
             if row is None:
-                place = self.spool.add(line.encode())
-                row = Wanted(line.custom_id, line.keys, kind, place, size, [])
+                span = self.spool.add(line.encode())
+                row = Wanted(line.custom_id, line.keys, kind, span, size, [])
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
             pending.rows += 1
@@ -112,7 +112,7 @@ class Job:
 
     def line_of(self, row: Wanted) -> RowLine:
         """The contents of a row."""
-        return RowLine.decode(self.spool.read(row.place))
+        return RowLine.decode(self.spool.read(row.span))
 
     def call_of(self, row: Wanted) -> Call[Any]:
         """The call of a row, without its messages."""
@@ -127,9 +127,9 @@ class Job:
         """The files that some rows refer to."""
         if not self.uploads:
             return ()
-        lines = [self.spool.read(row.place) for row in rows]
+        lines = [self.spool.read(row.span) for row in rows]
         return tuple(
-            one for name, one in self.uploads.items() if any(name.encode() in line for line in lines)
+            file for name, file in self.uploads.items() if any(name.encode() in line for line in lines)
         )
 
     def end_row(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
@@ -177,15 +177,15 @@ class Job:
         describe(call, error)
         return with_metadata(error, pending.metadata)
 
-    def give_up(self, engine: Engine, error: LLMError, names: Iterable[str] | None = None) -> None:
+    def give_up(self, engine: Engine, error: LLMError, only: Iterable[str] | None = None) -> None:
         """End some rows, or all of them, with an error, or with that of their last batch."""
-        given = list(self.wanted if names is None else names)
-        for name in given:
+        names = list(self.wanted if only is None else only)
+        for name in names:
             row = self.wanted.get(name)
             if row is not None and row.sent and name not in self.failed:
                 # Its batch goes on, and is billed.
                 row.waiting[0][0].sent.begin()
-        for name in given:
+        for name in names:
             row, own = self.wanted.pop(name, None), self.failed.pop(name, error)
             for pending, _ in () if row is None else row.waiting:
                 if pending.rows:

@@ -27,7 +27,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -45,6 +45,10 @@ KEPT_SECONDS = 30 * 86_400.0
 
 _STALE_SECONDS = 86_400.0
 """Age of a temporary file that no living process can still be writing."""
+
+
+Destination: TypeAlias = tuple[str, str | None, str]
+"""An account: the provider, the server, and the fingerprint of the API key."""
 
 
 class RowLine(NamedTuple):
@@ -65,15 +69,15 @@ class RowLine(NamedTuple):
 
     def encode(self) -> bytes:
         """The line, without its line break."""
-        facts: dict[str, Any] = {"row": self.custom_id, "parts": self.parts}
+        fields: dict[str, Any] = {"row": self.custom_id, "parts": self.parts}
         if self.keys != (self.custom_id,):
-            facts["keys"] = self.keys
+            fields["keys"] = self.keys
         if self.texts is not None:
-            facts["texts"] = self.texts
+            fields["texts"] = self.texts
         if self.metadata is not None:
             # As text, in which a quotation mark is escaped.
-            facts["metadata"] = orjson.dumps(self.metadata).decode()
-        line = orjson.dumps(facts)
+            fields["metadata"] = orjson.dumps(self.metadata).decode()
+        line = orjson.dumps(fields)
         return line if self.payload is None else b'%s,"payload":%s}' % (line[:-1], self.payload)
 
     @classmethod
@@ -84,18 +88,18 @@ class RowLine(NamedTuple):
             KeyError: the line is damaged.
         """
         # The fields before it are numbers, keys and texts, in which a quotation mark is escaped.
-        place = line.find(_PAYLOAD)
+        end = line.find(_PAYLOAD)
         try:
-            facts = orjson.loads(line if place < 0 else line[:place] + b"}")
-            if place >= 0:
-                orjson.loads(line[place + len(_PAYLOAD) : -1])
-            custom_id, texts, metadata = facts["row"], facts.get("texts"), facts.get("metadata")
+            fields = orjson.loads(line if end < 0 else line[:end] + b"}")
+            if end >= 0:
+                orjson.loads(line[end + len(_PAYLOAD) : -1])
+            custom_id, texts, metadata = fields["row"], fields.get("texts"), fields.get("metadata")
             return cls(
                 custom_id,
-                tuple(facts["parts"]),
-                None if place < 0 else line[place + len(_PAYLOAD) : -1],
+                tuple(fields["parts"]),
+                None if end < 0 else line[end + len(_PAYLOAD) : -1],
                 None if texts is None else tuple(texts),
-                tuple(facts.get("keys", (custom_id,))),
+                tuple(fields.get("keys", (custom_id,))),
                 None if metadata is None else orjson.loads(metadata),
             )
         except (ValueError, TypeError, AttributeError):
@@ -132,7 +136,7 @@ class Header:
     tag: str = ""
 
     @property
-    def place(self) -> tuple[str, str | None, str]:
+    def destination(self) -> Destination:
         """The account to which it was submitted."""
         return self.provider, self.base_url, self.account
 
@@ -215,47 +219,47 @@ class Record:
             self.rows[line[8:end].decode("utf-8", "replace")] = offset, len(line)
             return
         try:
-            facts = orjson.loads(line)
+            fields = orjson.loads(line)
         except ValueError:
             return
-        if not isinstance(facts, dict):
+        if not isinstance(fields, dict):
             return
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            if facts.get("v") == VERSION:
-                known = {name: facts[name] for name in Header.__dataclass_fields__ if name in facts}
+            if fields.get("v") == VERSION:
+                known = {name: fields[name] for name in Header.__dataclass_fields__ if name in fields}
                 known["samples_field"] = tuple(known.get("samples_field", ()))
                 self.header = Header(**known)
-            elif "sealed" in facts:
-                self.sealed = facts["sealed"] if facts["rows"] == len(self.rows) else None
-            elif "event" in facts:
-                self._event(facts, offset, len(line))
+            elif "sealed" in fields:
+                self.sealed = fields["sealed"] if fields["rows"] == len(self.rows) else None
+            elif "event" in fields:
+                self._event(fields, offset, len(line))
 
-    def _event(self, facts: Mapping[str, Any], offset: int, length: int) -> None:
-        match facts["event"]:
+    def _event(self, fields: Mapping[str, Any], offset: int, length: int) -> None:
+        match fields["event"]:
             case "uploaded":
-                self.file = facts["file"]
+                self.file = fields["file"]
             case "submitting":
-                self.submitting, self.state = facts["at"], "submitting"
+                self.submitting, self.state = fields["at"], "submitting"
             case "submitted":
-                self.remote, self.submitted, self.state = facts["remote"], facts["at"], facts["state"]
+                self.remote, self.submitted, self.state = fields["remote"], fields["at"], fields["state"]
                 self.submitting = None
-                self.ledger_name = facts.get("label") or self.id
-                self.paid_elsewhere = facts.get("elsewhere") is True
+                self.ledger_name = fields.get("label") or self.id
+                self.paid_elsewhere = fields.get("elsewhere") is True
             case "not_submitted":
                 self.submitting, self.state = None, "planned"
             case "not_ours":
-                self.not_ours.add(facts["remote"])
-                if self.remote == facts["remote"]:
+                self.not_ours.add(fields["remote"])
+                if self.remote == fields["remote"]:
                     self.remote, self.state, self.ended = None, "submitting", False
                     self.counts = 0, 0
                     self.submitting = self.submitted
             case "state":
-                self.state, self.ended = facts["state"], facts["ended"]
-                self.counts = facts["done"], facts["failed"]
+                self.state, self.ended = fields["state"], fields["ended"]
+                self.counts = fields["done"], fields["failed"]
             case "kept":
-                self.kept[facts["row"]] = offset, length
+                self.kept[fields["row"]] = offset, length
             case "collected":
-                self.collected, self.counts = facts["at"], (facts["done"], facts["failed"])
+                self.collected, self.counts = fields["at"], (fields["done"], fields["failed"])
             case "forgotten":
                 self.state, self.ended = "forgotten", True
 
@@ -296,8 +300,8 @@ class Record:
 
     def read_row(self, custom_id: str) -> dict[str, Any] | None:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
-        place = self.kept.get(custom_id)
-        return None if place is None else self._line(*place)
+        span = self.kept.get(custom_id)
+        return None if span is None else self._line(*span)
 
     def has_failed(self, custom_id: str) -> bool:
         """Whether a row ended with an error."""
@@ -310,22 +314,22 @@ class Record:
 
     def _line(self, offset: int, length: int) -> dict[str, Any]:
         try:
-            facts = orjson.loads(self._bytes(offset, length))
+            fields = orjson.loads(self._bytes(offset, length))
         except ValueError:
             raise KeyError(f"a line of {self.path} is damaged") from None
-        if not isinstance(facts, dict):
+        if not isinstance(fields, dict):
             raise KeyError(f"a line of {self.path} is damaged")
-        return facts
+        return fields
 
     # --- writing -----------------------------------------------------------------------------------------
 
-    def append(self, event: str, **facts: Any) -> None:
+    def append(self, event: str, **fields: Any) -> None:
         """Write an event. It is on disk when this returns.
 
         Raises:
             OSError: it cannot be written.
         """
-        line = orjson.dumps({"event": event, "at": time.time(), **facts}) + b"\n"
+        line = orjson.dumps({"event": event, "at": time.time(), **fields}) + b"\n"
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | _OPEN_FLAGS)
         try:
             size = os.fstat(descriptor).st_size
@@ -342,15 +346,15 @@ class Record:
 
     def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, Any] | None) -> None:
         """Write the end of a row that the cache does not keep."""
-        facts = {"error": error} if body is None else {"body": body.decode()}
-        self.append("kept", row=custom_id, **facts)
+        fields = {"error": error} if body is None else {"body": body.decode()}
+        self.append("kept", row=custom_id, **fields)
 
     def shrink(self) -> None:
         """Write the file anew without the payloads, once all rows are stored."""
         with replace_file(self.path) as file, self.path.open("rb") as source:
             for line in source:
-                place = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
-                file.write(line if place < 0 else line[:place] + b"}\n")
+                end = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
+                file.write(line if end < 0 else line[:end] + b"}\n")
         self.reload()
 
     def remove(self) -> None:
@@ -373,21 +377,21 @@ class Journal:
     @functools.cached_property
     def origin(self) -> str:
         """A hash of the machine and the directory, which a batch carries along to its provider."""
-        place = f"{platform.node()} {self.directory.resolve()}"
-        return hashlib.sha256(place.encode()).hexdigest()[:16]
+        address = f"{platform.node()} {self.directory.resolve()}"
+        return hashlib.sha256(address.encode()).hexdigest()[:16]
 
     def records(self) -> list[Record]:
         """Every batch, oldest first."""
-        found = {}
+        records = {}
         for path in sorted(self.directory.glob(f"*{_SUFFIX}")) if self.directory.is_dir() else ():
             record = self._records.get(path.name)
             if record is None:
                 record = Record(path)
             else:
                 record.reload()
-            found[path.name] = record
-        self._records = found
-        return list(found.values())
+            records[path.name] = record
+        self._records = records
+        return list(records.values())
 
     def open_records(self) -> list[Record]:
         """The batches from which answers may still come."""
@@ -407,8 +411,8 @@ class Journal:
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
         with replace_file(path) as file:
-            facts = {one: getattr(header, one) for one in Header.__dataclass_fields__}
-            file.write(orjson.dumps({"v": VERSION, **facts}) + b"\n")
+            fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}
+            file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
             for name_of_row, line in rows:
                 names.append(name_of_row)
                 file.write(line + b"\n")

@@ -51,37 +51,37 @@ class MissingRows:
         """Whether no provider keeps the results of a batch of this date, or of that in the journal."""
         return time.time() - min(created or self._record.created, self._record.created) > KEPT_SECONDS
 
-    async def judge(self, remote: RemoteBatch, answered: int, ended: int, *, found: bool) -> Verdict:
+    async def judge(self, remote: RemoteBatch, answered: int, ended: int, *, results_exist: bool) -> Verdict:
         """Judge the rows that are missing after a reading. To wait includes a pause.
 
         Args:
             remote: The batch as its provider showed it before the reading.
             answered: Rows with an answer, in all readings.
             ended: Rows with an answer or an error, in all readings.
-            found: Whether every place of results was found.
+            results_exist: Whether every file of results exists.
 
         Raises:
             PendingBatchError: the rows were waited for in vain.
         """
         total = len(self._record.rows)
-        reading = (remote.state, remote.done, remote.failed, remote.results, answered, ended, found)
+        reading = (remote.state, remote.done, remote.failed, remote.results, answered, ended, results_exist)
         self._agreeing = self._agreeing + 1 if reading == self._last else 1
         if ended > self._ended or not self._last:
             self._pauses.reset()
         self._last, self._ended = reading, ended
         counted = remote.done + remote.failed
-        told = counted >= total or (remote.ended_early and counted > 0)
+        counts_fit = counted >= total or (remote.ended_early and counted > 0)
         too_old = self._is_too_old(remote.created)
-        silent = not found or not (remote.ended_early or answered)
-        if remote.done > answered or (not told and silent):
+        silent = not results_exist or not (remote.ended_early or answered)
+        if remote.done > answered or (not counts_fit and silent):
             # A date alone may be wrong.
             if remote.archived or (too_old and self._agreeing >= _AGREEING_READINGS):
                 return "gone"
-            told_of = f" says {remote.state!r} and {remote.done} of {total} rows done, and gave {answered}"
-            await self._wait(told_of, self._pauses)
+            reason = f" says {remote.state!r} and {remote.done} of {total} rows done, and gave {answered}"
+            await self._wait(reason, self._pauses)
             return "wait"
         # Gemini leaves rows that failed out of the results of a partial success.
-        patient = told and not (remote.ended_early or too_old or "partial" in remote.state.lower())
+        patient = counts_fit and not (remote.ended_early or too_old or "partial" in remote.state.lower())
         if self._pauses.over if patient else self._agreeing >= _AGREEING_READINGS:
             return "lost"
         await self._pauses.wait()

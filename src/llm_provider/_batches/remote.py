@@ -94,24 +94,24 @@ class Remote:
         """The batches that were created since a Unix time, newest first."""
 
         async def list_recent() -> list[RemoteBatch]:
-            found = []
+            batches = []
             async for remote in self._connection.recent():
                 if remote.created < since:
                     break
-                found.append(remote)
-            return found
+                batches.append(remote)
+            return batches
 
         return await self._retry(list_recent)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
         """The ends of the rows. After a broken connection only those are given that were not yet."""
-        given: set[str] = set()
+        seen: set[str] = set()
         pauses = Pauses(self._patience)
         while True:
             try:
                 async for reply in self._connection.results(remote, scratch):
-                    if reply.custom_id not in given:
-                        given.add(reply.custom_id)
+                    if reply.custom_id not in seen:
+                        seen.add(reply.custom_id)
                         yield reply
                         pauses.reset()
             except Exception as error:

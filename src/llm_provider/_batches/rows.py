@@ -67,7 +67,7 @@ class Wanted:
     """The cache keys of its parts."""
     kind: tuple[Any, ...]
     """The facts that all rows of one batch share."""
-    place: tuple[int, int]
+    span: tuple[int, int]
     """Offset and length of its line in the spool."""
     size: int
     """Bytes of its body."""
@@ -86,17 +86,17 @@ class Spool:
         weakref.finalize(self, self._file.close)
 
     def add(self, line: bytes) -> tuple[int, int]:
-        """Keep a line, and return its place."""
+        """Keep a line, and return its offset and length."""
         self._file.seek(self._end)
         self._file.write(line)
-        place = self._end, len(line)
+        span = self._end, len(line)
         self._end += len(line)
-        return place
+        return span
 
-    def read(self, place: tuple[int, int]) -> bytes:
-        """The line at a place."""
-        self._file.seek(place[0])
-        return self._file.read(place[1])
+    def read(self, span: tuple[int, int]) -> bytes:
+        """The line with an offset and a length."""
+        self._file.seek(span[0])
+        return self._file.read(span[1])
 
 
 def name_of(keys: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ def rows_of_call(
     groups = call.operation.groups(call, parts)
     if most is not None:
         groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
-    found, metadata = [], plain_metadata(call)
+    rows, metadata = [], plain_metadata(call)
     for group in map(tuple, groups):
         keys = tuple(call.key(part) for part in group)
         if call.operation.has_texts:
@@ -129,8 +129,8 @@ def rows_of_call(
             payload = call.body if call.encoded.structure is None else orjson.dumps(call.encoded.payload)
             line = RowLine(name_of(keys), group, payload, None, keys, metadata)
             size = len(payload)
-        found.append((line, group, size))
-    return found
+        rows.append((line, group, size))
+    return rows
 
 
 def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:

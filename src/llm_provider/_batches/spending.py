@@ -30,8 +30,8 @@ class Spending:
 
     def __init__(self, engine: Engine, shared: Call[Any]) -> None:
         self._prices = engine.recorder.prices
-        given = (shared.request.budget, engine.settings.budget)
-        self._budgets: list[Budget] = [budget for budget in given if budget is not None]
+        budgets = (shared.request.budget, engine.settings.budget)
+        self._budgets: list[Budget] = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]]) -> None:

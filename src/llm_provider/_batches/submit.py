@@ -18,7 +18,7 @@ from types import MappingProxyType
 from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.shared.batches import BatchLimits, BatchSpec, RemoteBatch
 from .._providers.shared.files import with_ids
-from .journal import Header, Journal, Record, content_hash, rows_of
+from .journal import Destination, Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of
 
@@ -67,23 +67,25 @@ class Submitter:
     Args:
         journal: The journal.
         remote: The account.
-        place: Its name in the journal.
+        destination: Its name in the journal.
         patience: Seconds for which it waits for results by which a batch is recognised.
     """
 
-    def __init__(
-        self, journal: Journal, remote: Remote, place: tuple[str, str | None, str], patience: float
-    ) -> None:
+    def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
         self._journal = journal
         self._remote = remote
-        self._place = place
+        self._destination = destination
         self._patience = patience
         self.damaged: dict[Record, RemoteBatch] = {}
         """Batches that were submitted, and whose files do not have all of their rows."""
 
     def select_own(self, records: Iterable[Record]) -> list[Record]:
         """The batches of this account, and those whose file does not tell."""
-        return [one for one in records if one.header is None or one.header.place == self._place]
+        return [
+            record
+            for record in records
+            if record.header is None or record.header.destination == self._destination
+        ]
 
     async def settle(self, record: Record) -> None:
         """Find out whether a batch was submitted. Afterwards it is submitted, planned, or removed.
@@ -97,14 +99,14 @@ class Submitter:
             return
         begun = record.submitting or record.created
         await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - time.time())))
-        found = await self._match(record)
+        remote = await self._match(record)
         if record.sealed is None:
-            if found is not None:
-                self.damaged[record] = found
+            if remote is not None:
+                self.damaged[record] = remote
             elif record.header is not None:
                 record.remove()
-        elif found is not None:
-            _note_submitted(record, found)
+        elif remote is not None:
+            _note_submitted(record, remote)
         else:
             record.append("not_submitted")
 
@@ -121,16 +123,16 @@ class Submitter:
                 return remote
         if self._remote.keeps_label:
             return None
-        taken = {one.remote for one in self._journal.records()} | record.not_ours
+        known = {each.remote for each in self._journal.records()} | record.not_ours
         candidates = [
             remote
             for remote in recent
-            if remote.identifier not in taken
+            if remote.identifier not in known
             and begun - _CLOCK_SKEW <= remote.created <= begun + _LATEST
             and (record.sealed is None or remote.total in (None, len(record.rows)))
         ]
         if len(candidates) > 1 or record.sealed is None:
-            for remote in [one for one in candidates if one.ended and not one.archived]:
+            for remote in [each for each in candidates if each.ended and not each.archived]:
                 rows = await self._rows_of(record, remote)
                 if _belong_to(record, rows):
                     return replace(remote, content=content_hash(rows))
@@ -149,15 +151,15 @@ class Submitter:
         pauses = Pauses(self._patience)
         scratch = record.path.with_suffix(".results")
         while True:
-            found: set[str] = set()
+            names: set[str] = set()
             with contextlib.suppress(NotFoundError):
                 async with contextlib.aclosing(self._remote.results(remote, scratch)) as replies:
                     async for reply in replies:
-                        found.add(reply.custom_id)
+                        names.add(reply.custom_id)
                         if record.sealed is not None:
-                            return found
-            if len(found) >= (remote.total or 1) or pauses.over:
-                return found
+                            return names
+            if len(names) >= (remote.total or 1) or pauses.over:
+                return names
             await pauses.wait()
             with contextlib.suppress(NotFoundError):
                 remote = await self._remote.retrieve(remote.identifier)
@@ -200,7 +202,7 @@ class Submitter:
         """
         content = content_of(rows)
         lost = await self._find_lost(content) if adopt else None
-        lines = ((row.custom_id, spool.read(row.place)) for row in rows)
+        lines = ((row.custom_id, spool.read(row.span)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
             self._adopt(record, lost)
@@ -220,13 +222,13 @@ class Submitter:
     async def _find_lost(self, content: str) -> RemoteBatch | None:
         """A batch of the provider with these rows that the journal does not have."""
         if not self._remote.keeps_label:
-            return next((one for one in self.damaged.values() if one.content == content), None)
+            return next((each for each in self.damaged.values() if each.content == content), None)
         try:
             recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
         except NotFoundError:
             return None
-        records = [one for one in self._journal.records() if one not in self.damaged]
-        known = {one.remote for one in records} | {one.id for one in records}
+        records = [record for record in self._journal.records() if record not in self.damaged]
+        known = {name for record in records for name in (record.id, record.remote)}
         for remote in recent:
             ours = remote.content == content and not {remote.identifier, remote.label} & known
             # Its results may come a moment later than its end.
@@ -238,8 +240,7 @@ class Submitter:
     def _adopt(self, record: Record, remote: RemoteBatch) -> None:
         """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
         elsewhere = remote.origin not in (None, self._journal.origin)
-        facts = {"label": remote.label, "elsewhere": elsewhere}
-        record.append("submitted", remote=remote.identifier, state=remote.state, **facts)
+        _note_submitted(record, remote, label=remote.label, elsewhere=elsewhere)
 
     def _spec(self, header: Header, content: str) -> BatchSpec:
         return BatchSpec(
@@ -293,8 +294,8 @@ def content_of(rows: Iterable[Wanted]) -> str:
     return content_hash(row.custom_id for row in rows)
 
 
-def _note_submitted(record: Record, remote: RemoteBatch) -> None:
-    record.append("submitted", remote=remote.identifier, state=remote.state)
+def _note_submitted(record: Record, remote: RemoteBatch, **origin: str | bool | None) -> None:
+    record.append("submitted", remote=remote.identifier, state=remote.state, **origin)
 
 
 def _belong_to(record: Record, rows: set[str]) -> bool:

@@ -65,7 +65,7 @@ class BatchWork:
 
     def give(self, index: int, call: Call[Any]) -> None:
         """Add an input that is not stored."""
-        self.add(index, call, lambda place, result: self._deliver([(place, result)]))
+        self.add(index, call, lambda position, result: self._deliver([(position, result)]))
 
     def flush(self) -> None:
         """Submit the job, now that all inputs are read."""
@@ -154,8 +154,8 @@ async def _end_known_rows(engine: Engine, job: Job) -> None:
         read = [[engine.cache.get_soon(key, here) for key in row.keys] for row in some]
         for row, entries in zip(some, read, strict=True):
             call = job.calls[row.kind]
-            found = [engine.sample(call, await entry) for entry in entries]
-            samples = [sample for sample in found if sample is not None]
+            parts = [engine.sample(call, await entry) for entry in entries]
+            samples = [sample for sample in parts if sample is not None]
             if len(samples) == len(row.keys):
                 job.end_row(engine, row.custom_id, RowEnd(samples=samples))
             elif call.cache == "only":
@@ -175,19 +175,19 @@ def delivery_of(engine: Engine) -> BatchDelivery:
 async def run_beside_batches(engine: Engine, call: Call[Any]) -> Any:
     """The result of a live call that asks for a batch with its input first; see `Parameters.in_batch`."""
     await delivery_of(engine).before_live(call)
-    found = await engine.lookup_soon(call)
-    return await engine.run(call) if found is None else found
+    stored = await engine.lookup_soon(call)
+    return await engine.run(call) if stored is None else stored
 
 
 def come_back(*works: BatchWork) -> str:
     """How a user gets the results of batches that go on."""
     records = [record for work in works for record in work.known]
-    found = dict.fromkeys(one.header.job for one in records if one.header and one.is_open)
+    jobs = dict.fromkeys(each.header.job for each in records if each.header and each.is_open)
     for work in works:
         # Its next batch may have reached the provider already.
         if work.job is not None and work.job.submitting:
-            found[work.job.id] = None
-    names = " ".join(found)
+            jobs[work.job.id] = None
+    names = " ".join(jobs)
     if not names:
         return "run the same call again to go on"
     return (

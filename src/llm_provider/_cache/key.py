@@ -18,7 +18,7 @@ from .storage.entry import SCHEMA_VERSION
 def cache_key(
     *, provider: str, base_url: str | None, operation: str, body: bytes, headers: Mapping[str, str], draw: int
 ) -> str:
-    """The key of one sample, 64 hexadecimal digits. The arguments are those of `Asked`.
+    """The key of one sample, 64 hexadecimal digits. The arguments are those of `Question`.
 
     >>> others = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
     >>> cache_key(body=b'{"seed":1}', **others) == cache_key(body=b'{"seed":1.0}', **others)

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 from .._errors import RequestError
-from .storage.entry import Asked, Entry, decode_entry, encode_entry
+from .storage.entry import Entry, Question, decode_entry, encode_entry
 from .storage.worker import BatchQueue, Worker, start_timer
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ResponseCache:
         saved: Callable[[], float] = float,
         shared: bool | None = None,
     ) -> None:
-        self._given = directory
+        self._directory = directory
         if shared is None and (shared := bool(os.environ.get("LLM_PROVIDER_CACHE_SHARED"))):
             from .storage.sharing import read_shared_variable
 
@@ -122,7 +122,7 @@ class ResponseCache:
         """The directory of the files."""
         from pathlib import Path
 
-        return Path(self._given).expanduser() if self._given is not None else default_directory()
+        return Path(self._directory).expanduser() if self._directory is not None else default_directory()
 
     @property
     def own_directory(self) -> Path:
@@ -168,11 +168,11 @@ class ResponseCache:
         """The entry of a key in the local store, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
-    def recent(self, asked: Asked, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
+    def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
         """Recent answers of one model and server, each with the payload of its question.
 
         Args:
-            asked: A question to that model and server.
+            question: A question to that model and server.
             count: How many of the newest answers of the provider and endpoint to look through.
 
         Returns:
@@ -182,7 +182,7 @@ class ResponseCache:
         from .storage.maintenance import list_recent
 
         try:
-            return self._with_store(lambda store: list_recent(store, asked, count))
+            return self._with_store(lambda store: list_recent(store, question, count))
         except Exception as error:  # as in `_read_value`
             self._report_failure("read", error)
             return []
@@ -240,7 +240,7 @@ class ResponseCache:
         try:
             store = self._store or self._open()
             rows = [
-                (key, encode_entry(key, entry), None if entry.asked is None else entry.asked.tag)
+                (key, encode_entry(key, entry), None if entry.question is None else entry.question.tag)
                 for key, entry in entries.items()
             ]
             failures = store.write(rows, patience)
@@ -396,7 +396,7 @@ class ResponseCache:
         """
         raise RequestError(f"{_ONE_LEVEL} to pull answers from")
 
-    def explain_miss(self, asked: Asked) -> Explanation | None:
+    def explain_miss(self, question: Question) -> Explanation | None:
         """The stored question that is nearest to one without an answer, and their differences.
 
         Returns:
@@ -407,7 +407,7 @@ class ResponseCache:
         """
         from .storage.maintenance import explain
 
-        return self._with_store(lambda store: explain(store, asked))
+        return self._with_store(lambda store: explain(store, question))
 
     def _with_store(self, work: Callable[[Store], T]) -> T:
         """Do work that a user asked for, which may raise, once all earlier answers are written."""
@@ -482,4 +482,4 @@ def warn(message: str) -> None:
         warnings.warn(message, CacheWarning, stacklevel=2)
 
 
-__all__ = ["Asked", "CacheWarning", "Entry", "ResponseCache", "default_directory"]
+__all__ = ["CacheWarning", "Entry", "Question", "ResponseCache", "default_directory"]

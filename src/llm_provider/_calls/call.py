@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from .._cache.key import cache_key
-from .._cache.storage.entry import Asked, Entry
+from .._cache.storage.entry import Entry, Question
 from .._errors import LLMError
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
@@ -236,10 +236,10 @@ class Call(Generic[T]):
             self.first_key = key
         return key
 
-    def build_question(self, part: int) -> Asked:
+    def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
-        return Asked(**self.place(), body=body, draw=draw, model=self.request.model)
+        return Question(**self.place(), body=body, draw=draw, model=self.request.model)
 
     def place(self) -> dict[str, Any]:
         """The part of the key that does not depend on the payload."""

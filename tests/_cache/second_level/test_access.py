@@ -119,13 +119,13 @@ def test_an_answer_that_cannot_be_kept_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("answer", "message"),
     [([b"v"], "returned list, not a mapping"), ({"a": "v"}, "a value of str, not of bytes")],
 )
 def test_a_store_that_returns_something_else_is_named(
-    found: Any, message: str, local: Local, store: SqliteStore
+    answer: Any, message: str, local: Local, store: SqliteStore
 ) -> None:
-    store.get_many = lambda keys: found  # type: ignore[method-assign]  # the store is one of the test
+    store.get_many = lambda keys: answer  # type: ignore[method-assign]  # the store is one of the test
     behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     assert behind.read(["a"]) == {}
     assert message in local.warnings[0]

@@ -162,8 +162,8 @@ def test_a_stream_is_stored_in_both_levels(
         with client.stream(MODEL, "Hi", cache=mode) as stream:  # type: ignore[call-overload]  # the mode is one of the list
             assert "".join(delta.text for delta in stream) == "echo: Hi"
     assert simulator.ledger().requests == 3
-    [shown] = as_a_stream_of(machine(store), "Hi")
-    assert shown.cached
+    [text] = as_a_stream_of(machine(store), "Hi")
+    assert text.cached
 
 
 def as_a_stream_of(client: Client, prompt: str) -> list[Any]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from llm_provider import RequestError
 from llm_provider._cache.storage.archive import Imported, read_archive, write_archive
-from llm_provider._cache.storage.entry import Asked, Entry, decode_entry, decode_question, encode_entry
+from llm_provider._cache.storage.entry import Entry, Question, decode_entry, decode_question, encode_entry
 from llm_provider._cache.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -36,8 +36,8 @@ def key(number: int) -> str:
 
 
 def entry(number: int, body: str = '{\n "text": "caf\\u00e9 é"}') -> Entry:
-    asked = Asked("openai", None, "chat", b'{"n":%d}' % number, {}, 0, "gpt-6.1-sol")
-    return Entry(body.encode(), 0.1 * number, 1_790_000_000.1, None if number % 2 else "served", asked)
+    question = Question("openai", None, "chat", b'{"n":%d}' % number, {}, 0, "gpt-6.1-sol")
+    return Entry(body.encode(), 0.1 * number, 1_790_000_000.1, None if number % 2 else "served", question)
 
 
 def fill(store: Store, *numbers: int) -> None:
@@ -144,10 +144,10 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, open_store: OpenStor
 
 def test_the_question_comes_along(tmp_path: Path, open_store: OpenStore) -> None:
     source, target = open_store("source"), open_store("target")
-    asked = Asked(
+    question = Question(
         "openai", None, "chat", orjson.dumps({"text": "x" * 9000, "b": "y" * 2000}), {"a": "b"}, 3, "m"
     )
-    source.write([(key(1), encode_entry(key(1), Entry(b"{}", 1.0, 2.0, None, asked)), None)])
+    source.write([(key(1), encode_entry(key(1), Entry(b"{}", 1.0, 2.0, None, question)), None)])
     write_archive(source, tmp_path / "file")
     read_archive(target, tmp_path / "file")
-    assert decode_question(key(1), target.read(key(1)) or b"") == asked.to_json()
+    assert decode_question(key(1), target.read(key(1)) or b"") == question.to_json()

@@ -27,15 +27,15 @@ def encode(value: Any) -> bytes:
 
 
 @given(JSON, JSON)
-def test_there_is_a_difference_exactly_where_two_values_differ(one: Any, other: Any) -> None:
-    found = list(compare(one, other))
-    assert bool(found) == (encode(one) != encode(other))
-    assert len({difference.path for difference in found}) == len(found)
+def test_there_is_a_difference_exactly_where_two_values_differ(value: Any, other: Any) -> None:
+    differences = list(compare(value, other))
+    assert bool(differences) == (encode(value) != encode(other))
+    assert len({difference.path for difference in differences}) == len(differences)
 
 
 @given(JSON, JSON)
-def test_it_is_the_same_both_ways(one: Any, other: Any) -> None:
-    there, back = list(compare(one, other)), list(compare(other, one))
+def test_it_is_the_same_both_ways(value: Any, other: Any) -> None:
+    there, back = list(compare(value, other)), list(compare(other, value))
     assert [(each.path, encoded_side(each.stored), encoded_side(each.asked)) for each in there] == [
         (each.path, encoded_side(each.asked), encoded_side(each.stored)) for each in back
     ]
@@ -57,9 +57,9 @@ def test_one_changed_field_is_found_by_its_path(value: dict[str, Any], data: st.
 def test_one_more_item_is_one_difference(items: list[Any], item: Any, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(items)))
     longer = [*items[:index], item, *items[index:]]
-    (found,) = compare(items, longer)
-    assert found.stored is ABSENT
-    assert encode(found.asked) == encode(item)
+    (difference,) = compare(items, longer)
+    assert difference.stored is ABSENT
+    assert encode(difference.asked) == encode(item)
 
 
 def test_one_and_true_and_their_texts_are_four_values() -> None:
@@ -73,42 +73,42 @@ def test_an_unrelated_question_is_not_named(text: str) -> None:
         turns = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": prompt}]
         return {"payload": {"messages": turns, "model": "m"}, "model": "m"}
 
-    found = find_nearest(
+    explanation = find_nearest(
         question(text), [("a" * 64, question("What is 17 + 25?")), ("b" * 64, question("1, 2, 3"))]
     )
-    assert str(found) == "none of 2 stored requests is similar"
+    assert str(explanation) == "none of 2 stored requests is similar"
 
 
 def test_the_nearest_is_the_one_with_fewest_different_leaves() -> None:
-    asked = {"payload": {"messages": [{"content": "Hi", "role": "user"}], "temperature": 0.8, "seed": 1}}
+    question = {"payload": {"messages": [{"content": "Hi", "role": "user"}], "temperature": 0.8, "seed": 1}}
     far = {"payload": {"messages": [{"content": "Ho", "role": "user"}], "temperature": 0.1}}
     near = {"payload": {"messages": [{"content": "Hi", "role": "user"}], "temperature": 0.7, "seed": 1}}
-    found = find_nearest(asked, [("a" * 64, far), ("b" * 64, near), ("c" * 64, near)])
-    assert found is not None
-    assert (found.key, found.compared) == ("b" * 64, 3)
-    assert found.differences == (Difference("payload.temperature", 0.7, 0.8),)
-    assert "payload.temperature: stored 0.7, asked 0.8" in str(found)
-    assert find_nearest(asked, []) is None
+    explanation = find_nearest(question, [("a" * 64, far), ("b" * 64, near), ("c" * 64, near)])
+    assert explanation is not None
+    assert (explanation.key, explanation.compared) == ("b" * 64, 3)
+    assert explanation.differences == (Difference("payload.temperature", 0.7, 0.8),)
+    assert "payload.temperature: stored 0.7, asked 0.8" in str(explanation)
+    assert find_nearest(question, []) is None
 
 
 def test_long_texts_are_shown_where_they_differ() -> None:
-    (found,) = compare({"a": "x" * 500 + "red"}, {"a": "x" * 500 + "blue"})
-    assert "red" in str(found)
-    assert "blue" in str(found)
-    assert len(str(found)) < 150
+    (difference,) = compare({"a": "x" * 500 + "red"}, {"a": "x" * 500 + "blue"})
+    assert "red" in str(difference)
+    assert "blue" in str(difference)
+    assert len(str(difference)) < 150
 
 
 def test_texts_that_were_cut_are_shown_by_length_and_digest() -> None:
-    (found,) = compare(elide({"a": "x" * 5000}), elide({"a": "x" * 5001}))
-    assert found.path == "a"
-    assert "5000 characters" in str(found)
-    assert "5001 characters" in str(found)
+    (difference,) = compare(elide({"a": "x" * 5000}), elide({"a": "x" * 5001}))
+    assert difference.path == "a"
+    assert "5000 characters" in str(difference)
+    assert "5001 characters" in str(difference)
 
 
 def test_many_differences_are_counted() -> None:
-    found = find_nearest({str(number): 1 for number in range(9)}, [("k", {})])
-    assert found is not None
-    assert str(found).endswith("; and 4 more")
+    explanation = find_nearest({str(number): 1 for number in range(9)}, [("k", {})])
+    assert explanation is not None
+    assert str(explanation).endswith("; and 4 more")
 
 
 def test_an_equal_question_under_another_key_is_said_to_be_one() -> None:

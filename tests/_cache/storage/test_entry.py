@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from llm_provider._cache.storage.entry import (
     ELIDED,
-    Asked,
     Entry,
+    Question,
     decode_entry,
     decode_question,
     elide,
@@ -22,11 +22,11 @@ from llm_provider._cache.storage.entry import (
 from llm_provider._runtime.canonical_json import canonical
 
 KEY = "k" * 64
-ASKED = Asked("openai", None, "chat/completions", b'{"messages":[]}', {}, 0, "gpt-6.1-sol")
+ASKED = Question("openai", None, "chat/completions", b'{"messages":[]}', {}, 0, "gpt-6.1-sol")
 SECRET = "canary-7f3a"
 
 
-def asked(payload: Any, **changes: Any) -> Asked:
+def make_question(payload: Any, **changes: Any) -> Question:
     fields = {
         "provider": "openai",
         "base_url": None,
@@ -35,7 +35,7 @@ def asked(payload: Any, **changes: Any) -> Asked:
         "draw": 0,
         "model": "m",
     }
-    return Asked(**{**fields, **changes}, body=canonical(payload))
+    return Question(**{**fields, **changes}, body=canonical(payload))
 
 
 @given(
@@ -51,7 +51,7 @@ def test_it_round_trips(
     seconds: float,
     created: float,
     served: str | None,
-    question: Asked | None,
+    question: Question | None,
     price: float | None,
 ) -> None:
     value = encode_entry(KEY, Entry(body, seconds, created, served, question, price))
@@ -133,7 +133,7 @@ def test_a_head_of_other_types_is_a_miss_despite_its_checksum(changes: dict[str,
 
 def test_long_texts_are_cut_and_short_ones_kept() -> None:
     image = "data:image/png;base64," + "A" * 5_000_000
-    question = asked({"messages": [{"content": [{"text": "What is it?"}, {"url": image}]}]})
+    question = make_question({"messages": [{"content": [{"text": "What is it?"}, {"url": image}]}]})
     text, picture = question.to_json()["payload"]["messages"][0]["content"]
     assert text == {"text": "What is it?"}
     assert picture["url"][ELIDED]["length"] == len(image)
@@ -142,22 +142,27 @@ def test_long_texts_are_cut_and_short_ones_kept() -> None:
 
 
 @given(st.text(max_size=5000), st.text(max_size=5000))
-def test_different_texts_stay_different(one: str, other: str) -> None:
-    assert (elide(one) == elide(other)) == (one == other)
+def test_different_texts_stay_different(text: str, other: str) -> None:
+    assert (elide(text) == elide(other)) == (text == other)
 
 
 def test_a_long_conversation_is_compressed() -> None:
-    conversation = asked({"messages": [{"content": "The quick brown fox. " * 50, "role": "user"}] * 40})
+    conversation = make_question(
+        {"messages": [{"content": "The quick brown fox. " * 50, "role": "user"}] * 40}
+    )
     value = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, conversation))
     assert len(value) < 3000
     assert decode_question(KEY, value) == conversation.to_json()
 
 
 def test_of_headers_only_digests_are_kept() -> None:
-    question = asked({}, headers={"x-token": SECRET})
+    question = make_question({}, headers={"x-token": SECRET})
     value = encode_entry(KEY, Entry(b"{}", 1.0, 2.0, None, question))
     assert SECRET.encode() not in value
-    assert question.to_json()["headers"] != asked({}, headers={"x-token": "another"}).to_json()["headers"]
+    assert (
+        question.to_json()["headers"]
+        != make_question({}, headers={"x-token": "another"}).to_json()["headers"]
+    )
 
 
 def test_a_hit_does_not_look_at_the_question() -> None:

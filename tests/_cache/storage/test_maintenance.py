@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._cache.storage.entry import Asked, Entry, encode_entry
+from llm_provider._cache.storage.entry import Entry, Question, encode_entry
 from llm_provider._cache.storage.maintenance import explain, prune, verify
 from llm_provider._cache.storage.store import Store
 
@@ -27,11 +27,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-sol") -> list[str]:
     keys = []
     for number in range(count):
-        asked = Asked(
+        question = Question(
             "openai", None, "chat", b'{"model":"%s","seed":%d}' % (model.encode(), number), {}, 0, model
         )
         keys.append(f"{model}-{age:.0f}-{number}")
-        value = encode_entry(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", asked))
+        value = encode_entry(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", question))
         store.write([(keys[-1], value, "openai chat")])
     return keys
 
@@ -39,25 +39,30 @@ def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-so
 def test_a_whole_cache_is_whole(store: Store) -> None:
     assert verify(store)
     fill(store, 50)
-    found = verify(store)
-    assert (bool(found), found.entries, found.damaged, found.problems) == (True, 50, (), ())
+    verification = verify(store)
+    assert (bool(verification), verification.entries, verification.damaged, verification.problems) == (
+        True,
+        50,
+        (),
+        (),
+    )
 
 
 def test_a_damaged_answer_is_named(store: Store) -> None:
     fill(store, 5)
     store.write([("flipped", b"x" * 40, None)])
-    found = verify(store)
-    assert (bool(found), found.entries, found.damaged) == (False, 5, ("flipped",))
+    verification = verify(store)
+    assert (bool(verification), verification.entries, verification.damaged) == (False, 5, ("flipped",))
 
 
 def test_a_damaged_database_is_named_also_after_it_was_replaced(store: Store, tmp_path: Path) -> None:
     fill(store, 50)
     store.close()
     (tmp_path / "cache" / "v2" / "003" / "cache.db").write_bytes(b"no database" * 1000)
-    found = verify(store)
-    assert not found
-    assert found.entries < 50
-    assert "003" in found.problems[0]
+    verification = verify(store)
+    assert not verification
+    assert verification.entries < 50
+    assert "003" in verification.problems[0]
     (again,) = verify(store).problems
     assert "damaged-003" in again
 
@@ -88,9 +93,11 @@ def test_pruning_by_age_removes_damaged_answers(store: Store) -> None:
 
 def test_a_miss_is_explained_by_questions_of_its_kind(store: Store) -> None:
     fill(store, 5)
-    asked = Asked("openai", None, "chat", b'{"model":"gpt-6.1-sol","seed":3}', {"x-a": "b"}, 0, "gpt-6.1-sol")
-    found = explain(store, asked)
-    assert found is not None
-    assert (found.key, found.compared) == ("gpt-6.1-sol-0-3", 5)
-    assert [difference.path for difference in found.differences] == ["headers.x-a"]
-    assert explain(store, Asked("gemini", None, "chat", b"{}", {}, 0, "m")) is None
+    question = Question(
+        "openai", None, "chat", b'{"model":"gpt-6.1-sol","seed":3}', {"x-a": "b"}, 0, "gpt-6.1-sol"
+    )
+    explanation = explain(store, question)
+    assert explanation is not None
+    assert (explanation.key, explanation.compared) == ("gpt-6.1-sol-0-3", 5)
+    assert [difference.path for difference in explanation.differences] == ["headers.x-a"]
+    assert explain(store, Question("gemini", None, "chat", b"{}", {}, 0, "m")) is None

@@ -88,21 +88,21 @@ def test_a_reader_sees_every_write_at_once(reader: Reader, writer: Writer) -> No
 
 def test_items_come_in_portions_sorted_by_key(reader: Reader, writer: Writer) -> None:
     writer.write(list(reversed(rows(450))), PATIENCE)
-    found: list[tuple[str, bytes]] = []
+    everything: list[tuple[str, bytes]] = []
     sizes = []
-    while items := reader.items_after(found[-1][0] if found else ""):
-        found += items
+    while items := reader.items_after(everything[-1][0] if everything else ""):
+        everything += items
         sizes.append(len(items))
     assert sizes == [200, 200, 50]
-    assert found == [(key, value) for key, value, _ in rows(450)]
+    assert everything == [(key, value) for key, value, _ in rows(450)]
 
 
 def test_the_newest_of_a_tag_come_first(reader: Reader, writer: Writer) -> None:
     for number in range(6):
         writer.write([(f"key-{number}", b"", "odd" if number % 2 else "even")], PATIENCE)
-    found = reader.newest("odd", 2)
-    assert [key for _, key, _ in found] == ["key-5", "key-3"]
-    assert found[0][0] >= found[1][0]
+    rows = reader.newest("odd", 2)
+    assert [key for _, key, _ in rows] == ["key-5", "key-3"]
+    assert rows[0][0] >= rows[1][0]
 
 
 def test_reading_many_stops_after_the_given_bytes(reader: Reader, writer: Writer) -> None:

@@ -36,13 +36,13 @@ def rows(count: int, start: int = 0) -> list[tuple[str, bytes, str | None]]:
 
 
 @pytest.fixture
-def told() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def store(tmp_path: Path, told: list[str]) -> Iterator[Store]:
-    store = Store(tmp_path / "cache", told.append)
+def store(tmp_path: Path, messages: list[str]) -> Iterator[Store]:
+    store = Store(tmp_path / "cache", messages.append)
     yield store
     store.close()
 
@@ -55,9 +55,9 @@ def database_of(directory: Path, key: str) -> Path:
     """The database that holds a key."""
     for path in directory.glob(f"v2/*/{DATABASE}"):
         with sqlite3.connect(path) as connection:
-            found = connection.execute("SELECT 1 FROM Cache WHERE key = ?", (key,)).fetchone()
+            row = connection.execute("SELECT 1 FROM Cache WHERE key = ?", (key,)).fetchone()
         connection.close()
-        if found:
+        if row:
             return path
     raise LookupError(key)
 
@@ -74,15 +74,15 @@ def open_databases(directory: Path) -> list[str]:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of two megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(place)]
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(disk)]
     try:
         subprocess.run(["mount", *options], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this user may not mount a small file system here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 # --- the layout ------------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def test_many_are_read_together(tmp_path: Path, store: Store) -> None:
 
 def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
     store.write([(f"key-{number}", bytes(1000), None) for number in range(100)])
-    found = store.read_many([f"key-{number}" for number in range(100)], 10_000)
-    assert 10 <= len(found) <= 11
+    values = store.read_many([f"key-{number}" for number in range(100)], 10_000)
+    assert 10 <= len(values) <= 11
     # A reader that stopped early blocks neither writers nor the truncation of the log.
     assert store.write(rows(100)) == {}
     for path in store._directory.glob(f"v2/*/{DATABASE}"):
@@ -144,22 +144,22 @@ def test_items_come_sorted_and_can_be_deleted(store: Store) -> None:
 def test_the_newest_of_a_tag_come_first(store: Store) -> None:
     for number in range(60):
         store.write([(f"key-{number}", b"%d" % number, "odd" if number % 2 else "even")])
-    found = [int(value) for _, value in store.newest("odd", 24)]
-    assert found == sorted(found, reverse=True)
-    assert (found[0], {number % 2 for number in found}) == (59, {1})
-    assert len(found) <= 24
+    numbers = [int(value) for _, value in store.newest("odd", 24)]
+    assert numbers == sorted(numbers, reverse=True)
+    assert (numbers[0], {number % 2 for number in numbers}) == (59, {1})
+    assert len(numbers) <= 24
     assert len(store.newest("odd", 1000)) == 30
 
 
-def test_a_moved_cache_works(tmp_path: Path, store: Store, told: list[str]) -> None:
+def test_a_moved_cache_works(tmp_path: Path, store: Store, messages: list[str]) -> None:
     store.write(rows(40))
     store.close()
     (tmp_path / "cache").rename(tmp_path / "else where?#%41")
-    moved = Store(tmp_path / "else where?#%41", told.append)
+    moved = Store(tmp_path / "else where?#%41", messages.append)
     assert missing(moved, 40) == []
     assert moved.write(rows(10, 40)) == {}
     moved.close()
-    assert told == []
+    assert messages == []
 
 
 class AsADict(RuleBasedStateMachine):
@@ -170,8 +170,8 @@ class AsADict(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        self.place = Path(self.directory.name) / "cache"
-        self.stores = [Store(self.place, print), Store(self.place, print)]
+        self.path = Path(self.directory.name) / "cache"
+        self.stores = [Store(self.path, print), Store(self.path, print)]
         self.expected: dict[str, bytes] = {}
 
     @rule(which=st.integers(0, 1), pairs=st.dictionaries(keys, st.binary(max_size=20), min_size=1))
@@ -191,7 +191,7 @@ class AsADict(RuleBasedStateMachine):
 
     @rule()
     def lose_everything(self) -> None:
-        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)
         # Open files would still be read; a miss or a write notices the loss.
         for store in self.stores:
             store.close()
@@ -228,38 +228,38 @@ def test_only_the_user_can_look_into_it(tmp_path: Path, store: Store) -> None:
 
 @pytest.mark.parametrize("fault", ["link", "file", "open", "foreign"])
 def test_a_directory_that_is_not_the_users_own_is_refused(
-    tmp_path: Path, fault: str, told: list[str]
+    tmp_path: Path, fault: str, messages: list[str]
 ) -> None:
-    place = tmp_path / "cache"
+    directory = tmp_path / "cache"
     if fault == "link":
         (tmp_path / "real").mkdir(mode=0o700)
-        place.symlink_to(tmp_path / "real")
+        directory.symlink_to(tmp_path / "real")
     elif fault == "file":
-        place.touch()
+        directory.touch()
     else:
-        place.mkdir(mode=0o700)
+        directory.mkdir(mode=0o700)
     if fault == "open":
-        place.chmod(0o777)
+        directory.chmod(0o777)
     if fault == "foreign":
         if os.getuid() != 0:
             pytest.skip("only root can give a directory away")
-        os.chown(place, 12345, 12345)
-    store = Store(place, told.append)
+        os.chown(directory, 12345, 12345)
+    store = Store(directory, messages.append)
     with pytest.raises(CacheRefusedError):
         store.read("key-0")
     with pytest.raises(CacheRefusedError):
         store.write(rows(1))
-    assert fault == "file" or list(place.iterdir()) == []
+    assert fault == "file" or list(directory.iterdir()) == []
 
 
-def test_another_versions_answers_are_left_alone_and_told_once(tmp_path: Path, told: list[str]) -> None:
+def test_another_versions_answers_are_left_alone_and_told_once(tmp_path: Path, messages: list[str]) -> None:
     (tmp_path / "v1").mkdir()
     for _ in range(2):
-        store = Store(tmp_path, told.append)
+        store = Store(tmp_path, messages.append)
         store.write(rows(1))
         store.close()
-    assert len(told) == 1
-    assert "v1" in told[0]
+    assert len(messages) == 1
+    assert "v1" in messages[0]
 
 
 # --- several processes -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ while True:
 """
 
 
-def test_acknowledged_writes_survive_a_kill(tmp_path: Path, store: Store, told: list[str]) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path, store: Store, messages: list[str]) -> None:
     number = 0
     for attempt in range(20):
         process = subprocess.Popen(
@@ -324,7 +324,7 @@ def test_acknowledged_writes_survive_a_kill(tmp_path: Path, store: Store, told: 
         process.wait()
     assert number > 1000
     assert missing(store, number) == []
-    assert (store.check(), told) == ([], [])
+    assert (store.check(), messages) == ([], [])
 
 
 def test_a_lock_that_is_held_is_waited_for_within_a_bound(tmp_path: Path, store: Store) -> None:
@@ -375,13 +375,13 @@ def test_a_fork_in_the_middle_of_reading_and_writing(run_script: RunScript, tmp_
 
 def test_a_hundred_threads_share_the_files(tmp_path: Path, store: Store) -> None:
     store.write(rows(200))
-    found: list[list[str]] = []
-    threads = [threading.Thread(target=lambda: found.append(missing(store, 200))) for _ in range(100)]
+    results: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: results.append(missing(store, 200))) for _ in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[]] * 100
+    assert results == [[]] * 100
     # Eight shards: the database and its log for two connections, and their shared memory.
     assert len(open_databases(tmp_path)) <= 40
 
@@ -391,7 +391,7 @@ def test_a_hundred_threads_share_the_files(tmp_path: Path, store: Store) -> None
 
 @pytest.mark.parametrize("content", [b"", b"this was a database", b"\0" * 8192])
 def test_a_destroyed_database_is_put_aside(
-    tmp_path: Path, store: Store, told: list[str], content: bytes
+    tmp_path: Path, store: Store, messages: list[str], content: bytes
 ) -> None:
     store.write(rows(100))
     damaged = database_of(tmp_path / "cache", "key-0")
@@ -402,12 +402,12 @@ def test_a_destroyed_database_is_put_aside(
     assert "key-0" in lost
     assert store.write(rows(100)) == {}
     assert missing(store, 100) == []
-    assert len(told) == len(store.list_damaged()) == 1
-    assert str(store.list_damaged()[0]) in told[0]
+    assert len(messages) == len(store.list_damaged()) == 1
+    assert str(store.list_damaged()[0]) in messages[0]
 
 
 def test_readable_rows_of_a_damaged_database_are_rescued(
-    tmp_path: Path, store: Store, told: list[str]
+    tmp_path: Path, store: Store, messages: list[str]
 ) -> None:
     big = [(key, value * 300, "tag") for key, value, _ in rows(800)]
     store.write(big)
@@ -424,20 +424,20 @@ def test_readable_rows_of_a_damaged_database_are_rescued(
     unread = [key for key, value, _ in big if store.read(key) != value]
     assert len(unread) < 20
     assert store.check() == []
-    assert len(told) == 1
-    assert "0 of its answers were rescued" not in told[0]
+    assert len(messages) == 1
+    assert "0 of its answers were rescued" not in messages[0]
     assert store.write(big) == {}
     assert [key for key, value, _ in big if store.read(key) != value] == []
 
 
-def test_damage_that_only_writing_meets(tmp_path: Path, store: Store, told: list[str]) -> None:
+def test_damage_that_only_writing_meets(tmp_path: Path, store: Store, messages: list[str]) -> None:
     store.write(rows(100))
     damaged = database_of(tmp_path / "cache", "key-0")
     store.close()
     damaged.write_bytes(b"no database")
     assert store.write([("key-0", b"value-0", None)]) == {}
     assert store.read("key-0") == b"value-0"
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_a_pickle_and_a_path_are_not_followed(tmp_path: Path, store: Store) -> None:
@@ -489,8 +489,8 @@ def test_a_cache_that_was_left_half_made_is_swept(tmp_path: Path, store: Store) 
 # --- disks -----------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk(small_disk: Path, told: list[str]) -> None:
-    store = Store(small_disk / "cache", told.append)
+def test_a_full_disk(small_disk: Path, messages: list[str]) -> None:
+    store = Store(small_disk / "cache", messages.append)
     assert store.write(rows(50)) == {}
     ballast = small_disk / "ballast"
     with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
@@ -510,8 +510,8 @@ def test_a_full_disk(small_disk: Path, told: list[str]) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_read_only_disk_is_read(small_disk: Path, told: list[str], clean: bool) -> None:
-    writer = Store(small_disk / "cache", told.append)
+def test_a_read_only_disk_is_read(small_disk: Path, messages: list[str], clean: bool) -> None:
+    writer = Store(small_disk / "cache", messages.append)
     writer.write(rows(50))
     if clean:
         writer.close()
@@ -525,12 +525,12 @@ def test_a_read_only_disk_is_read(small_disk: Path, told: list[str], clean: bool
         for shared in (small_disk / "cache").glob("v2/*/*-shm"):
             shared.unlink()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    store = Store(small_disk / "cache", told.append)
+    store = Store(small_disk / "cache", messages.append)
     if clean:
         assert missing(store, 50) == []
     failures = store.write(rows(10, 50))
     assert len(failures) == 10
-    assert told == []
+    assert messages == []
     store.close()
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     assert missing(store, 50) == []
@@ -538,43 +538,43 @@ def test_a_read_only_disk_is_read(small_disk: Path, told: list[str], clean: bool
 
 
 def test_a_directory_without_permission_to_write_is_read(
-    tmp_path: Path, store: Store, told: list[str]
+    tmp_path: Path, store: Store, messages: list[str]
 ) -> None:
     store.write(rows(50))
     store.close()
-    places = [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]
-    for place in places:
-        place.chmod(0o500 if place.is_dir() else 0o400)
+    paths = [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]
+    for path in paths:
+        path.chmod(0o500 if path.is_dir() else 0o400)
     if os.access(tmp_path / "cache", os.W_OK):
         pytest.skip("root may write everywhere")
     assert missing(store, 50) == []
     assert len(store.write(rows(10, 50))) == 10
-    for place in places:
-        place.chmod(0o700)
-    assert told == []
+    for path in paths:
+        path.chmod(0o700)
+    assert messages == []
 
 
-def test_a_network_disk_has_one_shard_and_no_log(tmp_path: Path, told: list[str]) -> None:
+def test_a_network_disk_has_one_shard_and_no_log(tmp_path: Path, messages: list[str]) -> None:
     mounts = tmp_path / "mounts"
-    place = tmp_path / "on nfs"
+    directory = tmp_path / "on nfs"
     mounts.write_text(
-        f"/dev/vda / ext4 rw 0 0\nserver:/home {str(place).replace(' ', chr(92) + '040')} nfs4 rw 0 0\n"
+        f"/dev/vda / ext4 rw 0 0\nserver:/home {str(directory).replace(' ', chr(92) + '040')} nfs4 rw 0 0\n"
     )
-    store = Store(place, told.append, mounts)
+    store = Store(directory, messages.append, mounts)
     assert store.write(rows(40)) == {}
     assert missing(store, 40) == []
-    assert len(told) == 1
-    assert "network" in told[0]
-    (shard,) = place.glob("v2-network/*")
+    assert len(messages) == 1
+    assert "network" in messages[0]
+    (shard,) = directory.glob("v2-network/*")
     assert [path.name for path in shard.iterdir()] == [DATABASE]
     store.close()
     # Moved to a local disk, it keeps its one shard, and gets the log.
     local = tmp_path / "local"
-    place.rename(local)
-    store = Store(local, told.append, mounts)
+    directory.rename(local)
+    store = Store(local, messages.append, mounts)
     assert store.write(rows(40, 40)) == {}
     assert missing(store, 80) == []
-    assert len(told) == 1
+    assert len(messages) == 1
     store.close()
 
 
@@ -590,9 +590,9 @@ def test_a_local_cache_that_was_moved_to_a_network_disk_loses_its_log(tmp_path: 
     moved.close()
 
 
-def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path, told: list[str]) -> None:
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path, messages: list[str]) -> None:
     (tmp_path / "file").touch()
-    store = Store(tmp_path / "file" / "cache", told.append)
+    store = Store(tmp_path / "file" / "cache", messages.append)
     with pytest.raises(OSError, match="Not a directory"):
         store.write(rows(1))
 

@@ -67,7 +67,7 @@ def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_start
 
 
 def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
-    shown = run_script(
+    output = run_script(
         """
         import atexit
         from llm_provider._cache.storage.worker import Worker
@@ -76,7 +76,7 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
         atexit.register(lambda: print(worker.submit(lambda: "written at exit").result(60)))
         """
     )
-    assert shown.stdout == "written at exit\n"
+    assert output.stdout == "written at exit\n"
 
 
 def test_items_that_come_while_the_worker_is_busy_are_one_batch() -> None:

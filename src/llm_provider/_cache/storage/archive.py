@@ -114,17 +114,17 @@ def _check_first(path: Path, line: bytes) -> None:
 
 def _row(fields: dict[str, Any]) -> Row:
     digest = fields.pop("digest")
-    key, asked = fields["key"], fields["asked"]
-    if digest != _digest(fields) or len(key) != 64 or not isinstance(asked, dict | None):
+    key, question = fields["key"], fields["asked"]
+    if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
     body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
     entry = Entry(body, seconds, created, fields.get("served"), price=fields.get("price"))
     value = encode_entry(
-        key, entry, b"" if asked is None else orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
+        key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     )
     if decode_entry(key, value) is None:
         raise ValueError
-    return key, value, tag_of(asked)
+    return key, value, tag_of(question)
 
 
 def _digest(fields: Mapping[str, object]) -> str:

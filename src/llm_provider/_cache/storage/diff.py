@@ -44,15 +44,15 @@ class Difference:
     asked: Any
 
     def __str__(self) -> str:
-        stored, asked = _format(self.stored), _format(self.asked)
+        stored, wanted = _format(self.stored), _format(self.asked)
         space = " only white space differs," if self.is_white_space else ""
-        pairs = enumerate(zip(stored, asked, strict=False))
-        shorter = min(len(stored), len(asked))
+        pairs = enumerate(zip(stored, wanted, strict=False))
+        shorter = min(len(stored), len(wanted))
         common = next((index for index, (left, right) in pairs if left != right), shorter)
         if common > _WIDTH // 2:
             # Two long texts: they are equal before their first difference.
-            stored, asked = (f"…{text[common - 20 :]}" for text in (stored, asked))
-        return f"{self.path}:{space} stored {_cut(stored)}, asked {_cut(asked)}"
+            stored, wanted = (f"…{text[common - 20 :]}" for text in (stored, wanted))
+        return f"{self.path}:{space} stored {_cut(stored)}, asked {_cut(wanted)}"
 
     @property
     def is_white_space(self) -> bool:
@@ -90,20 +90,20 @@ class Explanation:
         return f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {differences}"
 
 
-def find_nearest(asked: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:
+def find_nearest(question: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:
     """The similar question that differs least, the first of several.
 
     Questions are similar if a text of one conversation is similar to one of the other, system prompts aside.
     Without stored questions the result is None.
     """
     best: tuple[float, str, tuple[Difference, ...]] | None = None
-    compared, texts = 0, _texts(asked)
-    for key, question in stored:
+    compared, texts = 0, _texts(question)
+    for key, other in stored:
         compared += 1
-        distance = _distance(texts, _texts(question))
+        distance = _distance(texts, _texts(other))
         if distance is None:
             continue
-        differences = tuple(compare(question, asked))
+        differences = tuple(compare(other, question))
         if any(difference.path.endswith(".model") for difference in differences):
             # The name as the user wrote it follows from the name that is sent.
             differences = tuple(difference for difference in differences if difference.path != "model")
@@ -169,7 +169,7 @@ def _letter_groups(text: str) -> set[str]:
     return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
-def compare(stored: object, asked: object, path: str = "") -> Iterator[Difference]:
+def compare(stored: object, wanted: object, path: str = "") -> Iterator[Difference]:
     """The differences of two JSON values, sorted by path. 1, 1.0, "1" and true are four different values.
 
     Equal items at both ends of a list are skipped, so that an inserted message is one difference.
@@ -177,17 +177,17 @@ def compare(stored: object, asked: object, path: str = "") -> Iterator[Differenc
     >>> [str(difference) for difference in compare({"a": [1, 2]}, {"a": [0, 1, 2], "b": None})]
     ['a[0]: stored absent, asked 0', 'b: stored absent, asked null']
     """
-    if isinstance(stored, Mapping) and isinstance(asked, Mapping) and ELIDED not in {*stored, *asked}:
-        for name in sorted({*stored, *asked}):
+    if isinstance(stored, Mapping) and isinstance(wanted, Mapping) and ELIDED not in {*stored, *wanted}:
+        for name in sorted({*stored, *wanted}):
             inner = f"{path}.{name}" if path else name
-            yield from compare(stored.get(name, ABSENT), asked.get(name, ABSENT), inner)
-    elif isinstance(stored, list) and isinstance(asked, list):
-        start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, asked)])
-        here, there = stored[start : len(stored) - end], asked[start : len(asked) - end]
+            yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
+    elif isinstance(stored, list) and isinstance(wanted, list):
+        start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
+        here, there = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
         for index, (left, right) in enumerate(zip_longest(here, there, fillvalue=ABSENT), start):
             yield from compare(left, right, f"{path}[{index}]")
-    elif _encode(stored) != _encode(asked):
-        yield Difference(path, stored, asked)
+    elif _encode(stored) != _encode(wanted):
+        yield Difference(path, stored, wanted)
 
 
 def _equal_ends(left: list[bytes], right: list[bytes]) -> tuple[int, int]:

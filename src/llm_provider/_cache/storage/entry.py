@@ -30,12 +30,12 @@ _COMPRESSED_ABOVE = 4096
 ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
 
-Question: TypeAlias = dict[str, Any]
-"""The stored JSON of a question: the fields of `Asked`, where `payload` replaces `body`."""
+QuestionFields: TypeAlias = dict[str, Any]
+"""The stored JSON of a question: the fields of `Question`, where `payload` replaces `body`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """The question that an answer belongs to: the contents of its key, and the model as the user named it."""
 
     provider: str
@@ -57,9 +57,9 @@ class Asked:
         """The tag of the answer: only questions to the same provider and endpoint are compared."""
         return f"{self.provider} {self.operation}"
 
-    def to_json(self) -> Question:
+    def to_json(self) -> QuestionFields:
         """The question as `decode_question` gives it."""
-        question: Question = orjson.loads(self.encode())
+        question: QuestionFields = orjson.loads(self.encode())
         return question
 
     def encode(self) -> bytes:
@@ -86,7 +86,7 @@ class Entry(NamedTuple):
         seconds: The duration of the original call.
         created: Unix time of the original call.
         served: The model that answered, as the provider named it.
-        asked: The question, for an entry that is to be stored; a hit does not read it.
+        question: The question, for an entry that is to be stored; a hit does not read it.
         price: USD that the answer cost; None where it is not known, as in entries of older versions.
     """
 
@@ -94,14 +94,14 @@ class Entry(NamedTuple):
     seconds: float
     created: float
     served: str | None = None
-    asked: Asked | None = None
+    question: Question | None = None
     price: float | None = None
 
 
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
     """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty."""
     if question is None:
-        question = b"" if entry.asked is None else entry.asked.encode()
+        question = b"" if entry.question is None else entry.question.encode()
     head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
     if entry.served is not None:
         head["served"] = entry.served
@@ -126,19 +126,19 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
     )
 
 
-def decode_question(key: str, value: bytes) -> Question | None:
+def decode_question(key: str, value: bytes) -> QuestionFields | None:
     """The question of a stored value; None if there is none, or if it is damaged."""
     answer = _read_answer(key, value)
     rest = b"" if answer is None else value[answer[2] :]
     packed = rest[_CHECKSUM_BYTES:]
     if not packed or rest[:_CHECKSUM_BYTES] != _checksum(key, packed):
         return None
-    question: Question = orjson.loads(packed if packed.startswith(b"{") else zlib.decompress(packed))
+    question: QuestionFields = orjson.loads(packed if packed.startswith(b"{") else zlib.decompress(packed))
     return question
 
 
-def tag_of(question: Question | None) -> str | None:
-    """`Asked.tag`, of a stored question."""
+def tag_of(question: QuestionFields | None) -> str | None:
+    """`Question.tag`, of a stored question."""
     return None if question is None else f"{question['provider']} {question['operation']}"
 
 

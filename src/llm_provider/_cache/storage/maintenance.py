@@ -13,7 +13,7 @@ from itertools import islice
 
 from ..._errors import RequestError
 from .diff import Explanation, find_nearest
-from .entry import Asked, Entry, decode_entry, decode_question, lacks_text
+from .entry import Entry, Question, decode_entry, decode_question, lacks_text
 from .store import Store
 
 _AT_ONCE = 200
@@ -77,20 +77,20 @@ def _find_keys(store: Store, before: float, model: str | None) -> Iterator[str]:
             yield key
 
 
-def explain(store: Store, asked: Asked) -> Explanation | None:
+def explain(store: Store, question: Question) -> Explanation | None:
     """The nearest of the newest few hundred questions to the same provider and endpoint."""
-    stored = store.newest(asked.tag, _MOST_COMPARED)
+    stored = store.newest(question.tag, _MOST_COMPARED)
     questions = ((key, decode_question(key, value)) for key, value in stored)
-    return find_nearest(asked.to_json(), ((key, each) for key, each in questions if each is not None))
+    return find_nearest(question.to_json(), ((key, each) for key, each in questions if each is not None))
 
 
-def list_recent(store: Store, asked: Asked, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
+def list_recent(store: Store, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
     """Answers of the same model and server, each with the payload of its question if it is stored in full."""
     recent: list[tuple[Entry, dict[str, object] | None]] = []
-    for key, value in store.newest(asked.tag, count):
-        question, entry = decode_question(key, value) or {}, decode_entry(key, value)
-        same = (question.get("model"), question.get("base_url")) == (asked.model, asked.base_url)
+    for key, value in store.newest(question.tag, count):
+        stored, entry = decode_question(key, value) or {}, decode_entry(key, value)
+        same = (stored.get("model"), stored.get("base_url")) == (question.model, question.base_url)
         if same and entry is not None:
-            payload = question["payload"]
+            payload = stored["payload"]
             recent.append((entry, None if lacks_text(payload) else payload))
     return recent
