@@ -24,6 +24,16 @@ LARGEST = 1e5
 """Tokens of the largest request."""
 
 
+def end_otherwise(controller: AdaptiveController, how: str, now: float, ticket: Ticket) -> None:
+    """End a request that failed, was cancelled or was withdrawn."""
+    if how == "failed":
+        controller.record_failure(now, ticket)
+    elif how == "cancelled":
+        controller.record_cancellation(ticket)
+    else:
+        controller.record_withdrawal(ticket)
+
+
 class Checked:
     """A controller whose every step is checked."""
 
@@ -114,13 +124,7 @@ class Checked:
 
     def end(self, index: int, how: str) -> None:
         before = self.controller.rate, self.controller.gate
-        ticket = self.take(index)
-        if how == "failed":
-            self.controller.record_failure(self.now, ticket)
-        elif how == "cancelled":
-            self.controller.record_cancellation(ticket)
-        else:
-            self.controller.record_withdrawal(ticket)
+        end_otherwise(self.controller, how, self.now, self.take(index))
         assert (self.controller.rate, self.controller.gate) == before
         self.check()
 
@@ -313,7 +317,7 @@ def test_a_rate_limit_is_found_and_kept(rate: float, retry_after: bool) -> None:
 
 
 def test_a_concurrency_cap_is_found_and_kept() -> None:
-    (controller,), (served,), refused = run(lambda now, serving: 0.0 if serving < 20 else 1e-9, 120)
+    (controller,), (served,), refused = run(lambda now, serving: 1e-9 * (serving >= 20), 120)
     assert controller.window == 20
     assert served > 0.93 * 20 * 119
     assert refused < 50
@@ -544,12 +548,8 @@ def perform(
             controller.record_refusal(now, ticket, retry_after, headroom)
         elif outcome == "overloaded":
             controller.record_overload(now, ticket, retry_after)
-        elif outcome == "failed":
-            controller.record_failure(now, ticket)
-        elif outcome == "cancelled":
-            controller.record_cancellation(ticket)
         else:
-            controller.record_withdrawal(ticket)
+            end_otherwise(controller, outcome, now, ticket)
     return now
 
 

@@ -10,31 +10,26 @@ from hypothesis import strategies as st
 
 from llm_provider._limits.headers import Allowance, Headroom, Level, duration, headroom
 
+
+def headers_of(pattern: str, limit: str, remaining: str, reset: str) -> dict[str, str]:
+    """The three headers of one limit."""
+    values = {"limit": limit, "remaining": remaining, "reset": reset}
+    return {pattern.format(name): value for name, value in values.items()}
+
+
 OPENAI = {
-    "x-ratelimit-limit-requests": "600",
-    "x-ratelimit-remaining-requests": "599",
-    "x-ratelimit-reset-requests": "100ms",
-    "x-ratelimit-limit-tokens": "180000",
-    "x-ratelimit-remaining-tokens": "179500",
-    "x-ratelimit-reset-tokens": "166ms",
+    **headers_of("x-ratelimit-{}-requests", "600", "599", "100ms"),
+    **headers_of("x-ratelimit-{}-tokens", "180000", "179500", "166ms"),
 }
 ANTHROPIC = {
-    "anthropic-ratelimit-requests-limit": "50",
-    "anthropic-ratelimit-requests-remaining": "49",
-    "anthropic-ratelimit-requests-reset": "2026-11-20T12:00:02Z",
-    "anthropic-ratelimit-tokens-limit": "48000",
-    "anthropic-ratelimit-tokens-remaining": "47000",
-    "anthropic-ratelimit-tokens-reset": "2026-11-20T12:00:02Z",
+    **headers_of("anthropic-ratelimit-requests-{}", "50", "49", "2026-11-20T12:00:02Z"),
+    **headers_of("anthropic-ratelimit-tokens-{}", "48000", "47000", "2026-11-20T12:00:02Z"),
 }
 GROQ = {
-    "x-ratelimit-limit-requests": "14400",
-    "x-ratelimit-remaining-requests": "14370",
-    "x-ratelimit-reset-requests": "2m59.56s",
-    "x-ratelimit-limit-tokens": "18000",
-    "x-ratelimit-remaining-tokens": "17997",
-    "x-ratelimit-reset-tokens": "7.66ms",
+    **headers_of("x-ratelimit-{}-requests", "14400", "14370", "2m59.56s"),
+    **headers_of("x-ratelimit-{}-tokens", "18000", "17997", "7.66ms"),
 }
-TOGETHER = {"x-ratelimit-limit": "600", "x-ratelimit-remaining": "30", "x-ratelimit-reset": "1"}
+TOGETHER = headers_of("x-ratelimit-{}", "600", "30", "1")
 
 MISTRAL = {
     "x-ratelimit-limit-req-minute": "60",

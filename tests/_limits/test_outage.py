@@ -48,6 +48,14 @@ def down(error: LLMError = BROKEN) -> Outage:
     return outage
 
 
+def ramping() -> Outage:
+    """An outage that a probe has just ended."""
+    outage = down()
+    _, sent = probe(outage, 21)
+    outage.works(sent)
+    return outage
+
+
 def probe(outage: Outage, number: int) -> tuple[float, Ticket]:
     """Sends a probe as soon as it may be sent."""
     now = outage.ready_at(0.0)
@@ -56,43 +64,42 @@ def probe(outage: Outage, number: int) -> tuple[float, Ticket]:
     return now, sent
 
 
+@pytest.fixture
+def outage() -> Outage:
+    return Outage()
+
+
 class TestDown:
-    def test_twelve_failures_at_once(self) -> None:
-        outage = Outage()
+    def test_twelve_failures_at_once(self, outage: Outage) -> None:
         fail(outage, range(1, 12))
         assert outage.down_since is None
         fail(outage, range(12, 13))
         assert outage.down_since == 0.0
 
-    def test_five_failures_over_a_second(self) -> None:
-        outage = Outage()
+    def test_five_failures_over_a_second(self, outage: Outage) -> None:
         for number in range(1, 6):
             assert outage.down_since is None
             outage.record_failure(number * 0.3, ticket(number, number * 0.25), BROKEN, number)
         assert outage.down_since == 0.25
 
-    def test_a_connection_that_broke_with_its_five_requests_is_none(self) -> None:
-        outage = Outage()
+    def test_a_connection_that_broke_with_its_five_requests_is_none(self, outage: Outage) -> None:
         fail(outage, range(1, 6), APIConnectionError("broke", maybe_billed=True))
         assert outage.down_since is None
 
-    def test_an_answer_to_a_later_request_ends_the_run(self) -> None:
-        outage = Outage()
+    def test_an_answer_to_a_later_request_ends_the_run(self, outage: Outage) -> None:
         fail(outage, range(1, 12))
         outage.works(ticket(10))
         assert not outage.watches
         fail(outage, range(30, 41))
         assert outage.down_since is None
 
-    def test_an_answer_to_an_earlier_request_does_not(self) -> None:
-        outage = Outage()
+    def test_an_answer_to_an_earlier_request_does_not(self, outage: Outage) -> None:
         fail(outage, range(10, 21))
         outage.works(ticket(9))
         fail(outage, range(21, 22))
         assert outage.down_since == 0.0
 
-    def test_fast_failures_among_slow_answers_are_none(self) -> None:
-        outage = Outage()
+    def test_fast_failures_among_slow_answers_are_none(self, outage: Outage) -> None:
         for number in range(1, 500, 5):
             outage.record_failure(number * 0.1, ticket(number, number * 0.1), BROKEN, number)
         assert outage.down_since is None
@@ -109,20 +116,15 @@ class TestDown:
                 outage.works(ticket(number, now - 0.2))
             assert outage.down_since is None
 
-    def test_the_failures_of_one_call_may_be_its_own_fault(self) -> None:
-        outage = Outage()
+    @pytest.mark.parametrize("error", [BROKEN, REFUSED])
+    def test_failures_of_one_call_are_its_own_fault_unless_no_connection_opens(
+        self, outage: Outage, error: LLMError
+    ) -> None:
         for number in range(1, 8):
-            outage.record_failure(float(number), ticket(number, number - 0.5), BROKEN, "the call")
+            outage.record_failure(float(number), ticket(number, number - 0.5), error, "the call")
         assert outage.down_since == 0.5
-        assert outage.one_caller
+        assert outage.one_caller is (error is BROKEN)
         outage.record_failure(9.0, ticket(8, 8.5), BROKEN, "another call")
-        assert not outage.one_caller
-
-    def test_a_refused_connection_is_the_fault_of_no_call(self) -> None:
-        outage = Outage()
-        for number in range(1, 8):
-            outage.record_failure(float(number), ticket(number, number - 0.5), REFUSED, "the call")
-        assert outage.down_since == 0.5
         assert not outage.one_caller
 
 
@@ -172,9 +174,7 @@ class TestProbes:
 
 class TestRamp:
     def test_work_resumes_with_a_few_and_grows_with_answers(self) -> None:
-        outage = down()
-        _, sent = probe(outage, 21)
-        outage.works(sent)
+        outage = ramping()
         number, in_flight, widths = 22, [], []
         for _ in range(5):
             while outage.ready_at(1.0) == 1.0 and number < 10_000 and outage.watches:
@@ -189,18 +189,14 @@ class TestRamp:
         assert not outage.watches
 
     def test_cancelled_requests_do_not_block_it(self) -> None:
-        outage = down()
-        _, sent = probe(outage, 21)
-        outage.works(sent)
+        outage = ramping()
         for number in range(22, 200):
             assert outage.ready_at(1.0) == 1.0
             outage.record_request(1.0, ticket(number))
             outage.record_end(1.0, ticket(number))
 
     def test_it_can_end_in_another_outage(self) -> None:
-        outage = down()
-        _, sent = probe(outage, 21)
-        outage.works(sent)
+        outage = ramping()
         fail(outage, range(22, 34), at=5.0, now=5.1)
         assert outage.down_since == 5.0
         assert 5.5 < outage.ready_at(5.1) < 5.7

@@ -20,6 +20,14 @@ def mark(number: int = 0, at: float = 0.0, *, fresh: bool = False, in_flight: in
     return Mark(number, at, float(number), fresh=fresh, rate=math.inf, in_flight=in_flight)
 
 
+def beside_others() -> RateEstimator:
+    """An estimator after five refusals on time and an early one."""
+    estimator = swept(10.0)
+    on_time(estimator, 5)
+    estimator.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0, 1.0)
+    return estimator
+
+
 def swept(estimate: float) -> RateEstimator:
     """An estimator that was limited at twice the estimate."""
     estimator = RateEstimator()
@@ -108,10 +116,7 @@ def test_while_refusals_come_by_chance_nothing_is_averaged() -> None:
 
 
 def test_three_refusals_in_a_row_that_were_due_end_the_following() -> None:
-    estimator = swept(10.0)
-    on_time(estimator, 5)
-    estimator.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0, 1.0)
-    widths = []
+    estimator, widths = beside_others(), []
     for number in range(5):
         before = mark(516 + 101 * number, 52 + 10.0 * number)
         estimator.learn(ticket(617 + 101 * number, 62 + 10.0 * number), before, 1.0, 1.0)
@@ -121,9 +126,7 @@ def test_three_refusals_in_a_row_that_were_due_end_the_following() -> None:
 
 
 def test_whoever_is_refused_is_slow_to_send_again_only_beside_others() -> None:
-    alone, shared = swept(10.0), swept(10.0)
-    on_time(shared, 5)
-    shared.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0, 1.0)
+    alone, shared = swept(10.0), beside_others()
     for estimator in (alone, shared):
         estimator.resume(60.0, 1.0)
     assert alone.ready_at(60.0, 1.0) == 60.0

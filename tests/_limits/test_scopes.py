@@ -86,24 +86,21 @@ def test_first_come_first_served_and_the_retried_before_them(make: Callable[[], 
 
 
 @every_controller
-def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) -> None:
-    async def main() -> None:
-        scope, loop = Scope(make()), asyncio.get_running_loop()
-        refused = await scope.acquire(8)
-        opens = loop.time() + 0.2
-        scope.record_end(refused, RateLimitError("slow down", retry_after=0.2))
-        started: list[float] = []
+async def test_nothing_starts_before_the_gate_opens(make: Callable[[], Controller]) -> None:
+    scope, loop = Scope(make()), asyncio.get_running_loop()
+    refused = await scope.acquire(8)
+    opens = loop.time() + 0.2
+    scope.record_end(refused, RateLimitError("slow down", retry_after=0.2))
+    started: list[float] = []
 
-        async def caller() -> None:
-            ticket = await scope.acquire(8)
-            started.append(loop.time())
-            await asyncio.sleep(0.01)
-            scope.record_end(ticket, None)
+    async def caller() -> None:
+        ticket = await scope.acquire(8)
+        started.append(loop.time())
+        await asyncio.sleep(0.01)
+        scope.record_end(ticket, None)
 
-        await asyncio.gather(*(caller() for _ in range(5)))
-        assert min(started) >= opens
-
-    asyncio.run(main())
+    await asyncio.gather(*(caller() for _ in range(5)))
+    assert min(started) >= opens
 
 
 def break_down(scope: Scope, callers: int) -> None:
@@ -116,86 +113,72 @@ def break_down(scope: Scope, callers: int) -> None:
 
 
 @every_controller
-def test_calls_give_up_on_a_scope_that_is_down_in_the_order_of_their_patience(
+async def test_calls_give_up_on_a_scope_that_is_down_in_the_order_of_their_patience(
     make: Callable[[], Controller],
 ) -> None:
-    async def main() -> None:
-        scope, loop = Scope(make(), "openai m"), asyncio.get_running_loop()
-        break_down(scope, 2)
-        probe = await scope.acquire(8, patience=Patience(60.0, loop.time()))
-        assert loop.time() >= scope.outage.down_since + 0.4  # type: ignore[operator]  # known to be set here
-        ended: list[float] = []
+    scope, loop = Scope(make(), "openai m"), asyncio.get_running_loop()
+    break_down(scope, 2)
+    probe = await scope.acquire(8, patience=Patience(60.0, loop.time()))
+    assert loop.time() >= scope.outage.down_since + 0.4  # type: ignore[operator]  # known to be set here
+    ended: list[float] = []
 
-        async def caller(seconds: float) -> None:
-            with pytest.raises(
-                InternalServerError, match=r"openai m was down for .* the last failure: broken"
-            ):
-                await scope.acquire(8, patience=Patience(seconds, loop.time()))
-            ended.append(seconds)
+    async def caller(seconds: float) -> None:
+        with pytest.raises(InternalServerError, match=r"openai m was down for .* the last failure: broken"):
+            await scope.acquire(8, patience=Patience(seconds, loop.time()))
+        ended.append(seconds)
 
-        await asyncio.gather(*(caller(seconds) for seconds in (0.2, 0.0, 0.1)))
-        assert ended == [0.0, 0.1, 0.2]
-        waiting = asyncio.create_task(scope.acquire(8, patience=Patience(60.0, loop.time())))
-        await asyncio.sleep(0)
-        scope.record_end(probe, None)
-        await waiting
-        assert scope.outage.down_since is None
-
-    asyncio.run(main())
+    await asyncio.gather(*(caller(seconds) for seconds in (0.2, 0.0, 0.1)))
+    assert ended == [0.0, 0.1, 0.2]
+    waiting = asyncio.create_task(scope.acquire(8, patience=Patience(60.0, loop.time())))
+    await asyncio.sleep(0)
+    scope.record_end(probe, None)
+    await waiting
+    assert scope.outage.down_since is None
 
 
-def test_a_call_whose_own_request_may_be_the_reason_waits_a_minute_at_most() -> None:
-    async def main() -> None:
-        alone, together = Scope(AdaptiveController()), Scope(AdaptiveController())
-        break_down(alone, 1)
-        break_down(together, 2)
-        now = asyncio.get_running_loop().time()
-        assert alone.gives_up_at(Patience(3600.0, now)) == now + 60.0
-        assert together.gives_up_at(Patience(3600.0, now)) == now + 3600.0
-        assert together.gives_up_at(Patience(3600.0, now - 9000)) == together.outage.down_since + 3600.0  # type: ignore[operator]  # known to be set here
-
-    asyncio.run(main())
+async def test_a_call_whose_own_request_may_be_the_reason_waits_a_minute_at_most() -> None:
+    alone, together = Scope(AdaptiveController()), Scope(AdaptiveController())
+    break_down(alone, 1)
+    break_down(together, 2)
+    now = asyncio.get_running_loop().time()
+    assert alone.gives_up_at(Patience(3600.0, now)) == now + 60.0
+    assert together.gives_up_at(Patience(3600.0, now)) == now + 3600.0
+    assert together.gives_up_at(Patience(3600.0, now - 9000)) == together.outage.down_since + 3600.0  # type: ignore[operator]  # known to be set here
 
 
-def test_a_call_that_another_scope_may_serve_does_not_give_up() -> None:
-    async def main() -> None:
-        down, full = Scope(AdaptiveController()), Scope(AdaptiveController())
-        break_down(down, 2)
-        held = await full.acquire(1)
-        loop = asyncio.get_running_loop()
-        slot_request = SlotRequest(loop.create_future(), 1.0, 1, 1, Patience(0.0, loop.time()))
-        full.join(slot_request, first=False)
-        down.join(slot_request, first=False)
-        await asyncio.sleep(0.05)
-        assert not slot_request.granted.done()
-        full.record_end(held, None)
-        assert (await slot_request.granted).number == 2
-        assert slot_request.scope is full
-
-    asyncio.run(main())
+async def test_a_call_that_another_scope_may_serve_does_not_give_up() -> None:
+    down, full = Scope(AdaptiveController()), Scope(AdaptiveController())
+    break_down(down, 2)
+    held = await full.acquire(1)
+    loop = asyncio.get_running_loop()
+    slot_request = SlotRequest(loop.create_future(), 1.0, 1, 1, Patience(0.0, loop.time()))
+    full.join(slot_request, first=False)
+    down.join(slot_request, first=False)
+    await asyncio.sleep(0.05)
+    assert not slot_request.granted.done()
+    full.record_end(held, None)
+    assert (await slot_request.granted).number == 2
+    assert slot_request.scope is full
 
 
 @every_controller
 @pytest.mark.sampled(2)
-def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controller]) -> None:
-    async def main() -> None:
-        scope = Scope(make())
-        held = await scope.acquire(1)
-        tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(10_000)]
-        await asyncio.sleep(0)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        scope.record_end(held, None)
-        await asyncio.wait_for(scope.acquire(1), 60)
-
-    asyncio.run(main())
+async def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Controller]) -> None:
+    scope = Scope(make())
+    held = await scope.acquire(1)
+    tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(10_000)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    scope.record_end(held, None)
+    await asyncio.wait_for(scope.acquire(1), 60)
 
 
 @every_controller
 @pytest.mark.sampled(2)
-def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller]) -> None:
-    def lines(waiting: int) -> int:
+async def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller]) -> None:
+    async def count_lines(waiting: int) -> int:
         """How many lines of Python one release and the next start take."""
         counted = 0
 
@@ -204,25 +187,22 @@ def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Controller
             counted += 1
             return count
 
-        async def main() -> None:
-            scope = Scope(make())
-            held = await scope.acquire(1)
-            tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(waiting)]
-            await asyncio.sleep(0)
-            before = sys.gettrace()
-            sys.settrace(count)  # type: ignore[arg-type]  # it counts lines and asks for more
-            scope.record_end(held, None)
-            sys.settrace(before)
-            await tasks[0]
-            for task in tasks[1:]:
-                task.cancel()
-            await asyncio.gather(*tasks[1:], return_exceptions=True)
-
-        asyncio.run(main())
+        scope = Scope(make())
+        held = await scope.acquire(1)
+        tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(waiting)]
+        await asyncio.sleep(0)
+        before = sys.gettrace()
+        sys.settrace(count)  # type: ignore[arg-type]  # it counts lines and asks for more
+        scope.record_end(held, None)
+        sys.settrace(before)
+        await tasks[0]
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks[1:], return_exceptions=True)
         return counted
 
     # Not equal: another branch is taken where a moment more has passed.
-    assert 0 < lines(10_000) < 2 * lines(10)
+    assert 0 < await count_lines(10_000) < 2 * await count_lines(10)
 
 
 def test_calls_that_a_user_starts_go_at_once_and_a_batch_feels_its_way() -> None:

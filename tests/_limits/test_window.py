@@ -35,20 +35,22 @@ def capped(at: int = 21) -> ConcurrencyWindow:
     return window
 
 
-def test_it_starts_open() -> None:
-    window = ConcurrencyWindow()
+@pytest.fixture
+def window() -> ConcurrencyWindow:
+    return ConcurrencyWindow()
+
+
+def test_it_starts_open(window: ConcurrencyWindow) -> None:
     assert (window.size, window.slow_start, window.cap) == (FIRST_WINDOW, True, math.inf)
     window.end_slow_start()
     assert (window.size, window.slow_start) == (math.inf, False)
 
 
 def test_three_refusals_at_one_concurrency_prove_a_cap() -> None:
-    assert capped(21).cap == 20
-    assert capped(21).size == 20
+    assert capped(21).cap == capped(21).size == 20
 
 
-def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
-    window = ConcurrencyWindow()
+def test_the_first_refusal_guesses_a_cap_until_one_more_is_served(window: ConcurrencyWindow) -> None:
     window.suspects(1.0, ticket(21, 21), 25)
     assert window.guessed
     assert window.unpaced == 20
@@ -59,15 +61,15 @@ def test_the_first_refusal_guesses_a_cap_until_one_more_is_served() -> None:
 
 
 @pytest.mark.parametrize(("cap", "spacing"), [(20, 0.0), (99, 1.1 * 0.5 / 99)])
-def test_requests_below_a_high_guessed_cap_are_not_sent_at_once(cap: int, spacing: float) -> None:
-    window = ConcurrencyWindow()
+def test_requests_below_a_high_guessed_cap_are_not_sent_at_once(
+    window: ConcurrencyWindow, cap: int, spacing: float
+) -> None:
     cohort(window, 1, 10, 0.5)
     window.suspects(1.0, ticket(200, cap + 1), 210)
     assert window.spacing == pytest.approx(spacing)
 
 
-def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight() -> None:
-    window = ConcurrencyWindow()
+def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight(window: ConcurrencyWindow) -> None:
     window.suspects(1.0, ticket(21, 21), 25)
     window.record_refusal(ticket(30, 21), 35)
     window.record_success(2.0, ticket(32, 21))
@@ -76,8 +78,7 @@ def test_a_request_whose_refusal_is_on_its_way_is_not_in_flight() -> None:
     assert not window.guessed
 
 
-def test_successes_at_the_suspected_cap_speak_against_it() -> None:
-    window = ConcurrencyWindow()
+def test_successes_at_the_suspected_cap_speak_against_it(window: ConcurrencyWindow) -> None:
     window.end_slow_start()
     cohort(window, 1, 10, 0.5)
     assert not window.suspects(10.0, ticket(100, 21), 100)
@@ -88,8 +89,7 @@ def test_successes_at_the_suspected_cap_speak_against_it() -> None:
     assert window.cap == math.inf
 
 
-def test_a_single_request_proves_no_cap() -> None:
-    window = ConcurrencyWindow()
+def test_a_single_request_proves_no_cap(window: ConcurrencyWindow) -> None:
     assert not any(window.suspects(float(number), ticket(number, 1), number) for number in range(1, 20))
 
 
@@ -117,8 +117,7 @@ def test_a_cap_is_probed_from_time_to_time_and_raised_by_a_success() -> None:
     assert window.ready_at(now + 1, 21) == now + 1, "the next attempt is made at once"
 
 
-def test_answers_twice_as_slow_brake_and_fast_ones_release() -> None:
-    window = ConcurrencyWindow()
+def test_answers_twice_as_slow_brake_and_fast_ones_release(window: ConcurrencyWindow) -> None:
     number = cohort(window, 1, 100, 1.0)
     number = cohort(window, number, 400, 4.0)
     assert window.size == 150, "half more than Little's law asks for"
@@ -128,8 +127,7 @@ def test_answers_twice_as_slow_brake_and_fast_ones_release() -> None:
     assert window.size == pytest.approx(165), "an unused window proves nothing"
 
 
-def test_an_overload_shrinks_what_was_in_flight() -> None:
-    window = ConcurrencyWindow()
+def test_an_overload_shrinks_what_was_in_flight(window: ConcurrencyWindow) -> None:
     window.record_overload(100)
     assert window.size == 70
     for _ in range(50):

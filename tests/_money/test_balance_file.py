@@ -85,21 +85,16 @@ class Processes:
         self.all: list[subprocess.Popen[str]] = []
 
     def start(self, code: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-W",
-                "error",
-                "-c",
-                textwrap.dedent(code),
-                str(self.path),
-                f"{self.path}.bill{len(self.all)}",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        bill = f"{self.path}.bill{len(self.all)}"
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code), str(self.path), bill]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.all.append(process)
+        return process
+
+    def start_holder(self) -> subprocess.Popen[str]:
+        """A process that has reserved three quarters of the budget."""
+        process = self.start(HOLD)
+        ready(process)
         return process
 
 
@@ -139,11 +134,8 @@ def test_eight_processes_never_spend_more_whoever_is_killed(path: Path, processe
         Decimal(0),
     )
 
-    async def nothing_fits_any_more() -> None:
-        with pytest.raises(BudgetExceededError):
-            await budget.reserve(MOST)
-
-    asyncio.run(nothing_fits_any_more())
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(budget.reserve(MOST))
     assert most <= LIMIT
     assert billed <= budget.spent <= LIMIT
     assert budget.spent - budget.uncertain <= billed
@@ -152,71 +144,57 @@ def test_eight_processes_never_spend_more_whoever_is_killed(path: Path, processe
     assert budget.left < MOST
 
 
-def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
-    holder = processes.start(HOLD)
-    ready(holder)
+async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
+    holder = processes.start_holder()
     budget = Budget(1, path=path)
-
-    async def main() -> None:
-        waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
-        too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
-        (await waiting).release()
-        assert budget.reserved == Decimal("0.75")
-        assert not too_much.done()
-        holder.kill()
-        holder.wait()
-        with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
-            await asyncio.wait_for(too_much, 30)
-
-    asyncio.run(main())
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
+    too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    (await waiting).release()
+    assert budget.reserved == Decimal("0.75")
+    assert not too_much.done()
+    holder.kill()
+    holder.wait()
+    with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
+        await asyncio.wait_for(too_much, 30)
     assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
 
 
-def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
+async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
     path: Path, processes: Processes
 ) -> None:
-    holder = processes.start(HOLD)
-    ready(holder)
+    holder = processes.start_holder()
     holder.send_signal(signal.SIGSTOP)
     budget = Budget(1, path=path)
-
-    async def main() -> None:
-        waiting = asyncio.create_task(budget.reserve(Decimal("0.5")))
-        await asyncio.sleep(0.2)
-        assert not waiting.done()
-        holder.send_signal(signal.SIGCONT)
-        holder.communicate("\n")
-        await asyncio.wait_for(waiting, 30)
-
-    asyncio.run(main())
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    holder.send_signal(signal.SIGCONT)
+    holder.communicate("\n")
+    await asyncio.wait_for(waiting, 30)
     assert (budget.spent, budget.reserved) == (Decimal("0.25"), Decimal("0.5"))
 
 
-def test_processes_are_served_in_turn(path: Path) -> None:
+async def test_processes_are_served_in_turn(path: Path) -> None:
     """A process that was served goes to the end of the queue, so many calls in one do not starve another."""
+    crowd, single = Budget(1, path=path), Budget(1, path=path)
+    served: list[str] = []
 
-    async def main() -> None:
-        crowd, single = Budget(1, path=path), Budget(1, path=path)
-        served: list[str] = []
+    async def spend(budget: Budget, name: str) -> None:
+        reservation = await budget.reserve(Decimal("0.9"))
+        served.append(name)
+        await asyncio.sleep(0.005)
+        reservation.release()
 
-        async def spend(budget: Budget, name: str) -> None:
-            reservation = await budget.reserve(Decimal("0.9"))
-            served.append(name)
-            await asyncio.sleep(0.005)
-            reservation.release()
-
-        first = await crowd.reserve(Decimal("0.9"))
-        tasks = [asyncio.create_task(spend(crowd, "crowd")) for _ in range(20)]
-        await asyncio.sleep(0)
-        tasks += [asyncio.create_task(spend(single, "single")) for _ in range(3)]
-        await asyncio.sleep(0)
-        first.release()
-        await asyncio.wait_for(asyncio.gather(*tasks), 30)
-        assert len(served) == 23
-        # One of the crowd was there first; then it is one of each.
-        assert served[:6].count("single") >= 2
-
-    asyncio.run(main())
+    first = await crowd.reserve(Decimal("0.9"))
+    tasks = [asyncio.create_task(spend(crowd, "crowd")) for _ in range(20)]
+    await asyncio.sleep(0)
+    tasks += [asyncio.create_task(spend(single, "single")) for _ in range(3)]
+    await asyncio.sleep(0)
+    first.release()
+    await asyncio.wait_for(asyncio.gather(*tasks), 30)
+    assert len(served) == 23
+    # One of the crowd was there first; then it is one of each.
+    assert served[:6].count("single") >= 2
 
 
 def test_a_program_goes_on_from_the_spent_amount(path: Path) -> None:
@@ -240,12 +218,13 @@ def test_closing_leaves_one_file_and_the_leases(path: Path) -> None:
     assert sorted(file.name for file in path.parent.iterdir()) == ["run.budget", "run.budget-leases"]
 
 
-def fork_and_spend(budget: Budget) -> None:
-    async def main() -> None:
-        for _ in range(5):
-            (await budget.reserve(Decimal("0.05"))).settle(Decimal("0.04"))
+async def spend_in_parts(budget: Budget) -> None:
+    for _ in range(5):
+        (await budget.reserve(Decimal("0.05"))).settle(Decimal("0.04"))
 
-    asyncio.run(main())
+
+def fork_and_spend(budget: Budget) -> None:
+    asyncio.run(spend_in_parts(budget))
 
 
 def test_forked_processes_count_in_the_same_file(path: Path) -> None:
@@ -278,28 +257,24 @@ def test_forked_processes_count_in_the_same_file(path: Path) -> None:
     assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.9"), 0, 0)
 
 
-def test_a_file_that_others_are_writing_is_waited_for(path: Path) -> None:
+async def test_a_file_that_others_are_writing_is_waited_for(path: Path) -> None:
     budget = Budget(1, path=path)
     other = sqlite3.connect(path, isolation_level=None)
-
-    async def main() -> None:
-        other.execute("BEGIN IMMEDIATE")
-        assert budget.reserve_now(Decimal("0.5")) is None
-        waiting = asyncio.create_task(budget.reserve(Decimal("0.5")))
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
-        assert budget.spent == 0
-        other.execute("COMMIT")
-        reservation = await asyncio.wait_for(waiting, 30)
-        other.execute("BEGIN IMMEDIATE")
-        reservation.settle(Decimal("0.25"))
-        assert (budget.spent, budget.reserved) == (0, Decimal("0.5"))
-        other.execute("COMMIT")
-        async with asyncio.timeout(30):
-            while budget.spent != Decimal("0.25"):
-                await asyncio.sleep(0.01)
-
-    asyncio.run(main())
+    other.execute("BEGIN IMMEDIATE")
+    assert budget.reserve_now(Decimal("0.5")) is None
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    assert budget.spent == 0
+    other.execute("COMMIT")
+    reservation = await asyncio.wait_for(waiting, 30)
+    other.execute("BEGIN IMMEDIATE")
+    reservation.settle(Decimal("0.25"))
+    assert (budget.spent, budget.reserved) == (0, Decimal("0.5"))
+    other.execute("COMMIT")
+    async with asyncio.timeout(30):
+        while budget.spent != Decimal("0.25"):
+            await asyncio.sleep(0.01)
     other.close()
 
 

@@ -164,57 +164,48 @@ TestInFile = FileMachine.TestCase
 TestInFile.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
 
 
-def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
-    async def main() -> None:
-        budget = Budget(1000)
-        cost = Decimal("100.000000000000000000000001")
-        with localcontext() as context:
-            context.prec = 3
-            for _ in range(3):
-                (await budget.reserve(Decimal(101))).settle(cost)
-        assert budget.spent == Decimal("300.000000000000000000000003")
-
-    asyncio.run(main())
+async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
+    budget = Budget(1000)
+    cost = Decimal("100.000000000000000000000001")
+    with localcontext() as context:
+        context.prec = 3
+        for _ in range(3):
+            (await budget.reserve(Decimal(101))).settle(cost)
+    assert budget.spent == Decimal("300.000000000000000000000003")
 
 
-def test_several_budgets_get_the_money_all_or_none() -> None:
-    async def main() -> None:
-        wide, narrow = Budget(10), Budget(1)
-        with pytest.raises(BudgetExceededError) as caught:
-            await reserve([wide, narrow], Decimal(2))
-        assert caught.value.budget == 1
-        with pytest.raises(BudgetExceededError):
-            reserve_now([wide, narrow], Decimal(2))
-        held = await reserve([wide, narrow, wide], Decimal("0.75"))
-        assert len(held) == 2
-        assert reserve_now([wide, narrow], Decimal("0.75")) is None
-        waiting = asyncio.create_task(reserve([wide, narrow], Decimal("0.75")))
-        await iterations()
-        waiting.cancel()
-        await iterations()
-        assert (wide.reserved, narrow.reserved) == (Decimal("0.75"), Decimal("0.75"))
-        for reservation in held:
-            reservation.settle(Decimal("0.25"))
-        assert (wide.left, narrow.left) == (Decimal("9.75"), Decimal("0.75"))
-
-    asyncio.run(main())
+async def test_several_budgets_get_the_money_all_or_none() -> None:
+    wide, narrow = Budget(10), Budget(1)
+    with pytest.raises(BudgetExceededError) as caught:
+        await reserve([wide, narrow], Decimal(2))
+    assert caught.value.budget == 1
+    with pytest.raises(BudgetExceededError):
+        reserve_now([wide, narrow], Decimal(2))
+    held = await reserve([wide, narrow, wide], Decimal("0.75"))
+    assert len(held) == 2
+    assert reserve_now([wide, narrow], Decimal("0.75")) is None
+    waiting = asyncio.create_task(reserve([wide, narrow], Decimal("0.75")))
+    await iterations()
+    waiting.cancel()
+    await iterations()
+    assert (wide.reserved, narrow.reserved) == (Decimal("0.75"), Decimal("0.75"))
+    for reservation in held:
+        reservation.settle(Decimal("0.25"))
+    assert (wide.left, narrow.left) == (Decimal("9.75"), Decimal("0.75"))
 
 
-def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
-    async def main() -> None:
-        first, other = Budget(1), Budget(1)
+async def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
+    first, other = Budget(1), Budget(1)
 
-        async def spend(budgets: list[Budget]) -> None:
-            for reservation in await reserve(budgets, Decimal("0.6")):
-                await asyncio.sleep(0)
-                reservation.settle(Decimal("0.01"))
+    async def spend(budgets: list[Budget]) -> None:
+        for reservation in await reserve(budgets, Decimal("0.6")):
+            await asyncio.sleep(0)
+            reservation.settle(Decimal("0.01"))
 
-        orders = ([first, other], [other, first])
-        async with asyncio.timeout(30):
-            await asyncio.gather(*(spend(orders[number % 2]) for number in range(20)))
-        assert first.spent == other.spent == Decimal("0.20")
-
-    asyncio.run(main())
+    orders = ([first, other], [other, first])
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(spend(orders[number % 2]) for number in range(20)))
+    assert first.spent == other.spent == Decimal("0.20")
 
 
 def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:

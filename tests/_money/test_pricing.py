@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import warnings
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import ROUND_UP, Context, Decimal, localcontext
 from fractions import Fraction
@@ -21,6 +22,7 @@ from llm_provider._money.price_rows import (
     COLUMNS,
     PRICE_COLUMNS,
     VARIANTS,
+    PriceRow,
     PriceWarning,
     check,
     mapping_lines,
@@ -48,6 +50,15 @@ def write(folder: Path, *lines: str) -> Path:
     path = folder / "prices.csv"
     path.write_text("\n".join([",".join(USED_COLUMNS), *lines]) + "\n", encoding="utf-8")
     return path
+
+
+def run_together(work: Callable[[], object], times: int) -> None:
+    """Do some work in so many threads at once."""
+    crowd = [threading.Thread(target=work) for _ in range(times)]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
 
 
 def load_with_warnings(path: Path) -> tuple[PriceTable, list[str]]:
@@ -164,13 +175,7 @@ USED = {
 
 @pytest.mark.parametrize("column", CLASSES)
 def test_a_missing_price_is_none_with_one_warning_and_only_if_used(column: str) -> None:
-    row: dict[str, object] = {
-        "provider": "openai",
-        "model": "tiny",
-        **dict.fromkeys(CLASSES, 1),
-        column: None,
-    }
-    table = table_of(row)
+    table = table_of({"provider": "openai", "model": "tiny", **dict.fromkeys(CLASSES, 1), column: None})
     for used in CLASSES:
         if used != column:
             assert table.cost("openai", "tiny", USED[used]) == Decimal("0.000001")
@@ -203,35 +208,8 @@ def test_threads_share_the_one_warning() -> None:
     table = table_of({"provider": "openai", "model": "tiny", "input": 1})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowd = [
-            threading.Thread(target=table.cost, args=("openai", "tiny", USED["output"])) for _ in range(16)
-        ]
-        for thread in crowd:
-            thread.start()
-        for thread in crowd:
-            thread.join()
+        run_together(lambda: table.cost("openai", "tiny", USED["output"]), 16)
     assert len(caught) == 1
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "variant"),
-    [
-        ("openai", "gpt-6.1-sol-unknown", "standard"),
-        ("openai", "gpt-6.1-so", "standard"),
-        ("openai", "gpt-6.1", "standard"),
-        ("openai", "GPT-6.1-SOL", "standard"),
-        ("openai", "", "standard"),
-        ("openai", "claude-opus-5-5", "standard"),
-        ("anthropic", "gpt-6.1-sol", "standard"),
-        ("nobody", "gpt-6.1-sol", "standard"),
-        ("openai", "gpt-6.1-sol", "scale"),
-        ("openai", "o3-pro", "flex"),
-    ],
-)
-def test_unknown_is_none_without_a_warning(
-    shipped: PriceTable, provider: str, model: str, variant: str
-) -> None:
-    assert shipped.cost(provider, model, Usage(input_tokens=1), variant=variant) is None
 
 
 # Parts of the totals, and fees
@@ -327,31 +305,53 @@ def test_a_part_with_a_standard_price_has_a_price_at_every_level(shipped: PriceT
         ("openrouter", "anthropic/claude-sonnet-5.5:batch", "anthropic/claude-sonnet-5.5:batch"),
         ("openrouter", "openai/gpt-6.1-sol-pro", "openai/gpt-6.1-sol-pro"),
         ("openai", "text-embedding-3-large", "text-embedding-3-large"),
-        # A fine-tuned model costs more than its base, whose price it must not borrow.
-        ("openai", "ft:gpt-6.1-sol:my-org::abc123", None),
-        ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", None),
-        # The suffix after the colon chooses a route with a price of its own.
-        ("openrouter", "anthropic/claude-sonnet-5.5:nitro", None),
-        ("openrouter", "claude-sonnet-5.5", None),
-        ("openai", "gpt-6.1-sol-2026-13-01", None),
-        ("openai", "gpt-6.1-sol-2026-02-30", None),
-        ("openai", "gpt-6.1-sol-20261399", None),
-        ("openai", "gpt-6.1-sol@2026-10-21", None),
-        ("openai", "gpt-6.1-sol-2026-10", None),
-        ("openai", "gpt-6.1-sol-1021", None),
-        ("openai", "gpt-6.1-sol-latest", None),
-        ("openai", "gpt-6.1-sol-2026-10-21-preview", None),
-        ("openai", "gpt-6.1-sol-2026-10-21-2026-10-21", None),
-        ("openai", "models/gpt-6.1-sol", None),
-        ("openai", "-2026-10-21", None),
-        ("together_ai", "accounts/fireworks/models/kimi-k3", None),
     ],
 )
-def test_names_are_found_by_rule_and_never_by_prefix(
-    shipped: PriceTable, provider: str, model: str, listed: str | None
-) -> None:
+def test_names_are_found_by_rule(shipped: PriceTable, provider: str, model: str, listed: str) -> None:
     row = shipped.find(provider, model, at=TODAY)
-    assert (row.model if row else None) == listed
+    assert row is not None
+    assert row.model == listed
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "variant"),
+    [
+        # A fine-tuned model costs more than its base, whose price it must not borrow.
+        ("openai", "ft:gpt-6.1-sol:my-org::abc123", "standard"),
+        ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", "standard"),
+        # The suffix after the colon chooses a route with a price of its own.
+        ("openrouter", "anthropic/claude-sonnet-5.5:nitro", "standard"),
+        ("openrouter", "claude-sonnet-5.5", "standard"),
+        ("openai", "models/gpt-6.1-sol", "standard"),
+        ("openai", "-2026-10-21", "standard"),
+        ("together_ai", "accounts/fireworks/models/kimi-k3", "standard"),
+        ("openai", "gpt-6.1-so", "standard"),
+        ("openai", "gpt-6.1", "standard"),
+        ("openai", "GPT-6.1-SOL", "standard"),
+        ("openai", "", "standard"),
+        ("openai", "claude-opus-5-5", "standard"),
+        ("anthropic", "gpt-6.1-sol", "standard"),
+        ("nobody", "gpt-6.1-sol", "standard"),
+        ("openai", "gpt-6.1-sol", "scale"),
+        ("openai", "o3-pro", "flex"),
+    ],
+)
+def test_unknown_is_none_without_a_warning(
+    shipped: PriceTable, provider: str, model: str, variant: str
+) -> None:
+    assert shipped.find(provider, model, variant=variant, at=TODAY) is None
+    assert shipped.cost(provider, model, Usage(input_tokens=1), variant=variant) is None
+
+
+NO_DATES = (
+    "-2026-13-01", "-2026-02-30", "-20261399", "@2026-10-21", "-2026-10", "-1021", "-latest", "-unknown",
+    "-2026-10-21-preview", "-2026-10-21-2026-10-21",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", NO_DATES)
+def test_a_suffix_that_is_nearly_a_date_is_another_model(shipped: PriceTable, suffix: str) -> None:
+    assert shipped.find("openai", f"gpt-6.1-sol{suffix}", at=TODAY) is None
 
 
 @given(st.text(alphabet="abcxyz0123456789.-@:/_", min_size=1, max_size=12))
@@ -360,31 +360,6 @@ def test_a_suffix_that_is_no_date_is_another_model(suffix: str) -> None:
     # Eight digits behind a separator are the one thing such a suffix could rightly be.
     if not any(len(part) == 8 and part.isdigit() for part in suffix.replace("@", "-").split("-")):
         assert table.find("openai", f"tiny{suffix}") is None
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "per_million"),
-    [
-        ("openai", "text-embedding-3-small", "0.02"),
-        ("openai", "text-embedding-3-large", "0.13"),
-        ("gemini", "gemini-embedding-001", "0.15"),
-        ("mistral", "mistral-embed", "0.1"),
-        ("together_ai", "BAAI/bge-base-en-v1.5", "0.008"),
-        ("fireworks_ai", "accounts/fireworks/models/qwen3-embedding-8b", "0.1"),
-    ],
-)
-def test_embeddings_cost_their_input(
-    shipped: PriceTable, provider: str, model: str, per_million: str
-) -> None:
-    assert shipped.cost(provider, model, Usage(input_tokens=1_000_000), at=TODAY) == Decimal(per_million)
-
-
-def test_a_snapshot_with_a_row_of_its_own_keeps_its_own_price(shipped: PriceTable) -> None:
-    usage = Usage(input_tokens=1_000_000)
-    assert shipped.cost("openai", "gpt-4o-2024-05-13", usage, at=TODAY) == 5
-    assert shipped.cost("openai", "gpt-4o-2024-08-06", usage, at=TODAY) == Decimal("2.5")
-    # Known in other service levels only: it does not borrow the family's price.
-    assert shipped.cost("openai", "gpt-4o-2024-05-13", usage, variant="flex", at=TODAY) is None
 
 
 # Tiers and dates
@@ -421,59 +396,68 @@ def test_an_unpublished_tier_is_unknown_instead_of_cheap(shipped: PriceTable) ->
         assert shipped.cost("openai", "gpt-5.5", long, variant="priority", at=TODAY) is None
 
 
-@pytest.mark.parametrize(
-    ("day", "price"),
-    [
-        (date(2020, 1, 1), "0.68"),
-        (date(2026, 10, 19), "0.68"),
-        (date(2026, 10, 20), "1.36"),
-        (date(2026, 10, 28), "1.36"),
-        (date(2026, 10, 29), "0.7"),
-        (datetime(2026, 10, 28, 23, 59, tzinfo=UTC), "1.36"),
-    ],
-)
-def test_a_call_pays_the_price_of_its_day(shipped: PriceTable, day: date, price: str) -> None:
-    cost = shipped.cost("mistral", "mistral-large-4", Usage(input_tokens=1_000_000), at=day)
-    assert cost == Decimal(price)
-
-
-def test_an_announced_price_waits_for_its_day(shipped: PriceTable) -> None:
-    usage = Usage(input_tokens=1_000_000)
-    assert shipped.cost("gemini", "gemini-4-argon", usage, at=date(2026, 11, 30)) == 2
-    assert shipped.cost("gemini", "gemini-4-argon", usage, at=date(2026, 12, 1)) == 4
-
-
-def test_a_newer_list_replaces_the_older_with_its_tiers(shipped: PriceTable) -> None:
-    long = Usage(input_tokens=1_000_000)
-    assert shipped.cost("anthropic", "claude-opus-4-6", long, at=date(2026, 3, 12)) == 10
-    assert shipped.cost("anthropic", "claude-opus-4-6", long, at=date(2026, 3, 13)) == 5
+def moment(day: int, *clock: int, month: int = 11, hours: int = 0) -> datetime:
+    """A moment of 2026, in a zone of so many hours."""
+    return datetime(2026, month, day, *clock, tzinfo=timezone(timedelta(hours=hours)))
 
 
 @pytest.mark.parametrize(
-    ("moment", "price"),
+    ("name", "at", "price"),
     [
-        (datetime(2026, 11, 20, 0, 59, tzinfo=UTC), "0.66"),
-        (datetime(2026, 11, 20, 1, 0, tzinfo=UTC), "1.32"),
-        (datetime(2026, 11, 20, 3, 59, 59, tzinfo=UTC), "1.32"),
-        (datetime(2026, 11, 20, 4, 0, tzinfo=UTC), "0.66"),
-        (datetime(2026, 11, 20, 6, 0), "1.32"),  # noqa: DTZ001 - a datetime without a zone is UTC
-        (datetime(2026, 11, 20, 9, 59, tzinfo=UTC), "1.32"),
-        (datetime(2026, 11, 20, 10, 0, tzinfo=UTC), "0.66"),
+        ("mistral/mistral-large-4", date(2020, 1, 1), "0.68"),
+        ("mistral/mistral-large-4", date(2026, 10, 19), "0.68"),
+        ("mistral/mistral-large-4", date(2026, 10, 20), "1.36"),
+        ("mistral/mistral-large-4", date(2026, 10, 28), "1.36"),
+        ("mistral/mistral-large-4", date(2026, 10, 29), "0.7"),
+        ("mistral/mistral-large-4", moment(28, 23, 59, month=10), "1.36"),
+        # The day is that of UTC.
+        ("mistral/mistral-large-4", moment(28, 20, 0, month=10, hours=-5), "0.7"),
+        # An announced price waits for its day, and a newer list replaces the older one with its tiers.
+        ("gemini/gemini-4-argon", date(2026, 11, 30), "2"),
+        ("gemini/gemini-4-argon", date(2026, 12, 1), "4"),
+        ("anthropic/claude-opus-4-6", date(2026, 3, 12), "10"),
+        ("anthropic/claude-opus-4-6", date(2026, 3, 13), "5"),
+        # A snapshot with a row of its own keeps its own price, at its own service levels alone.
+        ("openai/gpt-4o-2024-05-13", TODAY, "5"),
+        ("openai/gpt-4o-2024-08-06", TODAY, "2.5"),
+        ("openai/gpt-4o-2024-05-13 flex", TODAY, None),
+        # Embeddings cost their input.
+        ("openai/text-embedding-3-small", TODAY, "0.02"),
+        ("openai/text-embedding-3-large", TODAY, "0.13"),
+        ("gemini/gemini-embedding-001", TODAY, "0.15"),
+        ("mistral/mistral-embed", TODAY, "0.1"),
+        ("together_ai/BAAI/bge-base-en-v1.5", TODAY, "0.008"),
+        ("fireworks_ai/accounts/fireworks/models/qwen3-embedding-8b", TODAY, "0.1"),
+        # Before the first known day nothing is known.
+        ("openai/gpt-5.6-luna batch", date(2026, 7, 29), None),
+        ("openai/gpt-5.6-luna batch", date(2026, 7, 30), "0.2"),
+        # DeepSeek's price goes by the clock.
+        ("deepseek/deepseek-v4-pro", moment(20, 0, 59), "0.66"),
+        ("deepseek/deepseek-v4-pro", moment(20, 1, 0), "1.32"),
+        ("deepseek/deepseek-v4-pro", moment(20, 3, 59, 59), "1.32"),
+        ("deepseek/deepseek-v4-pro", moment(20, 4, 0), "0.66"),
+        ("deepseek/deepseek-v4-pro", moment(20, 6, 0).replace(tzinfo=None), "1.32"),
+        ("deepseek/deepseek-v4-pro", moment(20, 9, 59), "1.32"),
+        ("deepseek/deepseek-v4-pro", moment(20, 10, 0), "0.66"),
         # A Saturday and a Sunday.
-        (datetime(2026, 11, 21, 2, 0, tzinfo=UTC), "0.66"),
-        (datetime(2026, 11, 22, 9, 0, tzinfo=UTC), "0.66"),
+        ("deepseek/deepseek-v4-pro", moment(21, 2, 0), "0.66"),
+        ("deepseek/deepseek-v4-pro", moment(22, 9, 0), "0.66"),
         # Saturday morning in Tokyo is Friday evening in UTC, Monday morning in Berlin is night.
-        (datetime(2026, 11, 21, 8, 0, tzinfo=timezone(timedelta(hours=9))), "0.66"),
-        (datetime(2026, 11, 23, 2, 30, tzinfo=timezone(timedelta(hours=1))), "1.32"),
+        ("deepseek/deepseek-v4-pro", moment(21, 8, 0, hours=9), "0.66"),
+        ("deepseek/deepseek-v4-pro", moment(23, 2, 30, hours=1), "1.32"),
         # Of a day without an hour the peak price is charged, which is never too low.
-        (date(2026, 11, 21), "1.32"),
+        ("deepseek/deepseek-v4-pro", date(2026, 11, 21), "1.32"),
         # Before there were hours.
-        (datetime(2026, 8, 15, 12, 0, tzinfo=UTC), "0.435"),
+        ("deepseek/deepseek-v4-pro", moment(15, 12, 0, month=8), "0.435"),
     ],
 )
-def test_deepseeks_price_goes_by_the_clock(shipped: PriceTable, moment: date, price: str) -> None:
-    cost = shipped.cost("deepseek", "deepseek-v4-pro", Usage(input_tokens=1_000_000), at=moment)
-    assert cost == Decimal(price)
+def test_a_call_pays_the_price_of_its_moment(
+    shipped: PriceTable, name: str, at: date, price: str | None
+) -> None:
+    model, _, variant = name.partition(" ")
+    provider, _, model = model.partition("/")
+    cost = shipped.cost(provider, model, Usage(input_tokens=1_000_000), variant=variant or "standard", at=at)
+    assert cost == (None if price is None else Decimal(price))
 
 
 def test_now_is_a_moment_too(shipped: PriceTable) -> None:
@@ -484,19 +468,6 @@ def test_now_is_a_moment_too(shipped: PriceTable) -> None:
     # A price of one's own without hours holds at all of them.
     own = table_of({"provider": "deepseek", "model": "tiny", "input": 1})
     assert own.cost("deepseek", "tiny", Usage(input_tokens=1_000_000)) == 1
-
-
-def test_the_day_is_that_of_utc(shipped: PriceTable) -> None:
-    late = datetime(2026, 10, 28, 20, 0, tzinfo=timezone(timedelta(hours=-5)))
-    assert shipped.cost("mistral", "mistral-large-4", Usage(input_tokens=1_000_000), at=late) == Decimal(
-        "0.7"
-    )
-
-
-def test_before_the_first_known_day_nothing_is_known(shipped: PriceTable) -> None:
-    usage = Usage(input_tokens=1)
-    assert shipped.cost("openai", "gpt-5.6-luna", usage, variant="batch", at=date(2026, 7, 29)) is None
-    assert shipped.cost("openai", "gpt-5.6-luna", usage, variant="batch", at=date(2026, 7, 30)) is not None
 
 
 # Overrides
@@ -550,12 +521,25 @@ def test_small_floats_are_taken_as_written() -> None:
     assert cost_of(table, Usage(input_tokens=1_000_000)) == Decimal("0.0000001")
 
 
-# Laziness
+# Laziness, and the module
 
 
-def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package without its tables, as `run_copy` imports it."""
     package = tmp_path / "llm_provider"
     shutil.copytree(Path(pricing.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    return package
+
+
+def run_copy(package: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that imports a copy of the package."""
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    return subprocess.run(command, env=environment, cwd=package.parent, capture_output=True, text=True)
+
+
+def test_the_shipped_rows_are_read_when_they_are_needed(package: Path) -> None:
     rows = ["openai,good,standard,0,2" + "," * 14 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 15]
     (package / "prices.csv").write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
     code = """
@@ -567,31 +551,35 @@ def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
             print(table.find("openai", "bad"), table.find("openai", "bad"), len(table))
         print(*(warning.message for warning in caught), sep="|")
         """
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
-    good, bad, message = done.stdout.splitlines()
+    good, bad, message = run_copy(package, code).stdout.splitlines()
     assert (good, bad) == ("2", "None None 1")
     assert message.startswith("prices.csv line 3 is skipped: input 'x' is not")
     assert "|" not in message
 
 
-def test_threads_may_share_the_first_use() -> None:
+def test_importing_reads_nothing_and_loads_no_csv_or_decimal(package: Path) -> None:
+    code = """
+        import sys, llm_provider._money.pricing
+        print(*sorted({"csv", "decimal", "_decimal"} & set(sys.modules)))
+        """
+    ended = run_copy(package, code)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "")
+
+
+def test_an_installed_package_finds_the_file_inside_itself(package: Path) -> None:
+    code = "from llm_provider._money.pricing import default_prices_path; print(default_prices_path())"
+    missing = run_copy(package, code)
+    assert "FileNotFoundError: llm_provider's prices.csv is missing" in missing.stderr
+    shutil.copy(default_prices_path(), package / "prices.csv")
+    assert Path(run_copy(package, code).stdout.strip()) == package / "prices.csv"
+
+
+def test_threads_may_share_the_first_use(shipped: PriceTable) -> None:
     table = PriceTable.load()
-    models = [(row.provider, row.model) for row in PriceTable.load()]
-    rows: list[list[object]] = [[] for _ in range(8)]
-    crowd = [
-        threading.Thread(
-            target=lambda seen=seen: seen.extend(table.find(*model, at=TODAY) for model in models)
-        )
-        for seen in rows
-    ]
-    for thread in crowd:
-        thread.start()
-    for thread in crowd:
-        thread.join()
-    assert rows[0]
-    assert all(seen == rows[0] for seen in rows)
+    models = dict.fromkeys((row.provider, row.model) for row in shipped)
+    results: list[list[PriceRow | None]] = []
+    run_together(lambda: results.append([table.find(*model, at=TODAY) for model in models]), 8)
+    assert results == [[shipped.find(*model, at=TODAY) for model in models]] * 8
 
 
 # The shipped table
@@ -699,33 +687,3 @@ def test_figures_read_from_both_sources(
     assert tuple(getattr(row, column) for column in CLASSES) == expected
     halved = shipped.find(provider, model, variant="batch", at=TODAY)
     assert (halved and (halved.input, halved.output)) == (batch and tuple(map(Decimal, batch)))
-
-
-# The module
-
-
-def test_importing_reads_nothing_and_loads_no_csv_or_decimal() -> None:
-    code = (
-        "import sys, llm_provider._money.pricing; "
-        "print(*sorted({'csv', 'decimal', '_decimal'} & set(sys.modules)))"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(pricing.__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == ""
-
-
-def test_an_installed_package_finds_the_file_inside_itself(tmp_path: Path) -> None:
-    package = tmp_path / "llm_provider"
-    shutil.copytree(Path(pricing.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
-    code = "from llm_provider._money.pricing import default_prices_path; print(default_prices_path())"
-
-    def run() -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
-
-    assert "FileNotFoundError: llm_provider's prices.csv is missing" in run().stderr
-    shutil.copy(default_prices_path(), package / "prices.csv")
-    assert Path(run().stdout.strip()) == package / "prices.csv"
