@@ -55,7 +55,6 @@ class AIMD:
     def ready_at(
         self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
     ) -> float:
-        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
         if self.in_flight >= max(1, math.floor(min(self.window, max_in_flight))):
             return math.inf
         return max(now, self.gate)
@@ -63,12 +62,10 @@ class AIMD:
     def admit(
         self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
     ) -> Ticket | float:
-        """A ticket for a request that may be sent now, else the time to ask again."""
         ready = self.ready_at(now, tokens, max_in_flight, at_once)
         return ready if ready > now else self.record_request(now, tokens, at_once)
 
     def record_request(self, now: float, tokens: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
-        """Count a request as in flight."""
         self.in_flight += 1
         self._number += 1
         return Ticket(self._number, now, self.in_flight, tokens, 0.0, math.inf, 0.0)
@@ -81,17 +78,12 @@ class AIMD:
         """Ignore the headers."""
 
     def record_success(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
-        """Record that the provider served a request."""
         if self.window < math.inf and self.in_flight >= _USED * self.window:
             self.window += 1 / self.window
         self.in_flight -= 1
 
     def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider refused a request. Nothing is sent for `retry_after` seconds.
-
-        Returns:
-            False: the gate holds every call back.
-        """
+        """Cut the window once per episode. Returns False: the gate holds every call back."""
         self.refusals += 1
         self.gate = max(self.gate, now + (_GATE if retry_after is None else retry_after))
         if ticket.at > self._last_cut:
@@ -103,11 +95,9 @@ class AIMD:
     record_overload = record_refusal
 
     def record_cancellation(self, ticket: Ticket) -> None:
-        """Record that a request ended without an answer that tells something. The window stays."""
         self.in_flight -= 1
 
     record_withdrawal = record_cancellation
 
     def record_failure(self, now: float, ticket: Ticket) -> None:
-        """Record that a request failed for another reason."""
         self.in_flight -= 1

@@ -27,33 +27,20 @@ class _Names(NamedTuple):
     reset: str
 
 
-def _names(pattern: str) -> _Names:
-    return _Names(*(pattern.format(name) for name in _Names._fields))
+def _names(*patterns: str) -> list[_Names]:
+    return [_Names(*(pattern.format(name) for name in _Names._fields)) for pattern in patterns]
 
 
-_REQUESTS = tuple(
-    map(
-        _names,
-        (
-            "x-ratelimit-{}-requests",
-            "anthropic-ratelimit-requests-{}",
-            "x-ratelimit-{}-req-minute",
-            "x-ratelimit-{}",
-        ),
-    )
+_REQUESTS = _names(
+    "x-ratelimit-{}-requests",
+    "anthropic-ratelimit-requests-{}",
+    "x-ratelimit-{}-req-minute",
+    "x-ratelimit-{}",
 )
-_TOKENS = tuple(
-    map(
-        _names,
-        (
-            "x-ratelimit-{}-tokens",
-            "anthropic-ratelimit-tokens-{}",
-            "x-ratelimit-{}-tokens-minute",
-            "x-ratelimitbysize-{}-minute",
-        ),
-    )
-)
-
+_TOKENS = _names(
+    "x-ratelimit-{}-tokens", "anthropic-ratelimit-tokens-{}", "x-ratelimit-{}-tokens-minute",
+    "x-ratelimitbysize-{}-minute",
+)  # fmt: skip
 _LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 
 _LONG_RESET = 10.0

@@ -17,6 +17,7 @@ sweep, and the rates become equal.
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from .state import Stored, count, flag, number, positive
@@ -81,64 +82,50 @@ _BEYOND_DOUBT = 3.0
 """Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
 
+@dataclass(slots=True, eq=False)
 class Ticket(Stored):
     """A request in flight, and the state of the limits when it was sent."""
-
-    __slots__ = ("at", "in_flight", "number", "order", "phase", "rate", "tokens", "tokens_sent")
 
     FIELDS: ClassVar = {
         "number": count, "at": number, "in_flight": count, "tokens": number, "tokens_sent": number,
         "rate": number, "phase": number, "order": count,
     }  # fmt: skip
 
-    def __init__(
-        self,
-        number: int,
-        at: float,
-        in_flight: int,
-        tokens: float,
-        tokens_sent: float,
-        rate: float,
-        phase: float,
-    ) -> None:
-        self.number = number
-        self.at = at
-        self.in_flight = in_flight
-        """Including this request."""
-        self.tokens = tokens
-        """Estimated tokens of this request."""
-        self.tokens_sent = tokens_sent
-        """Estimated tokens of all requests so far, including this one."""
-        self.rate = rate
-        self.phase = phase
-        self.order = 0
-        """Its place among the requests of this process, given by its scope. `number` counts those of all
-        processes that share the controller."""
+    number: int
+    at: float
+    in_flight: int
+    """Including this request."""
+    tokens: float
+    """Estimated tokens of this request."""
+    tokens_sent: float
+    """Estimated tokens of all requests so far, including this one."""
+    rate: float
+    phase: float
+    order: int = 0
+    """Its number among the requests of this process, set by its scope. `number` counts those of all processes
+    that share the controller."""
 
 
+@dataclass(slots=True, eq=False)
 class Mark(Stored):
     """An instant at which the limit was exhausted, or untouched after idling, and the refusals since then."""
-
-    __slots__ = ("at", "fresh", "in_flight", "number", "rate", "refused", "refused_tokens", "tokens_sent")
 
     FIELDS: ClassVar = {
         "number": count, "at": number, "tokens_sent": number, "fresh": flag, "rate": positive,
         "in_flight": count, "refused": count, "refused_tokens": number,
     }  # fmt: skip
 
-    def __init__(
-        self, number: int, at: float, tokens_sent: float, *, fresh: bool, rate: float, in_flight: int
-    ) -> None:
-        self.number = number
-        self.at = at
-        self.tokens_sent = tokens_sent
-        self.fresh = fresh
-        """Whether the limit was untouched."""
-        self.rate = rate
-        self.in_flight = in_flight
-        """Requests sent between this instant and the arrival of the refusal."""
-        self.refused = 0
-        self.refused_tokens = 0.0
+    number: int
+    at: float
+    tokens_sent: float
+    _: KW_ONLY
+    fresh: bool
+    """Whether the limit was untouched."""
+    rate: float
+    in_flight: int
+    """Requests sent between this instant and the arrival of the refusal."""
+    refused: int = 0
+    refused_tokens: float = 0.0
 
     def count(self, ticket: Ticket) -> None:
         """Count a request that was not accepted."""

@@ -40,7 +40,7 @@ _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
 
 
 class Controller(Protocol):
-    """Decides when the next request of a scope may be sent; see `controller.AdaptiveController`."""
+    """Decides when the next request of a scope may be sent. `controller.AdaptiveController` has its rules."""
 
     @property
     def in_flight(self) -> int:

@@ -176,6 +176,8 @@ class SharedStateFile:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
+    Its requests in flight, refusals, rate and window are those of all processes together.
+
     | state | entered by | place of the controller |
     |---|---|---|
     | apart | the start, unless `from_start` | in memory, unknown to the others |
@@ -208,40 +210,32 @@ class SharedController:
 
     @property
     def in_flight(self) -> int:
-        """Requests in flight of all processes."""
         return self._controller.in_flight
 
     @property
     def gate(self) -> float:
-        """Time of the monotonic clock before which nothing is sent."""
         return max(self._controller.gate, self._not_before)
 
     @property
     def refusals(self) -> int:
-        """Refusals so far, of all processes."""
         return self._controller.refusals
 
     @property
     def rate(self) -> float:
-        """Requests per second that all processes together may send."""
         return self._controller.rate
 
     @property
     def window(self) -> float:
-        """Requests that all processes together may have in flight."""
         return self._controller.window
 
     @property
     def open(self) -> bool:
-        """Whether no limit on the rate is known yet."""
         return self._controller.open
 
     def is_limited(self, now: float) -> bool:
-        """Whether a limit of the provider holds requests back."""
         return self._controller.is_limited(now)
 
     def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
-        """A ticket for a request that may be sent now, else the time to ask again."""
         if self._own >= max_in_flight:
             return math.inf
         granted: Ticket | float | None = None
@@ -264,17 +258,14 @@ class SharedController:
         self._headrooms[ticket.number] = headroom
 
     def record_success(self, now: float, ticket: Ticket, *, tokens: float | None = None) -> None:
-        """Record that the provider served a request. Its limit counted `tokens`, if known."""
         self._end(ticket, now, lambda controller: controller.record_success(now, ticket, tokens=tokens))
 
     def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider refused a request. Returns whether only its call backs off."""
         alone = self._end(ticket, now, lambda controller: controller.record_refusal(now, ticket, retry_after))
         self._join(now)
         return alone is True
 
     def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider is overloaded. Returns whether only the call backs off."""
         alone = self._end(
             ticket, now, lambda controller: controller.record_overload(now, ticket, retry_after)
         )
@@ -282,15 +273,12 @@ class SharedController:
         return alone is True
 
     def record_failure(self, now: float, ticket: Ticket) -> None:
-        """Record that a request broke or timed out."""
         self._end(ticket, now, lambda controller: controller.record_failure(now, ticket))
 
     def record_cancellation(self, ticket: Ticket) -> None:
-        """Record that a request was cancelled in flight."""
         self._end(ticket, ticket.at, lambda controller: controller.record_cancellation(ticket))
 
     def record_withdrawal(self, ticket: Ticket) -> None:
-        """Record that a request was given up before it was sent."""
         self._end(ticket, ticket.at, lambda controller: controller.record_withdrawal(ticket))
 
     def _end(
@@ -298,7 +286,6 @@ class SharedController:
     ) -> bool | None:
         """Record an outcome. Returns the result of `record`; None if the outcome is of no use any more."""
         headroom = self._headrooms.pop(ticket.number, None)
-
         result: bool | None = None
 
         def record_all(controller: AdaptiveController) -> None:

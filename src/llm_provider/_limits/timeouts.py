@@ -112,19 +112,14 @@ def patience_seconds(name: str, value: object) -> float:
     return float(plain)
 
 
+@dataclass(slots=True, eq=False)
 class Deadline:
-    """The moment by which a call is answered or has failed.
+    """The moment by which a call is answered or has failed."""
 
-    Args:
-        allowed: Seconds, as the user gave them.
-        at: The moment on `time.perf_counter`.
-    """
-
-    __slots__ = ("allowed", "at")
-
-    def __init__(self, allowed: float, at: float) -> None:
-        self.allowed = allowed
-        self.at = at
+    allowed: float
+    """Seconds, as the user gave them."""
+    at: float
+    """The moment on `time.perf_counter`."""
 
     @property
     def left(self) -> float:
@@ -132,16 +127,11 @@ class Deadline:
         return self.at - time.perf_counter()
 
 
+@dataclass(slots=True, eq=False)
 class Patience:
-    """How long the calls of a user's call or batch wait for a provider that is down.
+    """How long the calls of a user's call or batch wait for a provider that is down."""
 
-    Args:
-        seconds: From the later of the beginning of the outage and of the call or batch.
-        since: The monotonic time at which the call or batch began.
-    """
-
-    __slots__ = ("seconds", "since")
-
-    def __init__(self, seconds: float, since: float) -> None:
-        self.seconds = seconds
-        self.since = since
+    seconds: float
+    """From the later of the beginning of the outage and of the call or batch."""
+    since: float
+    """The monotonic time at which the call or batch began."""

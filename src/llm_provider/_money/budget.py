@@ -128,7 +128,11 @@ class Budget:
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self._store = _store(self._path)
+        self._store: BalanceStore = MemoryBalance()
+        if self._path is not None:
+            from .balance_file import BalanceFile
+
+            self._store = BalanceFile(self._path)
         weakref.finalize(self, self._store.close).atexit = False
         _budgets.add(self)
 
@@ -318,14 +322,6 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
     if plain is None or not math.isfinite(plain) or plain < 0:
         raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")
     return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
-
-
-def _store(path: str | None) -> BalanceStore:
-    if path is None:
-        return MemoryBalance()
-    from .balance_file import BalanceFile
-
-    return BalanceFile(path)
 
 
 async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]:

@@ -136,10 +136,8 @@ class Ledger(Hinting):
             raise RequestError(f"rows can be summed by {names}, not by {', '.join(sorted(unknown))}")
         groups: dict[Key, list[RowSums]] = {}
         for key, sums in self._totals.rows():
-            kept = Key(
-                *(value if name in (by or Key._fields) else "" for name, value in key._asdict().items())
-            )
-            groups.setdefault(kept, []).append(sums)
+            kept = (value if name in (by or Key._fields) else "" for name, value in key._asdict().items())
+            groups.setdefault(Key(*kept), []).append(sums)
         return [row_of(key, groups[key]) for key in sorted(groups)]
 
     def timeline(self) -> dict[str, list[tuple[int, Decimal]]]:
@@ -157,9 +155,8 @@ class Ledger(Hinting):
         """
         from .ledger_views import make_columns
 
-        frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(
-            make_columns(self.rows(), self.total)
-        )
+        pandas = import_optional("pandas", "pip install pandas")
+        frame: pd.DataFrame = pandas.DataFrame(make_columns(self.rows(), self.total))
         return frame
 
     def to_polars(self) -> pl.DataFrame:
@@ -170,9 +167,8 @@ class Ledger(Hinting):
         """
         from .ledger_views import make_columns
 
-        frame: pl.DataFrame = import_optional("polars", "pip install polars").DataFrame(
-            make_columns(self.rows(), self.total)
-        )
+        polars = import_optional("polars", "pip install polars")
+        frame: pl.DataFrame = polars.DataFrame(make_columns(self.rows(), self.total))
         return frame
 
     def to_jsonl(self, path: str | os.PathLike[str]) -> None:
