@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -36,7 +35,7 @@ from .delivery import (
 from .routing import Target, find_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from .._settings import Settings
     from ..formats.wire_format import Frame
@@ -88,19 +87,20 @@ class Application:
             return
         if scope["query_string"]:
             path = f"{path}?{scope['query_string'].decode('latin-1')}"
-        with self._record(scope, receive, send, target.provider, path, body) as exchange:
-            await self._answer(exchange, target, headers, scope["path"])
+        exchange = self._record(scope, receive, send, target.provider, path, body)
+        await self._finish(exchange, self._answer(exchange, target, headers, scope["path"]))
 
-    @contextmanager
     def _record(
         self, scope: Scope, receive: Receive, send: Send, provider: str, path: str, body: bytes
-    ) -> Iterator[Exchange]:
-        """Keep a record of a request, and count it until it ends."""
+    ) -> Exchange:
+        """Keep a record of a request, which is counted until it ends."""
         record = Record(provider, path, scope["headers"], time.time(), scope["http_version"], body)
         self._state.recorder.add(record)
-        exchange = Exchange(record, self._state.ledger, receive, send, tuple(scope["client"]))
+        return Exchange(record, self._state.ledger, receive, send, tuple(scope["client"]))
+
+    async def _finish(self, exchange: Exchange, answer: Awaitable[None]) -> None:
         try:
-            yield exchange
+            await answer
         except BrokenConnectionError:
             raise
         except Exception:
@@ -121,11 +121,11 @@ class Application:
         body: bytes,
     ) -> None:
         """Answer a request to a batch or file endpoint, with the fault that is ordered for it."""
-        state, (provider, path) = self._state, owner
-        method, target = scope["method"], Target(provider, find_format(provider))
+        provider, path = owner
+        target = Target(provider, find_format(provider))
         call = Call(
             provider=provider,
-            method=method,
+            method=scope["method"],
             path=path,
             query=dict(parse_qsl(scope["query_string"].decode("latin-1"))),
             headers=headers,
@@ -133,28 +133,31 @@ class Application:
             body=body,
             root=_find_root(scope, provider if path != scope["path"] else "", headers),
         )
-        kept = body[:MOST_RECORDED_BYTES]
-        with self._record(scope, receive, send, provider, scope["path"], kept) as exchange:
-            exchange.identify(f"req_{state.next_identifier()}")
-            fault = await self._meet_fault(exchange, target, name_operation(method, path), call.key)
-            if fault is None:
-                return
-            reply = serve(state.batches, call)
-            raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
-            exchange.headers += reply.headers
-            content_type = (b"content-type", reply.content_type)
-            if fault.stall_after is not None:
-                # Half of the answer, or nothing of it with 0. The request was served all the same.
-                await exchange.start(reply.status, [content_type])
-                await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
-                await exchange.client.wait_for_disconnect(fault.delay or None)
-                exchange.end(disconnected=True)
-            elif fault.abort_after is not None:
-                await send_broken(exchange, raw)
-            else:
-                if fault.cut_after is not None:
-                    raw = b"".join(raw.splitlines(keepends=True)[: fault.cut_after])
-                await send_bytes(exchange, reply.status, raw, content_type)
+        exchange = self._record(scope, receive, send, provider, scope["path"], body[:MOST_RECORDED_BYTES])
+        await self._finish(exchange, self._answer_batch_call(exchange, target, call))
+
+    async def _answer_batch_call(self, exchange: Exchange, target: Target, call: Call) -> None:
+        state = self._state
+        exchange.identify(f"req_{state.next_identifier()}")
+        fault = await self._meet_fault(exchange, target, name_operation(call.method, call.path), call.key)
+        if fault is None:
+            return
+        reply = serve(state.batches, call)
+        raw = reply.body if isinstance(reply.body, bytes) else orjson.dumps(reply.body)
+        exchange.headers += reply.headers
+        content_type = (b"content-type", reply.content_type)
+        if fault.stall_after is not None:
+            # Half of the answer, or nothing of it with 0. The request was served all the same.
+            await exchange.start(reply.status, [content_type])
+            await exchange.more(raw[: len(raw) // 2] if fault.stall_after else b"")
+            await exchange.client.wait_for_disconnect(fault.delay or None)
+            exchange.end(disconnected=True)
+        elif fault.abort_after is not None:
+            await send_broken(exchange, raw)
+        else:
+            if fault.cut_after is not None:
+                raw = b"".join(raw.splitlines(keepends=True)[: fault.cut_after])
+            await send_bytes(exchange, reply.status, raw, content_type)
 
     async def _answer(
         self, exchange: Exchange, target: Target, headers: Mapping[bytes, bytes], path: str
