@@ -117,10 +117,7 @@ PLOT = matplotlib.figure.Figure()
         (np.zeros((2, 2)), r"\[1\] must be a str, .* not ndarray: write PIL.Image.fromarray\(array\)"),
         (PLOT, r"not Figure: write it to a buffer with savefig"),
         (io.BytesIO(PNG), r"not BytesIO: write buffer.getvalue\(\)"),
-        (
-            None,
-            r"messages\[1\] must be a str, a Path, bytes, a PIL image or a dict with a 'type', not NoneType",
-        ),
+        (None, r"messages\[1\] must be a str, a Path, bytes, a PIL image or a dict .*, not NoneType"),
         ({"text": "Hi"}, r"messages\[1\] must be a dict with a 'type'"),
         (b"", r"messages\[1\] is empty bytes"),
         (b"Hello", r"messages\[1\] is bytes of an unknown kind. .* for text, give data.decode\(\)"),
@@ -130,10 +127,7 @@ PLOT = matplotlib.figure.Figure()
         (Path("/"), r"messages\[1\]: '/' is a folder"),
         (Path("/dev/null"), r"messages\[1\]: '/dev/null' is not a regular file"),
         (Path("a\0b.png"), "cannot be read: .*embedded null"),
-        (
-            {"role": "user", "content": "Hi"},
-            r"messages\[1\] is a message with a role and messages\[0\] is a str",
-        ),
+        ({"role": "user", "content": "Hi"}, r"messages\[1\] is a message with a role and .*\[0\] is a str"),
     ],
 )
 def test_other_contents_are_refused(content: Any, problem: str) -> None:
@@ -174,31 +168,30 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
         parts(["What?", tmp_path / "a.txt"])
 
 
-@pytest.mark.parametrize("prompt", [Path("a.png"), PNG, np.zeros(3)])
-def test_a_prompt_is_a_list(prompt: Any) -> None:
-    with pytest.raises(
-        RequestError, match=r"messages must be a str or a list .*: (give a list|write PIL.Image)"
-    ):
+CONTENT = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "problem"),
+    [
+        (Path("a.png"), "messages must be a str or a list .*: give a list"),
+        (PNG, "messages must be a str or a list .*: give a list"),
+        (np.zeros(3), "messages must be a str or a list .*: write PIL.Image"),
+        ([PNG, ""], r"messages\[1\] is an empty text; leave it out"),
+        (["one", "two"], r"give several prompts to call_many\(\)"),
+        (
+            [{"role": "user", "content": "Hi"}, *CONTENT],
+            r"\[0\] is a message with a role and .*\[1\] is a dict",
+        ),
+    ],
+)
+def test_other_prompts_are_refused(prompt: Any, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
         parts(prompt)
 
 
-def test_an_empty_text_is_refused() -> None:
-    with pytest.raises(RequestError, match=r"messages\[1\] is an empty text; leave it out"):
-        parts([PNG, ""])
-
-
-def test_a_list_of_texts_alone_is_no_prompt() -> None:
-    with pytest.raises(RequestError, match=r"give several prompts to call_many\(\)"):
-        parts(["one", "two"])
-
-
 def test_parts_alone_are_a_prompt() -> None:
-    content = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
-    assert parts(content) == content
-    with pytest.raises(
-        RequestError, match=r"messages\[0\] is a message with a role and messages\[1\] is a dict"
-    ):
-        parts([{"role": "user", "content": "Hi"}, *content])
+    assert parts(CONTENT) == CONTENT
 
 
 @pytest.fixture(scope="module")
@@ -207,86 +200,49 @@ def simulator() -> Iterator[Simulator]:
         yield running
 
 
-def sent(simulator: Simulator, tmp_path: Path, model: str, provider: str, *contents: Any) -> Any:
-    """The body of the request that a real SDK sends for a list of contents."""
-    with Client(cache="off") as client:
-        url = simulator.url(provider)
-        client.call(model, ["What is this?", *contents], api_key="k", base_url=url)
-    return simulator.requests()[-1].body
-
-
 ENCODED = base64.b64encode(PNG).decode()
 PDF = base64.b64encode(FILES["a.pdf"][0]).decode()
 WAV = base64.b64encode(FILES["a.wav"][0]).decode()
 
 
-@pytest.mark.parametrize(
-    ("model", "provider", "forms"),
-    [
-        (
-            "gpt-6.1-sol",
-            "openai",
-            [
-                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}},
-                {
-                    "type": "file",
-                    "file": {"filename": "document.pdf", "file_data": f"data:application/pdf;base64,{PDF}"},
-                },
-                {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}},
-            ],
-        ),
-        (
-            "gpt-5.5-pro",
-            "openai",
-            [
-                {
-                    "type": "input_image",
-                    "image_url": f"data:image/png;base64,{ENCODED}",
-                    "detail": "auto",
-                },
-                {
-                    "type": "input_file",
-                    "filename": "document.pdf",
-                    "file_data": f"data:application/pdf;base64,{PDF}",
-                },
-            ],
-        ),
-        (
-            "claude-sonnet-5-5",
-            "anthropic",
-            [
-                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
-                {
-                    "type": "document",
-                    "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
-                    "title": "document.pdf",
-                },
-            ],
-        ),
-        (
-            "gemini-3.8-flash",
-            "gemini",
-            [
-                {"inlineData": {"mimeType": "image/png", "data": ENCODED}},
-                {"inlineData": {"mimeType": "application/pdf", "data": PDF}},
-                {"inlineData": {"mimeType": "audio/wav", "data": WAV}},
-            ],
-        ),
-        (
-            "together_ai/m",
-            "together_ai",
-            [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}}],
-        ),
+PDF_URL, PNG_URL = f"data:application/pdf;base64,{PDF}", f"data:image/png;base64,{ENCODED}"
+FORMS: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("gpt-6.1-sol", "openai"): [
+        {"type": "image_url", "image_url": {"url": PNG_URL}},
+        {"type": "file", "file": {"filename": "document.pdf", "file_data": PDF_URL}},
+        {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}},
     ],
-)
+    ("gpt-5.5-pro", "openai"): [
+        {"type": "input_image", "image_url": PNG_URL, "detail": "auto"},
+        {"type": "input_file", "filename": "document.pdf", "file_data": PDF_URL},
+    ],
+    ("claude-sonnet-5-5", "anthropic"): [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+         "title": "document.pdf"},
+    ],
+    ("gemini-3.8-flash", "gemini"): [
+        {"inlineData": {"mimeType": "image/png", "data": ENCODED}},
+        {"inlineData": {"mimeType": "application/pdf", "data": PDF}},
+        {"inlineData": {"mimeType": "audio/wav", "data": WAV}},
+    ],
+    ("together_ai/m", "together_ai"): [{"type": "image_url", "image_url": {"url": PNG_URL}}],
+}  # fmt: skip
+"""Model and provider → an image, a document and a sound, as far as the model takes them."""
+
+
+@pytest.mark.parametrize(("model", "provider"), FORMS)
 def test_each_provider_is_sent_its_own_form(
-    simulator: Simulator, tmp_path: Path, model: str, provider: str, forms: list[Any]
+    simulator: Simulator, tmp_path: Path, model: str, provider: str
 ) -> None:
-    parts = []
+    forms, parts = FORMS[model, provider], []
     for name in ("a.png", "a.pdf", "a.wav")[: len(forms)]:
         (tmp_path / name).write_bytes(FILES[name][0])
         parts.append(tmp_path / name)
-    body = sent(simulator, tmp_path, model, provider, *parts)
+    with Client(cache="off") as client:
+        url = simulator.url(provider)
+        client.call(model, ["What is this?", *parts], api_key="k", base_url=url)
+    body = simulator.requests()[-1].body
     (turn,) = body.get("messages") or body.get("input") or body["contents"]
     assert (turn.get("content") or turn["parts"])[1:] == forms
 
@@ -294,16 +250,8 @@ def test_each_provider_is_sent_its_own_form(
 @pytest.mark.parametrize(
     ("model", "name", "problem"),
     [
-        (
-            "gpt-6.1-sol",
-            "a.flac",
-            r"messages\[0\].content\[1\] is audio in the format 'flac'; OpenAI accepts wav",
-        ),
-        (
-            "gpt-6.1-sol",
-            "a.mp4",
-            "has type 'video_url', which OpenAI has no form for: send its frames as images",
-        ),
+        ("gpt-6.1-sol", "a.flac", r"\[0\].content\[1\] is audio in the format 'flac'; OpenAI accepts wav"),
+        ("gpt-6.1-sol", "a.mp4", "has type 'video_url', which OpenAI has no form for: send its frames"),
         ("gpt-6.1-sol", "a.heic", "is image/heic; OpenAI accepts image/png"),
         ("gpt-5.5-pro", "a.wav", "has type 'input_audio', which OpenAI's Responses API does not accept"),
         ("gpt-5.5-pro", "a.heic", "is image/heic; OpenAI accepts image/png"),
@@ -321,12 +269,9 @@ def test_the_cache_key_depends_on_the_content(simulator: Simulator, tmp_path: Pa
     for name, data in (("a.png", PNG), ("copy.png", PNG), ("other.png", PNG + b"!")):
         (tmp_path / name).write_bytes(data)
     with Client(cache_dir=tmp_path / "cache") as client:
-        cached = [
-            client.call(
-                "gpt-6.1-sol", ["Hi", tmp_path / name], api_key="k", base_url=simulator.url("openai")
-            ).cached
-            for name in ("a.png", "copy.png", "other.png", "a.png")
-        ]
+        bound = client.with_options(api_key="k", base_url=simulator.url("openai"))
+        names = ("a.png", "copy.png", "other.png", "a.png")
+        cached = [bound.call("gpt-6.1-sol", ["Hi", tmp_path / name]).cached for name in names]
     assert cached == [False, True, False, True]
 
 

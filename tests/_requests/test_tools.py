@@ -166,12 +166,7 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
 
     properties = schema(book)["parameters"]["properties"]
     assert properties["when"] == {"type": "string", "format": "date"}
-    assert properties["number"] == {
-        "type": "integer",
-        "minimum": 1,
-        "default": 2,
-        "description": "own words",
-    }
+    assert properties["number"] == {"type": "integer", "minimum": 1, "default": 2, "description": "own words"}
     assert properties["limit"] == {"type": "integer", "default": 3, "description": "from the default"}
     assert schema(book)["parameters"]["required"] == ["when", "colour", "address"]
     arguments = parsed(
@@ -179,14 +174,9 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
         '{"when": "2026-11-22", "colour": "blue", "address": {"name": "Bern"}, "json": "b", "schema": 2}',
     )
     assert arguments == {
-        "when": dt.date(2026, 11, 22),
-        "colour": Colour.BLUE,
-        "address": Place(name="Bern"),
-        "json": "b",
-        "schema": 2.0,
-        # The function would get the `Field` itself.
-        "limit": 3,
-    }
+        "when": dt.date(2026, 11, 22), "colour": Colour.BLUE, "address": Place(name="Bern"), "json": "b",
+        "schema": 2.0, "limit": 3,  # the function would get the `Field` itself
+    }  # fmt: skip
 
 
 def test_a_default_of_none_may_be_given() -> None:
@@ -289,38 +279,24 @@ def lambda_free(x: int) -> int:
     return x
 
 
-def no_annotation(x) -> None: ...  # type: ignore[no-untyped-def]  # on purpose
-
-
-def variadic(*x: int) -> None: ...
-
-
-def keywords(**x: int) -> None: ...
-
-
-def positional_only(x: int, /) -> None: ...
-
-
-def foreign_type(x: Service) -> None: ...
-
-
-def function_type(ok: int, x: Callable[[], int]) -> None: ...
-
-
 NOT_JSON = object()
 
 
+# fmt: off
+def no_annotation(x) -> None: ...  # type: ignore[no-untyped-def]  # on purpose
+def variadic(*x: int) -> None: ...
+def keywords(**x: int) -> None: ...
+def positional_only(x: int, /) -> None: ...
+def foreign_type(x: Service) -> None: ...
+def function_type(ok: int, x: Callable[[], int]) -> None: ...
 def bad_default(ok: int, x: Any = NOT_JSON) -> None: ...
-
-
 def unknown_type(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # on purpose
+def größe(x: int) -> None: ...  # noqa: PLC2401  # on purpose
+# fmt: on
 
 
 def generator(x: int) -> Any:
     yield x
-
-
-def größe(x: int) -> None: ...  # noqa: PLC2401  # on purpose
 
 
 class Unschematic(BaseModel):
