@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import sys
 import types
@@ -13,17 +12,8 @@ from typing import Any
 
 import pytest
 
-from llm_provider import (
-    CacheMissError,
-    Client,
-    Estimate,
-    Range,
-    RequestError,
-    UnknownModelError,
-    Usage,
-    aestimate,
-    estimate,
-)
+import llm_provider
+from llm_provider import CacheMissError, Client, Estimate, Range, RequestError, UnknownModelError, Usage
 from llm_provider._client.batch_arguments import parse_batch
 from llm_provider._estimates.estimate import _READ_CLOSELY
 from llm_provider.simulator import Simulator
@@ -38,18 +28,13 @@ def questions(count: int, start: int = 0) -> list[str]:
 
 def test_what_is_stored_is_not_asked_again(client: Client, simulator: Simulator) -> None:
     client.call_many(MODEL, questions(6))
-    sent = len(simulator.requests())
+    sent, before = len(simulator.requests()), client.cache.stats()
     estimated = client.estimate(MODEL, questions(10))
     assert (estimated.inputs, estimated.cached, estimated.duplicates, estimated.requests) == (10, 6, 0, 4)
     done = client.estimate(MODEL, questions(6))
     assert (done.requests, done.cost, done.seconds) == (0, Range(0, 0, 0), Range(0, 0, 0))
     assert len(simulator.requests()) == sent
-
-
-def test_looking_counts_as_no_hit_and_no_miss(client: Client) -> None:
-    client.call_many(MODEL, questions(3))
-    before = client.cache.stats()
-    client.estimate(MODEL, questions(6))
+    # To look is no hit and no miss.
     after = client.cache.stats()
     assert (after.hits, after.misses, after.saved) == (before.hits, before.misses, before.saved)
 
@@ -97,6 +82,8 @@ def test_what_is_wrong_for_every_input_is_raised(client: Client) -> None:
         client.estimate(MODEL, ["Hi"], temprature=0)  # type: ignore[call-arg]  # on purpose
     with pytest.raises(TypeError, match="inputs must be an iterable of prompts, such as a list, not str"):
         client.estimate(MODEL, "Hi")
+    with pytest.raises(RequestError, match="on_error"):
+        client.estimate(MODEL, [], on_error="skip")  # type: ignore[call-overload]  # on purpose
 
 
 @pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])
@@ -119,6 +106,11 @@ def test_stored_answers_of_a_model_tell_how_long_the_next_one_is(client: Client)
     assert learned.output_tokens.low < 10 * mean < learned.output_tokens.high < guessed.output_tokens.high
     assert "20 stored answers of this model" in str(learned)
     assert "no answers of this model are stored" in str(guessed)
+    # No answer is longer than it may be.
+    assert client.estimate(MODEL, questions(10, 50), max_tokens=1).output_tokens.high == 10
+    # Those of another server tell nothing.
+    elsewhere = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
+    assert "no answers of this model are stored" in str(elsewhere)
 
 
 @pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])
@@ -136,12 +128,6 @@ def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, m
     assert "corrected by the counts of stored questions" in str(after)
 
 
-def test_answers_of_another_server_tell_nothing(client: Client, simulator: Simulator) -> None:
-    client.call_many(MODEL, questions(20))
-    estimated = client.estimate(MODEL, questions(10), base_url="https://example.org/v1")
-    assert "no answers of this model are stored" in str(estimated)
-
-
 @pytest.mark.parametrize(
     ("model", "extra", "noted"),
     [
@@ -156,19 +142,12 @@ def test_searches_are_noted(client: Client, model: str, extra: dict[str, Any], n
     assert any("web searches" in assumption for assumption in estimated.assumptions) == noted
 
 
-def test_no_answer_is_longer_than_it_may_be(client: Client) -> None:
-    client.call_many(MODEL, questions(20))
-    estimated = client.estimate(MODEL, questions(10, 50), max_tokens=1)
-    assert estimated.output_tokens.high == 10
-
-
 def test_costs_are_those_of_the_price_table(client: Client) -> None:
     estimated = client.estimate("claude-sonnet-5-5", ["word " * 1000], max_tokens=1000)
     assert set(estimated.costs) == {"standard", "batch"}
     assert estimated.cost == estimated.costs["standard"]
-    for cost, read, written in zip(
-        estimated.cost, estimated.input_tokens, estimated.output_tokens, strict=True
-    ):
+    figures = (estimated.cost, estimated.input_tokens, estimated.output_tokens)
+    for cost, read, written in zip(*figures, strict=True):
         usage = Usage(input_tokens=round(read), output_tokens=round(written))
         assert cost == pytest.approx(float(client.price("claude-sonnet-5-5", usage) or 0), rel=0.01)
     assert estimated.costs["batch"].likely == pytest.approx(estimated.costs["standard"].likely / 2)
@@ -242,9 +221,8 @@ def test_further_inputs_are_told_from_their_length(client: Client) -> None:
 def test_time_is_that_of_the_limits(client: Client) -> None:
     slow, many = (client.estimate(MODEL, questions(100), max_concurrent=limit) for limit in (1, 10))
     assert slow.seconds.likely == pytest.approx(10 * many.seconds.likely)
-    assert client.estimate(MODEL, questions(1), max_concurrent=10).seconds.likely == pytest.approx(
-        many.seconds.likely / 10
-    )
+    alone = client.estimate(MODEL, questions(1), max_concurrent=10)
+    assert alone.seconds.likely == pytest.approx(many.seconds.likely / 10)
     assert "10 requests at once" in str(many)
 
 
@@ -257,18 +235,11 @@ def test_a_limit_that_was_found_counts(client: Client, simulator: Simulator) -> 
         assert estimated.seconds.low >= 999 / rates[0]
 
 
-@pytest.mark.parametrize("functions", [True, False])
-def test_the_options_of_a_batch_do_not_change_it(
-    client: Client, simulator: Simulator, functions: bool
-) -> None:
-    if functions:
+def test_the_options_of_a_batch_do_not_change_it(client: Client, simulator: Simulator) -> None:
+    for estimate in (llm_provider.estimate, client.estimate):
         estimated = estimate(MODEL, questions(3), max_concurrent=2, progress=True)
-        same = estimate(MODEL, questions(3), max_concurrent=2)
-    else:
-        estimated = client.estimate(MODEL, questions(3), max_concurrent=2, progress=True)
-        same = client.estimate(MODEL, questions(3), max_concurrent=2)
-    assert isinstance(estimated, Estimate)
-    assert estimated == same
+        assert isinstance(estimated, Estimate)
+        assert estimated == estimate(MODEL, questions(3), max_concurrent=2)
     assert simulator.requests() == []
 
 
@@ -278,20 +249,16 @@ def test_an_estimate_is_awaited_with_any_kind_of_inputs(client: Client, simulato
             yield question
 
     async def run() -> list[Estimate]:
+        function, method = llm_provider.aestimate, client.aestimate
         return [
-            await aestimate(MODEL, iterate()),
-            await aestimate(MODEL, questions(3)),
-            await client.aestimate(MODEL, iterate()),
+            await function(MODEL, iterate()),
+            await function(MODEL, questions(3)),
+            await method(MODEL, iterate()),
         ]
 
     first, second, third = asyncio.run(run())
     assert first == second == third
     assert simulator.requests() == []
-
-
-def test_a_wrong_on_error_is_refused_in_an_estimate_too(client: Client) -> None:
-    with pytest.raises(RequestError, match="on_error"):
-        client.estimate(MODEL, [], on_error="skip")  # type: ignore[call-overload]  # on purpose
 
 
 def test_it_reads_as_a_table(client: Client) -> None:
@@ -384,10 +351,7 @@ def test_the_amount_is_checked(amount: Any) -> None:
 
 def test_the_parts_add_up(client: Client) -> None:
     client.call_many(MODEL, questions(3))
-    inputs: list[Any] = list(itertools.chain(questions(6), questions(2, 4), [""]))
-    estimated = client.estimate(MODEL, inputs)
-    assert (
-        estimated.cached + estimated.duplicates + len(estimated.invalid) + estimated.requests
-        == estimated.inputs
-    )
+    estimated = client.estimate(MODEL, [*questions(6), *questions(2, 4), ""])
+    parts = (estimated.cached, estimated.duplicates, len(estimated.invalid), estimated.requests)
+    assert sum(parts) == estimated.inputs
     assert json.dumps([*estimated.input_tokens]) == json.dumps(sorted(estimated.input_tokens))

@@ -18,18 +18,10 @@ def made(client: Client, model: str = MODEL) -> Call:
     return client._engine.prepare(CHAT, Request.build(model, "Hi", {}), Concurrency(1, 1))
 
 
-def test_a_few_answers_tell_nothing(client: Client) -> None:
-    client.call_many(MODEL, [f"{number}+{number}?" for number in range(4)])
-    assert history_of(client._engine, made(client), None) is None
-
-
-def test_answers_of_other_models_tell_nothing(client: Client) -> None:
-    client.call_many(MODEL, [f"{number}+{number}?" for number in range(10)])
-    assert history_of(client._engine, made(client, "gpt-5.5"), None) is None
-
-
-def test_an_empty_cache_tells_nothing(client: Client) -> None:
-    assert history_of(client._engine, made(client), None) is None
+@pytest.mark.parametrize(("stored", "model"), [(0, MODEL), (4, MODEL), (10, "gpt-5.5")])
+def test_few_answers_and_those_of_other_models_tell_nothing(client: Client, stored: int, model: str) -> None:
+    client.call_many(MODEL, [f"{number}+{number}?" for number in range(stored)])
+    assert history_of(client._engine, made(client, model), None) is None
 
 
 def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) -> None:
@@ -51,12 +43,8 @@ def test_answers_tell_their_length_time_and_tokens(client: Client) -> None:
     assert 0 < history.seconds.low <= history.seconds.likely <= history.seconds.high
 
 
-def test_many_alike_leave_a_tenth_of_doubt() -> None:
+def test_many_alike_leave_a_tenth_of_doubt_and_answers_of_many_lengths_more() -> None:
     assert mean([10.0] * 100) == pytest.approx((9, 10, 11))
-
-
-def test_answers_of_many_lengths_leave_more() -> None:
     low, likely, high = mean([1.0, 1.0, 1.0, 1.0, 96.0])
-    assert likely == 20
-    assert low == 4
+    assert (low, likely) == (4, 20)
     assert high > 50

@@ -48,12 +48,8 @@ def test_only_a_text_that_holds_the_content_can_be_sent(tmp_path: Path) -> None:
 def test_copies_keep_their_file(tmp_path: Path, copied: Any) -> None:
     for attachment in from_everywhere(tmp_path):
         other = copied(attachment)
-        assert (type(other), other, other.path, other.data) == (
-            Attachment,
-            attachment,
-            attachment.path,
-            attachment.data,
-        )
+        assert (type(other), other) == (Attachment, attachment)
+        assert (other.path, other.data) == (attachment.path, attachment.data)
         assert copied(attachment.reference).media_type == other.reference.media_type
 
 
@@ -83,11 +79,7 @@ def test_references_take_the_place_of_some_attachments(tmp_path: Path) -> None:
     assert [path for path, _ in attachments_of(messages)] == paths
     system, user, answer = with_references(messages, {id(other): other.reference})
     assert (system, answer) == (messages[0], messages[2])
-    assert user["content"] == [
-        {"type": "text", "text": "Hi"},
-        part,
-        {"type": "image_url", "image_url": {"url": other.reference, "detail": "low"}},
-        plain,
-    ]
+    uploaded = {"type": "image_url", "image_url": {"url": other.reference, "detail": "low"}}
+    assert user["content"] == [{"type": "text", "text": "Hi"}, part, uploaded, plain]
     assert isinstance(user["content"][2]["image_url"]["url"], UploadReference)
     assert image["image_url"] == {"url": other, "detail": "low"}, "the caller's message is not changed"

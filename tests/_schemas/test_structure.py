@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from llm_provider._errors import RequestError
-from llm_provider._schemas.structure import check_format, strict_json, structure_of
+from llm_provider._schemas.structure import Structure, check_format, strict_json, structure_of
 
 T = TypeVar("T")
 
@@ -28,6 +28,12 @@ class Page(BaseModel, Generic[T]):
 class Unspeakable(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     thing: BaseException
+
+
+def made(response_format: Any) -> Structure:
+    structure = structure_of(response_format)
+    assert structure is not None
+    return structure
 
 
 class TestChecked:
@@ -72,8 +78,7 @@ class TestStructureOf:
         assert structure_of(None) is structure_of({"type": "text"}) is None
 
     def test_plain_json_has_no_schema(self) -> None:
-        structure = structure_of({"type": "json_object"})
-        assert structure is not None
+        structure = made({"type": "json_object"})
         assert structure.schema is None
         assert structure.load("[1]") == [1]
 
@@ -93,37 +98,30 @@ class TestStructureOf:
         ],
     )
     def test_names_and_roots(self, response_format: Any, name: str, is_object: bool) -> None:
-        structure = structure_of(response_format)
-        assert structure is not None
+        structure = made(response_format)
         assert (structure.name, structure.is_object, structure.adaptable) == (name, is_object, True)
 
     def test_openais_form_is_not_adapted(self) -> None:
         inner = {"name": "x", "schema": {"type": "array"}}
-        structure = structure_of({"type": "json_schema", "json_schema": inner})
-        assert structure is not None
+        structure = made({"type": "json_schema", "json_schema": inner})
         assert (structure.name, structure.schema, structure.adaptable) == ("x", {"type": "array"}, False)
 
     def test_a_schema_is_checked_against_the_answer(self) -> None:
-        structure = structure_of({"type": "array", "maxItems": 1})
-        assert structure is not None
+        structure = made({"type": "array", "maxItems": 1})
         assert structure.load("[1]") == [1]
         with pytest.raises(ValueError, match="more than the maximum"):
             structure.load("[1, 2]")
 
     def test_the_order_of_a_union_is_its_own(self) -> None:
         # The two types are equal, and so are their hashes.
-        union, other = structure_of(int | str), structure_of(str | int)
-        assert union is not None
-        assert other is not None
-        assert union.schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
-        assert other.schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+        assert made(int | str).schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        assert made(str | int).schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 
     def test_a_type_is_described_once(self) -> None:
         assert structure_of(City) is structure_of(City)
 
     def test_unhashable_metadata_is_no_obstacle(self) -> None:
-        structure = structure_of(Annotated[int, Field(ge=1), {"a": []}])
-        assert structure is not None
+        structure = made(Annotated[int, Field(ge=1), {"a": []}])
         assert structure.schema == {"minimum": 1, "type": "integer"}
 
     @pytest.mark.parametrize("annotation", [Unspeakable, list[BaseException]])
