@@ -40,17 +40,10 @@ from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Usage
 
 CLASSES = [kind for kind in vars(_errors).values() if inspect.isclass(kind) and issubclass(kind, LLMError)]
-FACTS: dict[str, Any] = {
-    "provider": "openai",
-    "model": "gpt-5.5",
-    "status": 429,
-    "code": "slow_down",
-    "request_id": "req_1",
-    "attempts": 3,
-    "retry_after": 1.5,
-    "retryable": False,
-    "maybe_billed": True,
-}
+CONTEXT: dict[str, Any] = {
+    "provider": "openai", "model": "gpt-5.5", "status": 429, "code": "slow_down", "request_id": "req_1",
+    "attempts": 3, "retry_after": 1.5, "retryable": False, "maybe_billed": True,
+}  # fmt: skip
 EXTRA: dict[type[LLMError], dict[str, Any]] = {
     UnsupportedParameterError: {"parameter": "seed"},
     CacheMissError: {"key": "0" * 64},
@@ -80,7 +73,7 @@ def test_the_page_has_a_row_for_every_error() -> None:
 @pytest.mark.parametrize("kind", CLASSES)
 class TestEveryClass:
     def test_pickles_whole(self, kind: type[LLMError]) -> None:
-        error = make(kind, **FACTS)
+        error = make(kind, **CONTEXT)
         error.add_note("in the third cell")
         for back in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
             assert type(back) is kind
@@ -91,7 +84,7 @@ class TestEveryClass:
             assert repr(getattr(back, "results", None)) == repr(getattr(error, "results", None))
 
     def test_comes_back_from_json(self, kind: type[LLMError]) -> None:
-        error = make(kind, **FACTS)
+        error = make(kind, **CONTEXT)
         error.failures = (FailedAttempt(error="RateLimitError", status=429, waited=0.5, maybe_billed=True),)
         error.cost, error.usage, error.metadata = 0.5, Usage(input_tokens=3), {"id": 7}
         fields = error.to_dict()
@@ -103,25 +96,18 @@ class TestEveryClass:
         for name in EXTRA.get(kind, {}).keys() - {"results"}:
             assert getattr(back, name) == getattr(error, name)
 
-    def test_carries_its_facts(self, kind: type[LLMError]) -> None:
-        error = make(kind, **FACTS)
-        assert {name: getattr(error, name) for name in FACTS} == FACTS
+    def test_carries_its_context_and_shows_nothing_that_is_absent(self, kind: type[LLMError]) -> None:
+        error = make(kind, **CONTEXT)
+        assert {name: getattr(error, name) for name in CONTEXT} == CONTEXT
+        assert str(error) == "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
+        assert str(make(kind)) == "It failed."
         bare = make(kind)
         assert (bare.status, bare.attempts, bare.retry_after) == (None, 0, None)
         assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
 
-    def test_shows_what_helps_and_nothing_that_is_absent(self, kind: type[LLMError]) -> None:
-        assert str(make(kind)) == "It failed."
-        text = "It failed. [openai, gpt-5.5, HTTP 429, request req_1, 3 attempts]"
-        assert str(make(kind, **FACTS)) == text
-
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
-        branches = [
-            branch
-            for branch in (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError)
-            if issubclass(kind, branch)
-        ]
-        assert len(branches) == (kind is not LLMError)
+        branches = (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError)
+        assert sum(issubclass(kind, branch) for branch in branches) == (kind is not LLMError)
 
 
 def test_what_may_pass_is_retried() -> None:

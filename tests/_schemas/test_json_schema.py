@@ -115,9 +115,8 @@ class TestValidate:
 
     def test_names_the_best_reason_of_alternatives(self) -> None:
         schema = {"anyOf": [{"type": "object", "required": ["a", "b"]}, {"type": "null"}]}
-        with pytest.raises(
-            SchemaViolationError, match=r"none of the alternatives \(\$: \{\} is not of type null"
-        ):
+        problem = r"none of the alternatives \(\$: \{\} is not of type null"
+        with pytest.raises(SchemaViolationError, match=problem):
             validate({}, schema)
 
     def test_names_at_most_ten_places(self) -> None:
@@ -125,21 +124,17 @@ class TestValidate:
             validate(["x"] * 50, {"items": {"type": "null"}})
         assert len(str(caught.value).splitlines()) == 10
 
-    @pytest.mark.parametrize(
-        "schema",
-        [
-            {"$ref": "https://example.com/s"},
+    def test_what_it_cannot_check_matches(self) -> None:
+        for schema in (
+            {"$ref": "https://x/s"},
             {"$ref": 3},
             {"type": "odd"},
             {"pattern": r"\p{L}"},
             {"items": 5},
-        ],
-    )
-    def test_what_it_cannot_check_matches(self, schema: dict[str, Any]) -> None:
-        validate("a", schema)
-        validate(["a"], schema)
-
-    def test_decimal_steps_are_exact(self) -> None:
+        ):
+            validate("a", schema)
+            validate(["a"], schema)
+        # Decimal steps are exact.
         validate(0.3, {"multipleOf": 0.1})
 
 
@@ -198,9 +193,4 @@ def test_equality_is_jsons() -> None:
 
 def test_every_inner_schema_is_found() -> None:
     schema = {"properties": {"a": 1}, "allOf": [2], "not": 3, "$defs": {"d": 4}}
-    assert sorted(subschemas(schema)) == [
-        (".$defs.d", 4),
-        (".allOf[0]", 2),
-        (".not", 3),
-        (".properties.a", 1),
-    ]
+    assert dict(subschemas(schema)) == {".$defs.d": 4, ".allOf[0]": 2, ".not": 3, ".properties.a": 1}

@@ -39,17 +39,15 @@ def webp_extended(width: int, height: int) -> bytes:
     return b"RIFF\0\0\0\0WEBPVP8X" + bytes(8) + sizes
 
 
-FORMATS = [png, gif, jpeg, webp, webp_lossless, webp_extended]
-
-
 def encode(file: bytes) -> str:
     return base64.b64encode(file).decode()
 
 
-@pytest.mark.parametrize("image", FORMATS)
-def test_the_size_is_in_the_first_bytes(image: object) -> None:
-    assert callable(image)
-    assert size_of(encode(image(640, 400))) == (640, 400)
+def test_the_size_is_in_the_first_bytes() -> None:
+    for image in (png, gif, jpeg, webp, webp_lossless, webp_extended):
+        assert size_of(encode(image(640, 400))) == (640, 400), image
+    # What is no base64 has the size of a guess.
+    assert size_of("no base64 ü") == (1024, 1024)
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", b"\x89PNG", b"GIF8", b"\xff\xd8", b"RIFF0000WEBPVP8X"]))
@@ -57,10 +55,6 @@ def test_what_is_no_image_has_the_size_of_a_guess(noise: bytes, start: bytes) ->
     width, height = size_of(encode(start + noise))
     assert width > 0
     assert height > 0
-
-
-def test_what_is_no_base64_has_the_size_of_a_guess() -> None:
-    assert size_of("no base64 ü") == (1024, 1024)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +94,12 @@ def test_what_is_not_seen_may_be_anything(provider: str) -> None:
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-6.1-sol", "claude-opus-5-5", "gemini-3.8-flash"])
-@pytest.mark.parametrize("size", [(64, 64), (1024, 1024), (8000, 8000), (9000, 300)])
-@pytest.mark.parametrize("detail", ["auto", "high", "ultra_high"])
-def test_no_image_exceeds_the_bound(provider: str, model: str, size: tuple[int, int], detail: str) -> None:
+def test_no_image_exceeds_the_bound(provider: str, model: str) -> None:
     most = most_image_tokens(provider, model)
     assert most is not None
-    assert image_tokens(provider, model, encode(png(*size)), detail=detail).high <= most
+    for size in ((64, 64), (1024, 1024), (8000, 8000), (9000, 300)):
+        for detail in ("auto", "high", "ultra_high"):
+            assert image_tokens(provider, model, encode(png(*size)), detail=detail).high <= most
 
 
 @pytest.mark.parametrize(("provider", "model"), [("gemini", "gemini-2.5-flash"), ("together_ai", "a-model")])

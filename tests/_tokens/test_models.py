@@ -44,13 +44,10 @@ def test_one_provider() -> None:
 @pytest.mark.parametrize(
     ("provider", "near"),
     [
-        ("opnai", "openai"),
-        ("together", "together_ai"),
-        ("x-ai", "xai"),
-        ("google", "gemini"),
+        ("opnai", "openai"), ("together", "together_ai"), ("x-ai", "xai"), ("google", "gemini"),
         ("Anthropic", "anthropic"),
     ],
-)
+)  # fmt: skip
 def test_an_unknown_provider_is_an_error_with_near_names(provider: str, near: str) -> None:
     with pytest.raises(RequestError, match=f"there is no provider {provider!r}; did you mean {near}"):
         models(provider)
