@@ -190,7 +190,7 @@ class LLMError(Exception):
 
         return error_view(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.__dict__.copy())
 
 

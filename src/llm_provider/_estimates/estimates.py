@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._runtime.imports import import_optional
 from .._tokens.range import Range
@@ -101,7 +101,7 @@ def sum_of(ranges: Iterator[Range]) -> Range:
     return total
 
 
-def _row_of(name: str, estimate: Estimate) -> dict[str, Any]:
+def _row_of(name: str, estimate: Estimate) -> dict[str, object]:
     low, likely, high = estimate.cost or (None, None, None)
     return {
         "model": name,

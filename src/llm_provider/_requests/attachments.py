@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, ClassVar, Self
 
 from .._errors import RequestError
+from .._types.messages import Message
 
 _PREFIX = "llm_provider:sha256:"
 
@@ -146,7 +147,7 @@ def _digest_of_path(path: str, inode: int, size: int, modified: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def attachments_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Attachment]]:
+def attachments_of(messages: Sequence[Message]) -> Iterator[tuple[str, Attachment]]:
     """The attachments of a conversation, each with its place, such as "messages[0].content[1]"."""
     for number, message in enumerate(messages):
         content = message.get("content")
@@ -165,7 +166,7 @@ def _of_part(part: Any) -> Attachment | None:
 
 
 def with_references(
-    messages: Sequence[Mapping[str, Any]], uploaded: Mapping[int, UploadReference]
+    messages: Sequence[Message], uploaded: Mapping[int, UploadReference]
 ) -> tuple[dict[str, Any], ...]:
     """Messages with references in the place of the attachments that are uploaded.
 

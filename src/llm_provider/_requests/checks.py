@@ -14,6 +14,7 @@ from .api_keys import APIKey, make_key
 
 if TYPE_CHECKING:
     from .._money.budget import Budget
+    from .tools import SentTool
 
 Check: TypeAlias = Callable[[str, object], Any]
 """Takes the name of a parameter and a value of the user's. It raises `RequestError` for a wrong value."""
@@ -212,7 +213,7 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
     return names
 
 
-def check_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
+def check_tools(name: str, value: object) -> tuple[SentTool, ...]:
     # Imported here because most calls have no tools.
     from .tools import read_tools
 
@@ -314,7 +315,7 @@ def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...
 
 
 def check_metadata(name: str, value: object) -> dict[str, str]:
-    pairs: dict[Any, Any] = _dict(name, value, " of texts such as {'run': '7'}")
+    pairs = _dict(name, value, " of texts such as {'run': '7'}")
     # OpenAI's limits.
     if len(pairs) > 16:
         raise RequestError(f"{name} has {len(pairs)} pairs, and OpenAI takes 16")

@@ -9,9 +9,15 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from .routing import Target
+
+if TYPE_CHECKING:
+    from .embed_request import EmbedRequest
+    from .request import Request
+
+RequestT = TypeVar("RequestT", bound="Request | EmbedRequest")
 
 _VARIABLES = {"openai": "OPENAI_CUSTOM_HEADERS", "anthropic": "ANTHROPIC_CUSTOM_HEADERS"}
 
@@ -46,7 +52,7 @@ def _parse(variable: str, text: str) -> dict[str, str]:
     return check_headers(variable, {name.strip(): value.strip() for name, _, value in pairs})
 
 
-def with_headers(request: Any, target: Target) -> Any:
+def with_headers(request: RequestT, target: Target) -> RequestT:
     """A request with the headers that the environment adds. Those of the call replace them."""
     headers = read_headers(target)
     return (

@@ -28,7 +28,7 @@ class BatchInputs:
     """The checked inputs of a batch."""
 
     prompts: Iterable[Prompt] | AsyncIterable[Prompt]
-    metadata: Callable[[Prompt], Any] | None = None
+    metadata: Callable[[Prompt], object] | None = None
     """Gives the metadata of each prompt. It is called once for each, in their order."""
     labels: Sequence[RowLabel] | None = None
     """The label of each prompt in the index of a pandas object."""
@@ -66,7 +66,7 @@ def batch_inputs(
         filled = [fill(row, index) for index, row in enumerate(listed)]
         return BatchInputs(filled, _metadata_of(metadata, listed, filled), _labels(rows))
     # The function of the metadata gets the rows, which are read one by one.
-    read: deque[Any] = deque()
+    read: deque[object] = deque()
 
     def lazily() -> Iterator[Prompt]:
         for index, row in enumerate(listed):
@@ -111,7 +111,7 @@ def check_inputs(inputs: object) -> Iterable[Prompt]:
     return _check_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
 
 
-def _check_as_read(inputs: Iterable[Any]) -> Iterator[Prompt]:
+def _check_as_read(inputs: Iterable[Prompt]) -> Iterator[Prompt]:
     first = True
     for prompt in inputs:
         if first:
@@ -142,7 +142,7 @@ def is_table(value: object) -> bool:
     )
 
 
-def _columns(table: Any) -> list[Any]:
+def _columns(table: Any) -> list[object]:
     names = getattr(table, "column_names", None)
     if names is None and hasattr(table, "collect_schema"):
         # A LazyFrame of polars warns about its `columns`.
@@ -212,7 +212,7 @@ def _labels(values: object) -> list[RowLabel] | None:
 # --- rows and templates ------------------------------------------------------------------------------
 
 
-def _rows(rows: Any) -> Iterable[Any]:
+def _rows(rows: Any) -> Iterable[object]:
     """The rows of a table or an iterable: a list where their number is known.
 
     Raises:
@@ -231,11 +231,11 @@ def _rows(rows: Any) -> Iterable[Any]:
             "rows must be a data frame, or an iterable with a dict for each row, not "
             f"{type(rows).__name__}: write [{{'question': ...}}]"
         )
-    iterable: Iterable[Any] = rows
+    iterable: Iterable[object] = rows
     return list(iterable) if isinstance(rows, Sized) else iter(iterable)
 
 
-def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
+def _filling(template: object, rows: object) -> Callable[[object, int], Prompt]:
     """How a row and its number become a prompt.
 
     Raises:
@@ -288,7 +288,7 @@ def _filling(template: object, rows: object) -> Callable[[Any, int], Prompt]:
     return make_row
 
 
-def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> None:
+def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -> None:
     columns = list(columns)
     unknown = [name for name in names if name not in columns]
     if unknown:
@@ -301,7 +301,7 @@ def _check_fields(names: Sequence[str], columns: Iterable[Any], where: str) -> N
 # --- metadata ----------------------------------------------------------------------------------------
 
 
-def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Prompt], Any] | None:
+def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:
     """The metadata of each prompt.
 
     Args:
@@ -318,7 +318,7 @@ def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Promp
     if callable(metadata):
         if not isinstance(described, (list, tuple)):
             return metadata  # type: ignore[no-any-return]  # the user's function
-        values: Iterator[Any] = iter([metadata(entry) for entry in described])
+        values: Iterator[object] = iter([metadata(entry) for entry in described])
     else:
         if isinstance(metadata, (str, bytes, Mapping)) or not hasattr(metadata, "__iter__"):
             raise TypeError(
@@ -333,7 +333,7 @@ def _metadata_of(metadata: Any, described: Any, prompts: Any) -> Callable[[Promp
             )
         values = iter(listed)
 
-    def following(_: Prompt) -> Any:
+    def following(_: Prompt) -> object:
         try:
             return next(values)
         except StopIteration:

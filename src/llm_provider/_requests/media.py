@@ -14,11 +14,14 @@ import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._errors import RequestError, cite
 from .._types.messages import Message
 from .attachments import Attachment
+
+Part: TypeAlias = Mapping[str, Any]
+"""A content part in OpenAI's form."""
 
 MOST_BYTES = 22_000_000
 """The largest file that a request holds. In base64 it nearly fills the largest request."""
@@ -95,7 +98,7 @@ _REMEDIES = {
 """Types that no provider takes."""
 
 
-def prompt_message(prompt: Sequence[Any]) -> Message:
+def prompt_message(prompt: Sequence[object]) -> Message:
     """The user message for a list of contents that is given as the prompt.
 
     Raises:
@@ -149,11 +152,11 @@ def is_medium(content: object) -> bool:
     return isinstance(content, (os.PathLike, bytes, bytearray, memoryview)) or is_image(content)
 
 
-def _encode_parts(contents: Sequence[Any], where: str) -> list[Mapping[str, Any]]:
+def _encode_parts(contents: Sequence[object], where: str) -> list[Part]:
     return [part_of(content, f"{where}[{position}]") for position, content in enumerate(contents)]
 
 
-def part_of(content: object, where: str) -> Mapping[str, Any]:
+def part_of(content: object, where: str) -> Part:
     """One content as a part in OpenAI's form. A dict with a type stays as it is.
 
     Raises:
@@ -187,7 +190,7 @@ def part_of(content: object, where: str) -> Mapping[str, Any]:
     )
 
 
-def _check_part(part: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _check_part(part: Part, where: str) -> Part:
     """A content part as the user wrote it.
 
     Raises:
@@ -228,7 +231,7 @@ def _suggest(content: object) -> str:
     return ""
 
 
-def _encode_file(path: Any, where: str) -> Mapping[str, Any]:
+def _encode_file(path: str | bytes, where: str) -> Part:
     if not isinstance(path, str):
         path = os.fsdecode(path)
     data, size = _read(path, where)
@@ -287,7 +290,7 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
     return data, max(len(data), status.st_size)
 
 
-def _encode_bytes(data: bytes, where: str) -> Mapping[str, Any]:
+def _encode_bytes(data: bytes, where: str) -> Part:
     if not data:
         raise RequestError(f"{where} is empty bytes; leave it out")
     kind = media_type(data)
@@ -324,7 +327,7 @@ def media_type(data: bytes) -> str | None:
     return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
 
 
-def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Mapping[str, Any]:
+def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Part:
     """The part of a file. One that no request can hold is uploaded: from its path if it has one."""
     family, _, name = kind.partition("/")
     if size > MOST_BYTES:

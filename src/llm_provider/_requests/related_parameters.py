@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError, cite
 from .parameter_table import RARE
+
+if TYPE_CHECKING:
+    from .tools import SentTool
 
 
 def relate(checked: dict[str, Any]) -> None:
@@ -37,7 +40,7 @@ def relate(checked: dict[str, Any]) -> None:
         checked["options"] = options
 
 
-def _choose_tool(choice: object, tools: Sequence[Mapping[str, Any] | str]) -> dict[str, Any]:
+def _choose_tool(choice: object, tools: Sequence[SentTool]) -> dict[str, Any]:
     """The `tool_choice` for a function or a class.
 
     Raises:
@@ -71,7 +74,7 @@ def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None
             )
 
 
-def _own_name(tool: Mapping[str, Any] | str) -> str | None:
+def _own_name(tool: SentTool) -> str | None:
     """The name of a function, or of another tool that the user defines."""
     if isinstance(tool, str):
         return None

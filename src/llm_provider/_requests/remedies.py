@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .._json_values import cite, plain_number
 
@@ -51,7 +50,7 @@ def text_remedy(name: str, value: object) -> str:
     return f": write {name}={str(value)!r}" if plain_number(value) is not None else ""
 
 
-def word_remedy(name: str, value: object, known: Sequence[Any]) -> str:
+def word_remedy(name: str, value: object, known: Sequence[str]) -> str:
     """For a value that should be one of some words.
 
     >>> word_remedy("reasoning_effort", "HIGH", ["low", "high"])
@@ -108,7 +107,7 @@ def role_remedy(role: object, known: Sequence[str]) -> str:
     return f": write 'role': {near[0]!r}" if near else ""
 
 
-def content_remedy(message: Mapping[str, Any]) -> str:
+def content_remedy(message: Mapping[str, object]) -> str:
     """For a message whose content is missing, or is neither text nor a list of parts."""
     content = message.get("content")
     if content is None:

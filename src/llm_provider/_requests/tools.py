@@ -22,7 +22,11 @@ from .._types.messages import ToolCall
 from .._types.response import Choice
 from .docstrings import read_docstring
 
-Tool: TypeAlias = Callable[..., Any] | Mapping[str, Any] | str
+Function: TypeAlias = Callable[..., Any]
+SentTool: TypeAlias = Mapping[str, Any] | str
+"""An OpenAI-style tool, a tool in the form of its provider, or the name of a tool that providers run."""
+
+Tool: TypeAlias = Function | SentTool
 """A Python function, a pydantic model, dataclass or TypedDict, an OpenAI-style tool, a tool in the form of
 its provider, or the name of a tool that providers run, such as "web_search"."""
 
@@ -59,7 +63,7 @@ class FunctionTool(dict[str, Any]):
 
     __slots__ = ("_schema", "function")
 
-    def __init__(self, name: str, schema: _Schema, function: Callable[..., Any] | None) -> None:
+    def __init__(self, name: str, schema: _Schema, function: Function | None) -> None:
         described = {"description": schema.description} if schema.description else {}
         super().__init__(
             type="function", function={"name": name, **described, "parameters": schema.parameters}
@@ -86,7 +90,7 @@ class FunctionTool(dict[str, Any]):
             arguments=call.arguments,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (dict(self),)
 
 
@@ -99,11 +103,11 @@ class _Schema:
     parse: Callable[[str], Any]
 
 
-_schemas: MutableMapping[Any, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
+_schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
 """The schemas of each function and class that was a tool, by whether it was the method of an object."""
 
 
-def read_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
+def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
     """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
 
     Raises:
@@ -137,7 +141,7 @@ def read_tools(name: str, value: object) -> tuple[Mapping[str, Any] | str, ...]:
     return tools
 
 
-def name_of(tool: Mapping[str, Any] | str) -> str | None:
+def name_of(tool: SentTool) -> str | None:
     """The name by which a model calls a tool; None for a tool without one.
 
     >>> name_of({"type": "function", "function": {"name": "f"}}), name_of({"google_search": {}})
@@ -150,7 +154,7 @@ def name_of(tool: Mapping[str, Any] | str) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def bound(choices: tuple[Choice, ...], tools: Sequence[Mapping[str, Any] | str]) -> tuple[Choice, ...]:
+def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choice, ...]:
     """Samples whose tool calls know the Python tool that they call, so that their arguments are checked."""
     if not any(choice.tool_calls for choice in choices):
         return choices
@@ -198,7 +202,7 @@ def _has_rounds(tool: object) -> bool:
     return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
 
 
-def _tool(where: str, tool: object) -> Mapping[str, Any] | str:
+def _tool(where: str, tool: object) -> SentTool:
     if isinstance(tool, Mapping):
         return _check_mapping(where, tool)
     if isinstance(tool, str):
@@ -249,7 +253,7 @@ def _check_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- functions ---------------------------------------------------------------------------------------------
 
 
-def _tool_of_function(where: str, function: Callable[..., Any]) -> FunctionTool:
+def _tool_of_function(where: str, function: Function) -> FunctionTool:
     plain = plain_function(function)
     name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
     where = f"{where}, the function {name!r},"
@@ -265,7 +269,7 @@ def _tool_of_function(where: str, function: Callable[..., Any]) -> FunctionTool:
     return FunctionTool(name, schema, function)
 
 
-def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def plain_function(function: Function) -> Function:
     """The function with the name, the annotations and the docstring of a partial, a method or a wrapper.
 
     >>> plain_function(functools.partial(print, end="")).__name__
@@ -275,7 +279,7 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
         function = function.func
     if inspect.ismethod(function):
         function = function.__func__
-    plain: Callable[..., Any] = inspect.unwrap(function)
+    plain: Function = inspect.unwrap(function)
     return plain
 
 
@@ -290,7 +294,7 @@ def _check_name(where: str, name: str) -> str:
     return name
 
 
-def _schema_of_function(where: str, function: Callable[..., Any], plain: Callable[..., Any]) -> _Schema:
+def _schema_of_function(where: str, function: Function, plain: Function) -> _Schema:
     from pydantic import ConfigDict, Field, create_model
 
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
@@ -336,8 +340,8 @@ def _schema_of_function(where: str, function: Callable[..., Any], plain: Callabl
 
 
 def _parameters(
-    where: str, function: Callable[..., Any], plain: Callable[..., Any]
-) -> Iterator[tuple[inspect.Parameter, Any]]:
+    where: str, function: Function, plain: Function
+) -> Iterator[tuple[inspect.Parameter, object]]:
     """The parameters that a model fills in, with their annotations.
 
     Raises:

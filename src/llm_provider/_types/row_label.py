@@ -15,7 +15,7 @@ class RowLabel:
     """
 
     value: Any
-    names: tuple[Any, ...] = (None,)
+    names: tuple[object, ...] = (None,)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> RowLabel:
