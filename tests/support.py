@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pytest
 
+import llm_provider
 from llm_provider import Choice, Response, Usage
+from llm_provider._money.pricing import find_table
 
 
 class RunScript(Protocol):
@@ -103,3 +108,35 @@ def response(*texts: str, **fields: Any) -> Response:
     usage = Usage(input_tokens=1234, output_tokens=1)
     values = {"choices": choices, "usage": usage, "cost": 0.25, "model": "m", "provider": "p"}
     return Response(**(values | fields))
+
+
+def copy_package(folder: Path, additions: Iterable[tuple[str, str, str]]) -> Path:
+    """A checkout with a copy of the package, in which some files have other lines.
+
+    Each addition is a file, the line before which lines are added, and these lines.
+    """
+    root = folder / "extended"
+    package = root / "src" / "llm_provider"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(llm_provider.__file__).parent, package, ignore=ignored)
+    for name in ("prices.csv", "model_limits.csv"):
+        shutil.copy(find_table(name), root / name)
+    for file, anchor, lines in additions:
+        before, line, after = (package / file).read_text(encoding="utf-8").partition(anchor)
+        assert line, f"{file} has no {anchor!r}"
+        (package / file).write_text(before + lines + line + after, encoding="utf-8")
+    return root
+
+
+def run_copy(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the package of a checkout; the rest comes from this one."""
+    paths = os.pathsep.join((str(root / "src"), str(Path(__file__).parents[1])))
+    return subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": paths, **variables},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -36,8 +36,8 @@ from llm_provider._errors import (
     UncertainBatchError,
     UnsupportedParameterError,
 )
-from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Usage
+from support import response
 
 CLASSES = [kind for kind in vars(_errors).values() if inspect.isclass(kind) and issubclass(kind, LLMError)]
 CONTEXT: dict[str, Any] = {
@@ -50,9 +50,7 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
     ToolArgumentsError: {"tool_call_id": "1", "tool_name": "add", "arguments": "{}"},
-    ToolRoundsExceededError: {
-        "response": Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
-    },
+    ToolRoundsExceededError: {"response": response()},
     SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     PendingBatchError: {"batch": "b1"},
     UncertainBatchError: {"batch": "b1", "candidates": ("batch_1",)},
@@ -127,7 +125,7 @@ def test_an_error_has_the_facts_of_a_response_that_it_knows_and_raises_itself_fo
     error = RateLimitError("slow")
     assert (error.cost, error.usage, error.cached, error.failures) == (0, None, False, ())
     assert APITimeoutError("late").cost is None
-    answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+    answer = response()
     public = {name for name in dir(answer) if not name.startswith("_")} - {"from_dict", "to_dict"}
     assert public - set(dir(error)) == _errors._OF_RESPONSES
     for name in _errors._OF_RESPONSES:
@@ -159,7 +157,7 @@ def test_what_is_not_the_dict_of_an_error_is_refused(fields: dict[str, object]) 
 
 
 def test_a_batch_error_tells_which_calls_failed() -> None:
-    answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
+    answer = response()
     failure = RateLimitError("slow")
     error = BatchError("1 of 2 calls failed", results=[answer, failure])
     assert error.errors == {1: failure}

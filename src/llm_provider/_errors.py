@@ -114,14 +114,9 @@ class LLMError(Exception):
         maybe_billed: bool | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.provider = provider
-        self.model = model
-        self.status = status
-        self.code = code
-        self.request_id = request_id
-        self.attempts = attempts
-        self.retry_after = retry_after
+        self.message, self.provider, self.model = message, provider, model
+        self.status, self.code, self.request_id = status, code, request_id
+        self.attempts, self.retry_after = attempts, retry_after
         if retryable is not None:
             self.retryable = retryable
         if maybe_billed is not None:
@@ -401,8 +396,7 @@ class ModelDriftError(OutputError):
 
     def __init__(self, message: str, *, served: str, served_before: str, **context: Any) -> None:
         super().__init__(message, **context)
-        self.served = served
-        self.served_before = served_before
+        self.served, self.served_before = served, served_before
 
 
 class JSONSchemaValidationError(OutputError):
@@ -440,9 +434,7 @@ class ToolArgumentsError(JSONSchemaValidationError):
         self, message: str, *, tool_call_id: str, tool_name: str, arguments: str, **context: Any
     ) -> None:
         super().__init__(message, **context)
-        self.tool_call_id = tool_call_id
-        self.tool_name = tool_name
-        self.arguments = arguments
+        self.tool_call_id, self.tool_name, self.arguments = tool_call_id, tool_name, arguments
 
     def tool_message(self) -> dict[str, Any]:
         """The tool message that tells the model of the error."""
@@ -473,9 +465,7 @@ class BudgetExceededError(LLMError):
         self, message: str, *, budget: Decimal, spent: Decimal, needed: Decimal, **context: Any
     ) -> None:
         super().__init__(message, **context)
-        self.budget = budget
-        self.spent = spent
-        self.needed = needed
+        self.budget, self.spent, self.needed = budget, spent, needed
 
 
 class BatchError(LLMError):

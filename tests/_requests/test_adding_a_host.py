@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import llm_provider
-from llm_provider._money.pricing import find_table
 from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
 from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
+from support import copy_package, run_copy
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
@@ -73,31 +70,13 @@ OF_ONE_HOST = {
 """File and host → the fact that makes the file name the host. A new host needs no such line."""
 
 
-@pytest.fixture
-def extended(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package whose table has one row more."""
     assert "acme_ai" not in ROUTES
-    root = tmp_path / "extended"
-    shutil.copytree(PACKAGE, root / "src" / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prices.csv", "model_limits.csv"):
-        shutil.copy(find_table(name), root / name)
-    table = root / "src" / "llm_provider" / TABLE.relative_to(PACKAGE)
-    text = table.read_text(encoding="utf-8")
-    before, line, after = text.partition('    Route(\n        "local"')
-    assert line
-    table.write_text(before + ROW.lstrip("\n") + line + after, encoding="utf-8")
-    return root
-
-
-def run(root: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        env={**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{ROOT}", **variables},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    return copy_package(
+        tmp_path_factory.mktemp("host"),
+        [("_requests/routing.py", '    Route(\n        "local"', ROW.lstrip("\n"))],
     )
 
 
@@ -114,7 +93,7 @@ try:
 except UnsupportedParameterError as error:
     print(error)
 """
-    ended = run(extended, "-c", program, **llm_simulator.environment("acme_ai"))
+    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
     assert ended.returncode == 0, ended.stderr
     assert "seed" in ended.stdout
     assert "leave it out; OpenAI's Chat Completions" in ended.stdout
@@ -133,7 +112,7 @@ assert (len(embeddings.vectors), embeddings.provider, embeddings.cost) == (3, "a
 assert embeddings.usage.input_tokens > 0
 assert embed({MODEL!r}, ["three"], dimensions=8).cached
 """
-    ended = run(extended, "-c", program, **llm_simulator.environment("acme_ai"))
+    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
     assert ended.returncode == 0, ended.stderr
     requests = llm_simulator.requests("acme_ai")
     assert {request.path for request in requests} == {"/acme_ai/v1/embeddings"}
@@ -151,12 +130,12 @@ messages = [{{"role": "user", "content": "Hi"}}, answer, {{"role": "user", "cont
 sent = encode(Request.build({MODEL!r}, messages, {{}}), resolve({MODEL!r})).payload["messages"]
 assert set(sent[1]) == {{"role", "content", "refusal"}}, sent
 """
-    ended = run(extended, "-c", program)
+    ended = run_copy(extended, "-c", program)
     assert ended.returncode == 0, ended.stderr
 
 
 def test_a_missing_key_is_named_after_the_host(extended: Path) -> None:
-    ended = run(extended, "-m", "llm_provider", "ask", MODEL, "Hi")
+    ended = run_copy(extended, "-m", "llm_provider", "ask", MODEL, "Hi")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "no API key for acme_ai: set ACME_API_KEY, or pass api_key=" in ended.stderr
 
@@ -171,7 +150,7 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
     process.send_signal(signal.SIGINT)
     print(process.stdout.read())
 """
-    ended = run(extended, "-c", program)
+    ended = run_copy(extended, "-c", program)
     assert re.search(r"export ACME_BASE_URL=http://127\.0\.0\.1:\d+/acme_ai/v1\n", ended.stdout), ended.stderr
     assert "export ACME_API_KEY=" in ended.stdout
 
@@ -179,10 +158,11 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
 @needs_genai_prices
 def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: Path) -> None:
     listed = price_map(tmp_path, acme_cloud__org__model_1=entry("acme_cloud", output_cost_per_token=1e-05))
+    file = shutil.copy(extended / "prices.csv", tmp_path)
     command = ("-m", "tools.prices", "--litellm", str(listed), "--day", TODAY)
-    ended = run(extended, *command, "--file", str(extended / "prices.csv"))
+    ended = run_copy(extended, *command, "--file", str(file))
     assert ended.returncode == 0, ended.stderr
-    rows = (extended / "prices.csv").read_text(encoding="utf-8")
+    rows = Path(file).read_text(encoding="utf-8")
     assert re.search(r"^acme_ai,org/model_1,standard,0,2,.*litellm 1\.2\.3", rows, re.MULTILINE)
     assert re.search(r"^acme_ai,command-.*genai-prices", rows, re.MULTILINE)
 

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import llm_provider
-from llm_provider._money.pricing import find_table
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider.simulator import Simulator
+from support import copy_package, run_copy
 
-PACKAGE = Path(llm_provider.__file__).parent
-
-ADDED = {
-    "_requests/parameters.py": (
-        "    modalities: Sequence[Modality] | None\n",
-        '    creativity: Literal["low", "high"] | None\n    """How freely the model invents."""\n',
-    ),
-    "_requests/parameter_table.py": (
-        '    "verbosity": Parameter(\n',
-        '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas"),\n',
-    ),
-    "_providers/openai_chat/encode.py": ('    "verbosity": ', '    "creativity": "creativity",\n'),
-    "_providers/openai_responses/encode.py": ('    "verbosity": ', '    "creativity": "text.creativity",\n'),
-    "_providers/gemini/encode.py": (
-        '    "cached_content": ',
-        '    "creativity": "generationConfig.creativity",\n',
-    ),
-}
-"""File → the line before which a test puts other lines, and those."""
+ADDED = (
+    ("_requests/parameters.py", "    modalities: Sequence[Modality] | None\n",
+     '    creativity: Literal["low", "high"] | None\n    """How freely the model invents."""\n'),
+    ("_requests/parameter_table.py", "from typing import NamedTuple\n", "from typing import Literal\n"),
+    ("_requests/parameter_table.py", '    "verbosity": Parameter(\n',
+     '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas"),\n'),
+    ("_providers/openai_chat/encode.py", '    "verbosity": ', '    "creativity": "creativity",\n'),
+    ("_providers/openai_responses/encode.py", '    "verbosity": ', '    "creativity": "text.creativity",\n'),
+    ("_providers/gemini/encode.py", '    "cached_content": ',
+     '    "creativity": "generationConfig.creativity",\n'),
+)  # fmt: skip
+"""File, the line before which a test puts other lines, and those."""
 
 PROGRAM = """
 from llm_provider import Client, RequestError, UnsupportedParameterError, call
@@ -70,34 +58,14 @@ assert dropped.dropped == ("creativity",)
 def extended(tmp_path: Path) -> Path:
     """A copy of the package that has one parameter more."""
     assert "creativity" not in PARAMETERS
-    root = tmp_path / "extended"
-    shutil.copytree(PACKAGE, root / "llm_provider", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prices.csv", "model_limits.csv"):
-        shutil.copy(find_table(name), root / "llm_provider" / name)
-    for file, (anchor, lines) in ADDED.items():
-        path = root / "llm_provider" / file
-        before, line, after = path.read_text(encoding="utf-8").partition(anchor)
-        assert line, f"{file} has no {anchor!r}"
-        path.write_text(before + lines + line + after, encoding="utf-8")
-    table = root / "llm_provider" / "_requests" / "parameter_table.py"
-    text = table.read_text(encoding="utf-8")
-    table.write_text(text.replace("import NamedTuple", "import Literal, NamedTuple"), encoding="utf-8")
-    return root
+    return copy_package(tmp_path, ADDED)
 
 
 def test_it_is_checked_sent_refused_by_name_and_in_the_key(
     extended: Path, llm_simulator: Simulator, tmp_path: Path
 ) -> None:
     variables = {**llm_simulator.environment(), "LLM_PROVIDER_CACHE_DIR": str(tmp_path / "cache")}
-    ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        env={**os.environ, "PYTHONPATH": str(extended), **variables},
-        cwd=extended,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = run_copy(extended, "-W", "ignore", "-c", PROGRAM, **variables)
     assert ended.returncode == 0, ended.stderr
     bodies = [request.body for request in llm_simulator.requests("openai")]
     assert [body.get("creativity") for body in bodies if "messages" in body] == [None, "low", "high"]

@@ -6,13 +6,12 @@ import pickle
 import subprocess
 import sys
 
-from llm_provider import Response, Usage
-from llm_provider._types.response import Choice
+from support import response
 
 
 def test_a_pickled_answer_reads_its_citations() -> None:
     reply = b'{"content": [{"type": "text", "text": "A", "citations": [{"title": "Zug"}]}]}'
-    answer = Response(choices=(Choice(text="A"),), usage=Usage(), model="m", provider="anthropic", body=reply)
+    answer = response("A", provider="anthropic", body=reply)
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).citations[0].title)"
     ended = subprocess.run(
         [sys.executable, "-c", code], input=pickle.dumps(answer), capture_output=True, check=True

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Choice, GeneratedAudio, GeneratedImage, RequestError, Response, Usage
+from llm_provider import GeneratedAudio, GeneratedImage, RequestError
+from support import response
 
 PNG = GeneratedImage(data=b"\x89PNG")
 
@@ -75,6 +76,6 @@ def test_other_audio_stays_as_it_is() -> None:
 
 def test_a_notebook_shows_the_images_of_a_response() -> None:
     body = b'{"choices": [{"message": {"images": [{"image_url": {"url": "https://x/a.png"}}]}}]}'
-    answer = Response(choices=(Choice(text="Hi"),), usage=Usage(), model="m", provider="openai", body=body)
+    answer = response("Hi", provider="openai", body=body)
     assert '<a href="https://x/a.png"' in answer._repr_html_()
     assert (answer.citations, answer.audio, answer.server_tool_calls) == ([], None, [])

@@ -107,8 +107,7 @@ class Attachment(str):
             digest = hashlib.sha256(self._content()).hexdigest()
         else:
             try:
-                status = os.stat(self.path)  # noqa: PTH116 - pathlib is slow
-                digest = _digest_of_path(self.path, status.st_ino, status.st_size, status.st_mtime_ns)
+                digest = _digest_of_path(self.path, _version(os.stat(self.path)))  # noqa: PTH116 - pathlib is slow
             except OSError as error:
                 raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
         self._reference = UploadReference(digest, self.media_type)
@@ -126,10 +125,7 @@ class Attachment(str):
             file = open(self.path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
         except OSError as error:
             raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
-        status = os.fstat(file.fileno())
-        if _PREFIX + _digest_of_path(self.path, status.st_ino, status.st_size, status.st_mtime_ns) != (
-            self.reference
-        ):
+        if _PREFIX + _digest_of_path(self.path, _version(os.fstat(file.fileno()))) != self.reference:
             file.close()
             raise RequestError(f"{self.path!r} has changed since the call began: call again")
         return file
@@ -140,8 +136,12 @@ class Attachment(str):
         return base64.b64decode(self.rpartition(",")[2])
 
 
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 @functools.lru_cache(maxsize=1024)
-def _digest_of_path(path: str, inode: int, size: int, modified: int) -> str:
+def _digest_of_path(path: str, version: tuple[int, int, int]) -> str:
     """The SHA-256 of a file. The calls of a batch that share a file read it once."""
     with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow
         return hashlib.file_digest(file, "sha256").hexdigest()
