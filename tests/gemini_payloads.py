@@ -9,6 +9,7 @@ from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
+from openai_support import JSON_VALUES
 
 MODEL = "gemini-3.1-pro-preview"
 
@@ -22,19 +23,6 @@ def encode(prompt: Any = "Hi", model: str = MODEL, **parameters: Any) -> Encoded
 def payload_of(prompt: Any = "Hi", model: str = MODEL, **parameters: Any) -> dict[str, Any]:
     return encode(prompt, model, **parameters).payload
 
-
-def reply(*parts: dict[str, Any], finish: str | None = "STOP", **fields: Any) -> dict[str, Any]:
-    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}}
-    if finish is not None:
-        candidate["finishReason"] = finish
-    return {"candidates": [candidate], "responseId": "r1", "modelVersion": "gemini-3.1-pro", **fields}
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 
 PIECES = st.recursive(
     JSON_VALUES,

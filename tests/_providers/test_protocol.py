@@ -2,15 +2,9 @@
 
 import pytest
 
-from golden import Pair, golden
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.registry import load, load_connection
 from llm_provider._requests.routing import ROUTES
-
-
-@golden("shapes/openai", "shapes/responses", "shapes/anthropic", "shapes/gemini")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 @pytest.mark.parametrize("name", sorted({route.adapter for route in ROUTES.values()}))

@@ -6,14 +6,8 @@ import pydantic
 import pytest
 
 from anthropic_support import encode
-from golden import Pair, golden
 from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.anthropic.encode import JSON_ONLY
-
-
-@golden("anthropic/encode")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 class Point(pydantic.BaseModel):

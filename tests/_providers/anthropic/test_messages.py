@@ -6,12 +6,6 @@ import base64
 from typing import Any
 
 from anthropic_support import CURRENT, encode, user
-from golden import Pair, golden
-
-
-@golden("anthropic/messages")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 def converted(*messages: dict[str, Any], model: str = CURRENT) -> list[dict[str, Any]]:

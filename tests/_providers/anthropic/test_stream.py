@@ -10,16 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anthropic_support import SECRET, USE, reply, text
-from golden import Pair, golden
 from llm_provider._providers.anthropic.decode import decode
 from llm_provider._providers.anthropic.stream import Assembler
 from llm_provider._types.messages import delta_of
-
-
-@golden("anthropic/stream")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 BLOCKS = st.lists(
     st.builds(text, st.text(min_size=1))

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from golden import Pair, golden
 from llm_provider import Client, RequestError
 from llm_provider._providers.gemini.api_version import choose_version
 from llm_provider.simulator import Simulator
-
-
-@golden("gemini/api_version")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 def test_the_base_url_precedes_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

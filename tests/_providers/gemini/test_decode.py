@@ -6,16 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemini_payloads import PIECES
-from golden import Pair, golden
 from llm_provider._errors import (
     LLMError,
 )
 from llm_provider._providers.gemini.decode import error_of
-
-
-@golden("gemini/decode")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 @given(PIECES, st.sampled_from([None, 200, 302, 400, 429, 500]))

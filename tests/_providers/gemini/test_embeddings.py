@@ -9,19 +9,16 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from golden import Pair, golden
+import embedding_support
+from embedding_support import FAILURES, TEXTS
 from llm_provider._errors import (
-    APIConnectionError,
     APIResponseValidationError,
-    AuthenticationError,
     BadRequestError,
     ContextWindowExceededError,
     InternalServerError,
     LLMError,
     NotFoundError,
     OverloadedError,
-    PermissionDeniedError,
-    QuotaExceededError,
     RateLimitError,
 )
 from llm_provider._limits.timeouts import Timeouts
@@ -29,20 +26,12 @@ from llm_provider._providers.gemini import adapter, embeddings
 from llm_provider._providers.gemini.connection import GeminiConnection
 from llm_provider._providers.protocol import Outgoing
 from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 
-
-@golden("gemini/embeddings")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
 MODEL = "gemini-embedding-001"
-TEXTS = ("What is 2+2?", "Four.", "é")
 
 
 class TestEncode:
@@ -61,14 +50,8 @@ def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def outgoing(
-    base_url: str, model: str = MODEL, texts: tuple[str, ...] = TEXTS, **parameters: Any
-) -> Outgoing:
-    request = EmbedRequest.build(model, texts, parameters)  # type: ignore[arg-type]  # names are checked there
-    target = resolve(model, base_url)
-    encoded = embeddings.encode(request, target)
-    body = canonical(embeddings.payload_of(encoded, request.inputs))
-    return Outgoing(encoded, body, target, APIKey("key-1"), Timeouts(total=30, connect=15))
+def outgoing(base_url: str, model: str = MODEL, *texts: tuple[str, ...], **parameters: Any) -> Outgoing:
+    return embedding_support.outgoing(embeddings, base_url, model, *texts, **parameters)
 
 
 def send(transport: str, *requests: Outgoing) -> list[Any]:
@@ -125,21 +108,14 @@ def test_chat_and_embeddings_share_a_connection(simulator: Simulator, transport:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Fault(status=401), AuthenticationError),
-        (Fault(status=403), PermissionDeniedError),
-        (Fault(status=404), NotFoundError),
-        (Fault(status=400), BadRequestError),
+        *FAILURES,
         (Fault(status=429, retry_after="7", retry_after_style="retry_info"), RateLimitError),
-        (Fault(quota=True), QuotaExceededError),
         (Fault(context_length=True), ContextWindowExceededError),
-        (Fault(status=500), InternalServerError),
         (Fault(status=503), OverloadedError),
-        (Fault(body="{}"), APIResponseValidationError),
         (Fault(body="[]"), APIResponseValidationError),
         (Fault(body='{"embeddings": [{"values": ["x"]}]}'), APIResponseValidationError),
         (Fault(body="<html>proxy</html>", content_type="text/html"), json.JSONDecodeError),
         (Fault(body="<html>proxy</html>", content_type="text/html", status=502), InternalServerError),
-        (Fault(abort_after=1), APIConnectionError),
     ],
 )
 def test_failures(simulator: Simulator, transport: str, fault: Fault, kind: type[Exception]) -> None:

@@ -6,13 +6,6 @@ import pytest
 from pydantic import BaseModel
 
 from gemini_payloads import MODEL, payload_of
-from golden import Pair, golden
-
-
-@golden("gemini/encode")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 

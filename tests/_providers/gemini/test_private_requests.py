@@ -1,13 +1,7 @@
 """Requests by the private methods of google-genai, and the releases that have them."""
 
 from gemini_support import Way, both_ways, outgoing, run
-from golden import Pair, golden
 from llm_provider.simulator import Simulator
-
-
-@golden("gemini/private_requests")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 @both_ways

@@ -7,16 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemini_payloads import JSON_VALUES
-from golden import Pair, golden
 from llm_provider._providers.gemini.decode import decode
 from llm_provider._providers.gemini.stream import Assembler
 from llm_provider._types.messages import Delta, ToolCallDelta, delta_of
-
-
-@golden("gemini/stream")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
+from openai_support import JSON_VALUES
 
 
 def cut_text(draw: st.DrawFn, entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import orjson
 import pytest
 
-from golden import Pair, golden
+import embedding_support
+from embedding_support import FAILURES, TEXTS
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider._errors import (
-    APIConnectionError,
     APIResponseValidationError,
-    AuthenticationError,
-    BadRequestError,
-    InternalServerError,
     LLMError,
-    NotFoundError,
-    PermissionDeniedError,
-    QuotaExceededError,
     RateLimitError,
     UnsupportedParameterError,
 )
-from llm_provider._limits.timeouts import Timeouts
 from llm_provider._providers.litellm import adapter, embeddings
-from llm_provider._providers.litellm.connection import connect
 from llm_provider._providers.protocol import Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript, ignore
 
-
-@golden("litellm/embeddings")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
-# As in test_adapter.py beside it.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier:UserWarning"),
-    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:litellm\."),
-]
-needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra is not installed")
+pytestmark = IGNORED_WARNINGS
 
 OPENAI, COMPATIBLE, MISTRAL, GEMINI = (
     "litellm/openai/text-embedding-3-small",
@@ -62,7 +40,6 @@ HOSTS = {
     MISTRAL: ("mistral", ""),
     GEMINI: ("gemini", "/v1beta"),
 }
-TEXTS = ("What is 2+2?", "Four.", "é")
 
 
 class TestEncode:
@@ -75,27 +52,9 @@ class TestEncode:
 # ---------------------------------------------------------------------- through litellm
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    """One loop for all: litellm is imported once, and its background worker stays with the loop."""
-    with asyncio.Runner() as running:
-        yield running
-
-
-@pytest.fixture
-def connection(runner: asyncio.Runner) -> Iterator[Any]:
-    opened = connect("aiohttp")
-    yield opened
-    runner.run(opened.close())
-
-
-def outgoing(simulator: Simulator, model: str, texts: tuple[str, ...] = TEXTS, **parameters: Any) -> Outgoing:
+def outgoing(simulator: Simulator, model: str, *texts: tuple[str, ...], **parameters: Any) -> Outgoing:
     host, path = HOSTS[model]
-    request = EmbedRequest.build(model, texts, parameters)  # type: ignore[arg-type]  # names are checked there
-    target = resolve(model, simulator.url(host) + path)
-    encoded = embeddings.encode(request, target)
-    body = canonical(embeddings.payload_of(encoded, request.inputs))
-    return Outgoing(encoded, body, target, APIKey("sk-secret"), Timeouts(total=20, connect=15))
+    return embedding_support.outgoing(embeddings, simulator.url(host) + path, model, *texts, **parameters)
 
 
 async def sent(connection: Any, order: Outgoing) -> Any:
@@ -161,16 +120,9 @@ class TestThroughLiteLLM:
     @pytest.mark.parametrize(
         ("fault", "kind"),
         [
-            (Fault(status=400), BadRequestError),
-            (Fault(status=401), AuthenticationError),
-            (Fault(status=403), PermissionDeniedError),
-            (Fault(status=404), NotFoundError),
+            *FAILURES,
             (Fault(status=429, retry_after="7"), RateLimitError),
-            (Fault(quota=True), QuotaExceededError),
-            (Fault(status=500), InternalServerError),
             (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
-            (Fault(body="{}"), APIResponseValidationError),
-            (Fault(abort_after=1), APIConnectionError),
         ],
     )
     def test_failures(

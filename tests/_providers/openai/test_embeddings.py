@@ -11,43 +11,28 @@ from typing import Any, get_args
 import pytest
 from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
 
-from golden import Pair, golden
+import embedding_support
+from embedding_support import FAILURES, TEXTS
 from llm_provider import Client
 from llm_provider._errors import (
-    APIConnectionError,
     APIResponseValidationError,
-    AuthenticationError,
     BadRequestError,
     ContextWindowExceededError,
-    InternalServerError,
     LLMError,
-    NotFoundError,
     OverloadedError,
     PermissionDeniedError,
-    QuotaExceededError,
     RateLimitError,
 )
-from llm_provider._limits.timeouts import Timeouts
 from llm_provider._providers.openai import adapter, embeddings
 from llm_provider._providers.openai.connection import connect
 from llm_provider._providers.protocol import EncodedRequest, Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
 from support import ignore
 
-
-@golden("openai/embeddings")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
 MODEL = "text-embedding-3-small"
-TEXTS = ("What is 2+2?", "Four.", "é")
 
 
 def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
@@ -87,14 +72,8 @@ def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def outgoing(
-    base_url: str, model: str = MODEL, texts: tuple[str, ...] = TEXTS, **parameters: Any
-) -> Outgoing:
-    request = EmbedRequest.build(model, texts, parameters)  # type: ignore[arg-type]  # names are checked there
-    target = resolve(model, base_url)
-    encoded = embeddings.encode(request, target)
-    body = canonical(embeddings.payload_of(encoded, request.inputs))
-    return Outgoing(encoded, body, target, APIKey("key-1"), Timeouts(total=30, connect=15))
+def outgoing(base_url: str, model: str = MODEL, *texts: tuple[str, ...], **parameters: Any) -> Outgoing:
+    return embedding_support.outgoing(embeddings, base_url, model, *texts, **parameters)
 
 
 def send(transport: str, request: Outgoing) -> Any:
@@ -132,25 +111,20 @@ def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simula
 
 def test_a_text_has_the_same_vector_alone_and_among_others(simulator: Simulator, transport: str) -> None:
     together = embeddings.decode(send(transport, outgoing(simulator.url("openai"))), len(TEXTS)).vectors
-    alone = embeddings.decode(send(transport, outgoing(simulator.url("openai"), texts=TEXTS[1:2])), 1).vectors
+    alone = embeddings.decode(
+        send(transport, outgoing(simulator.url("openai"), MODEL, TEXTS[1:2])), 1
+    ).vectors
     assert alone == together[1:2]
 
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Fault(status=401), AuthenticationError),
-        (Fault(status=403), PermissionDeniedError),
-        (Fault(status=404), NotFoundError),
-        (Fault(status=400), BadRequestError),
+        *FAILURES,
         (Fault(status=429, retry_after="7"), RateLimitError),
-        (Fault(quota=True), QuotaExceededError),
         (Fault(context_length=True), ContextWindowExceededError),
-        (Fault(status=500), InternalServerError),
         (Fault(status=503), OverloadedError),
         (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
-        (Fault(body="{}"), APIResponseValidationError),
-        (Fault(abort_after=1), APIConnectionError),
     ],
 )
 @pytest.mark.sampled(5)

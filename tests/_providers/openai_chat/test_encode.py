@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from golden import Pair, golden
 from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.openai_chat import encode as chat
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import ROUTES, resolve
-
-
-@golden("openai_chat/encode")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 def encode(model: str, prompt: Any = "Hi", **parameters: Any) -> dict[str, Any]:

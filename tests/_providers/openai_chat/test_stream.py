@@ -7,17 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._providers.openai_chat import stream as chat_stream
 from llm_provider._providers.openai_chat.decode import decode
 from llm_provider._providers.transport.sse import END
 from llm_provider._types.messages import Delta, delta_of
 from openai_support import completion
-
-
-@golden("openai_chat/stream")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 def chunk(

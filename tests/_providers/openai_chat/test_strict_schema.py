@@ -11,17 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from golden import Pair, golden
 from llm_provider._providers.openai_chat.strict_schema import strict_schema
 from llm_provider._schemas.reading import read
 from llm_provider._schemas.structure import structure_of
 from llm_provider.simulator._behaviour.answers import make_example
-
-
-@golden("openai_chat/strict_schema")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 # Those of the guide.
 SUPPORTED = {

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from golden import Pair, golden
 from llm_provider._providers.openai_responses import calls as responses_calls
 from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.openai_responses.decode import decode
@@ -15,99 +14,6 @@ from llm_provider._providers.openai_responses.stream import Assembler
 from llm_provider._requests.request import Request
 from llm_provider._types.messages import ToolCall, delta_of
 from openai_support import PRO
-
-
-@golden("openai_responses/calls")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
-CUSTOM = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}
-SHELL = {
-    "id": "sh_1",
-    "type": "shell_call",
-    "call_id": "c2",
-    "action": {"commands": ["ls"], "max_output_length": None, "timeout_ms": None},
-    "environment": {"type": "local"},
-    "status": "completed",
-}
-LOCAL_SHELL = {
-    "id": "ls_1",
-    "type": "local_shell_call",
-    "call_id": "c3",
-    "action": {"type": "exec", "command": ["ls"], "env": {}},
-    "status": "completed",
-}
-PATCH = {
-    "id": "ap_1",
-    "type": "apply_patch_call",
-    "call_id": "c4",
-    "operation": {"type": "delete_file", "path": "a.py"},
-    "status": "completed",
-}
-APPROVAL = {
-    "id": "mcpr_1",
-    "type": "mcp_approval_request",
-    "server_label": "docs",
-    "name": "search",
-    "arguments": '{"q":"x"}',
-}
-SEARCH = {
-    "id": "ts_1",
-    "type": "tool_search_call",
-    "call_id": "c6",
-    "execution": "client",
-    "arguments": {"goal": "weather"},
-    "status": "completed",
-}
-COMPUTER = {
-    "id": "cu_1",
-    "type": "computer_call",
-    "call_id": "c7",
-    "action": {"type": "screenshot"},
-    "pending_safety_checks": [],
-    "status": "completed",
-}
-CALLS = [
-    (CUSTOM, ToolCall(id="c1", name="grep", arguments="a.*b", type="custom")),
-    (
-        SHELL,
-        ToolCall(
-            id="c2",
-            name="shell",
-            arguments='{"commands":["ls"],"max_output_length":null,"timeout_ms":null}',
-            type="shell_call",
-        ),
-    ),
-    (
-        LOCAL_SHELL,
-        ToolCall(
-            id="c3",
-            name="local_shell",
-            arguments='{"type":"exec","command":["ls"],"env":{}}',
-            type="local_shell_call",
-        ),
-    ),
-    (
-        PATCH,
-        ToolCall(
-            id="c4",
-            name="apply_patch",
-            arguments='{"type":"delete_file","path":"a.py"}',
-            type="apply_patch_call",
-        ),
-    ),
-    (APPROVAL, ToolCall(id="mcpr_1", name="search", arguments='{"q":"x"}', type="mcp_approval_request")),
-    (
-        SEARCH,
-        ToolCall(id="c6", name="tool_search", arguments='{"goal":"weather"}', type="tool_search_call"),
-    ),
-    (COMPUTER, ToolCall(id="c7", name="computer", arguments='{"type":"screenshot"}', type="computer_call")),
-]
-
-
-def reply(*items: Any) -> dict[str, Any]:
-    return {"object": "response", "id": "resp_1", "status": "completed", "output": list(items), "usage": None}
 
 
 def encoded(messages: list[Any]) -> list[dict[str, Any]]:
@@ -118,7 +24,8 @@ def encoded(messages: list[Any]) -> list[dict[str, Any]]:
 
 
 def test_a_custom_call_goes_back_in_the_form_of_chat_completions() -> None:
-    message = {"role": "assistant", "content": None, "tool_calls": [responses_calls.entry_of(CALLS[0][1])]}
+    custom = ToolCall(id="c1", name="grep", arguments="a.*b", type="custom")
+    message = {"role": "assistant", "content": None, "tool_calls": [responses_calls.entry_of(custom)]}
     result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
     call, output = encoded([message, result])
     assert call == {"type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}

@@ -1,6 +1,5 @@
 """The Responses wire format: payloads, replies, streams, and answers sent back in the next turn."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,25 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from golden import Pair, golden
 from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.openai_responses import stream as responses_stream
 from llm_provider._providers.openai_responses.decode import decode
 from llm_provider._requests.request import Request
 from llm_provider._types.messages import Delta, delta_of
-from openai_support import PRO
-
-
-@golden("openai_responses/encode")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+from openai_support import JSON_VALUES, PRO
 
 
 def encode(prompt: Any = "Hi", **parameters: Any) -> dict[str, Any]:
@@ -157,13 +143,6 @@ class TestEncode:
 
 
 class TestReplay:
-    ITEMS = (reasoning_item("Thinking."), message_item(text_part("Let me look.")), call_item())
-
-    def answered(self) -> dict[str, Any]:
-        # Through JSON, as a message that a user keeps in a file.
-        message: dict[str, Any] = json.loads(json.dumps(decode(response(*self.ITEMS)).choices[0].message))
-        return message
-
     @given(JSON_VALUES)
     def test_damaged_items_are_not_sent(self, content: Any) -> None:
         kept = {"provider": "openai", "content": content}

@@ -7,16 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._providers.openai_responses.decode import decode
 from llm_provider._providers.openai_responses.stream import Assembler
 from llm_provider._types.messages import delta_of
-
-
-@golden("openai_responses/stream")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 PIECES = ("ha", "ha", " ", "ha", "!", "ha")
 ARGUMENTS = ('{"a"', ": ", "1", "}")

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -31,44 +30,18 @@ from llm_provider._errors import (
 )
 from llm_provider._providers.shared import errors
 from llm_provider._providers.transport import http_client
+from openai_support import JSON_VALUES
 
-
-@golden("shared/errors")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 TRANSPORTS = (
-    "aiohttp",
-    "aiohttp.http_exceptions",
-    "httpx",
-    "httpx2",
-    "httpcore",
-    "httpcore2",
-    "h11",
-    "h2.exceptions",
-)
+    "aiohttp", "aiohttp.http_exceptions", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2.exceptions",
+)  # fmt: skip
 
 # What a correct use of the SDKs cannot raise: web sockets, typed helpers, webhooks, misuse of a response.
 OUT_OF_REACH = {
-    "ConnectionNotAvailable",
-    "CookieConflict",
-    "EofStream",
-    "HTTPError",
-    "HTTPStatusError",
-    "RequestNotRead",
-    "ResponseNotRead",
-    "StreamClosed",
-    "StreamConsumed",
-    "StreamError",
-    "WSMessageTypeError",
-    "WebSocketError",
-}
+    "ConnectionNotAvailable", "CookieConflict", "EofStream", "HTTPError", "HTTPStatusError",
+    "RequestNotRead", "ResponseNotRead", "StreamClosed", "StreamConsumed", "StreamError",
+    "WSMessageTypeError", "WebSocketError",
+}  # fmt: skip
 
 
 def installed(name: str) -> ModuleType | None:

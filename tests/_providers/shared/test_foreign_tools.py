@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from golden import Pair, golden
 from llm_provider import Client, UnsupportedParameterError
 from llm_provider._providers.registry import load
 from llm_provider._providers.shared.foreign_tools import _NAMED, adapt_tools, owner_of, with_named_tools
@@ -14,12 +13,6 @@ from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 from llm_provider._requests.tools import SERVER_TOOLS
 from llm_provider.simulator import Simulator
-
-
-@golden("shared/foreign_tools")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 FUNCTION = {"type": "function", "function": {"name": "weather"}}
 ANTHROPIC: list[dict[str, Any]] = [

@@ -7,7 +7,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.anthropic import encode as anthropic
 from llm_provider._providers.gemini import encode as gemini
@@ -17,12 +16,6 @@ from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.shared import payload
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
-
-
-@golden("shared/payload")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 FORMATS = (chat, responses, anthropic, gemini, litellm)
 

@@ -7,14 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._providers.shared import replies
-
-
-@golden("shared/replies")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

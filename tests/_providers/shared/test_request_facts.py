@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import llm_provider
-from golden import Pair, golden
 from llm_provider import Client
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
@@ -26,12 +25,6 @@ from llm_provider._providers.shared.request_facts import (
     largest_limit,
 )
 from llm_provider._requests.request import Request
-
-
-@golden("shared/request_facts")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 PACKAGE = Path(llm_provider.__file__).parent
 PICTURE = base64.b64encode(bytes(30_000)).decode()

@@ -7,18 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from golden import Pair, golden
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.shared.schema_rules import (
     encode_with_prompt,
     find_recursions,
 )
 from llm_provider._requests.request import Request
-
-
-@golden("shared/schema_rules")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
 
 
 class Leaf(BaseModel):

@@ -8,18 +8,11 @@ from typing import Any
 
 import pytest
 
-from golden import Pair, golden
 from llm_provider import APIResponseValidationError, Budget, Client, Response, Usage, price
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._providers.shared.tool_charges import cost_in
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
-
-
-@golden("shared/tool_charges")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 SEARCHING = [
     ("gpt-5.5-pro", 3, 3),

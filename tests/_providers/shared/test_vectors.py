@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Pair, golden
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._providers.shared.vectors import apportion, vector_of
-
-
-@golden("shared/vectors")
-def test_golden_pairs(pair: Pair) -> None:
-    pair.check()
-
 
 SHARES = st.lists(st.integers(0, 10**6), min_size=1, max_size=50)
 

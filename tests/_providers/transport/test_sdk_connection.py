@@ -7,17 +7,6 @@ import asyncio
 import pytest
 
 from anthropic_support import exchange, outgoing, sent
-from llm_provider._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    AuthenticationError,
-    ContextWindowExceededError,
-    InternalServerError,
-    LLMError,
-    OverloadedError,
-    QuotaExceededError,
-    RateLimitError,
-)
 from llm_provider._providers.anthropic import adapter
 from llm_provider._providers.anthropic.connection import connect
 from llm_provider.simulator import Fault, Simulator
@@ -36,45 +25,6 @@ def test_a_call_and_a_stream_give_the_same_answer(simulator: Simulator, transpor
     first, second = simulator.requests("anthropic")
     assert first.body == order.encoded.payload
     assert second.body == {**order.encoded.payload, "stream": True}
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        (Fault(status=401), AuthenticationError),
-        (Fault(status=429, retry_after="7"), RateLimitError),
-        (Fault(quota=True), QuotaExceededError),
-        (Fault(context_length=True), ContextWindowExceededError),
-        (Fault(status=500), InternalServerError),
-        (Fault(status=529), OverloadedError),
-        (Fault(redirect="http://127.0.0.1:1/"), APIResponseValidationError),
-        (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
-        (Fault(body=""), APIResponseValidationError),
-    ],
-)
-def test_failures(simulator: Simulator, fault: Fault, kind: type[LLMError], stream: bool) -> None:
-    simulator.inject(fault)
-    with pytest.raises(kind) as caught:
-        exchange(outgoing(simulator, "Hi"), stream=stream)
-    assert caught.value.retry_after == (7.0 if fault.retry_after else None)
-    assert len(simulator.requests("anthropic")) == 1, "the SDK's own retries are off"
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        (Fault(error_after=1, status=529), OverloadedError),
-        (Fault(cut_after=1), APIResponseValidationError),
-        (Fault(empty_stream=True), APIResponseValidationError),
-        (Fault(abort_after=1), APIConnectionError),
-    ],
-)
-def test_failures_inside_a_stream(simulator: Simulator, fault: Fault, kind: type[LLMError]) -> None:
-    simulator.inject(fault)
-    with pytest.raises(kind) as caught:
-        exchange(outgoing(simulator, "Say a few words"), stream=True)
-    assert caught.value.maybe_billed
 
 
 @pytest.mark.parametrize("stream", [False, True])
