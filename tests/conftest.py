@@ -94,9 +94,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("LLM_PROVIDER_LOGS", str(tmp_path / "logs.db"))
     yield directory
     # They share one client, which read the environment on its first use: the next test needs a new one.
-    fronts = sys.modules.get("llm_provider._client.functions")
-    while fronts is not None and fronts._default:
-        fronts._default.popitem()[1].close()
+    functions = sys.modules.get("llm_provider._client.functions")
+    while functions is not None and functions._default:
+        functions._default.popitem()[1].close()
 
 
 @pytest.fixture

@@ -45,9 +45,9 @@ def test_a_prompt_may_begin_with_a_dash(run: RunCommand, simulator: Simulator) -
     assert run("ask", MODEL, "--", "-2+5").out == "3\n"
 
 
-@pytest.mark.parametrize("given", [b"", b"\n"])
-def test_without_a_prompt_nothing_is_sent(run: RunCommand, simulator: Simulator, given: bytes) -> None:
-    ended = run("ask", MODEL, stdin=given)
+@pytest.mark.parametrize("stdin", [b"", b"\n"])
+def test_without_a_prompt_nothing_is_sent(run: RunCommand, simulator: Simulator, stdin: bytes) -> None:
+    ended = run("ask", MODEL, stdin=stdin)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("llm-provider: error: there is no prompt;")
     assert simulator.ledger().requests == 0
@@ -181,9 +181,9 @@ def test_a_filtered_answer_is_reported_in_json_too(run: RunCommand, simulator: S
 def test_with_a_schema_the_answer_is_json(run: RunCommand, simulator: Simulator) -> None:
     ended = run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA))
     assert (ended.code, list(json.loads(ended.out))) == (0, ["city"])
-    facts = json.loads(run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA), "--json").out)
-    assert facts["parsed"] == json.loads(facts["text"])
-    assert facts["cached"] is True
+    document = json.loads(run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA), "--json").out)
+    assert document["parsed"] == json.loads(document["text"])
+    assert document["cached"] is True
 
 
 def test_an_answer_that_a_schema_does_not_match_is_exit_code_3(run: RunCommand, simulator: Simulator) -> None:

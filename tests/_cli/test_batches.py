@@ -25,8 +25,8 @@ def test_batches_are_listed_awaited_and_store_answers(
     assert run("batches", "collect").out == f"{batch.id}: in_progress, 0 of 2 rows done\n"
     waited = run("batches", "wait")
     assert (waited.code, waited.out) == (0, f"{batch.id}: 2 of 2 rows answered\n")
-    facts = json.loads(run("batches", "--json").out)
-    assert (facts["id"], facts["status"], facts["done"]) == (batch.id, "completed", 2)
+    row = json.loads(run("batches", "--json").out)
+    assert (row["id"], row["status"], row["done"]) == (batch.id, "completed", 2)
     assert run("batches", "collect", batch.batch_ids[0]).out == f"{batch.id}: 2 of 2 rows answered\n"
     assert client.call("gpt-5.5", "1+1?").cached
 
@@ -62,20 +62,20 @@ def test_an_id_may_be_shortened(
     """To the beginning of the name of the job, of its batch, or of the provider's batch."""
     client.submit_many("claude-haiku-5-5", ["1+1?"]).results()
     batch = client.submit_many("gpt-5.5", ["1+1?"])
-    others = [one for one in client.batches() if one.id != batch.id]
+    others = [other for other in client.batches() if other.id != batch.id]
     for name in (batch.id, *batch.record_ids, *batch.batch_ids):
         length = next(
             size
             for size in range(1, len(name) + 1)
             if not any(
                 known.startswith(name[:size])
-                for one in others
-                for known in (one.id, *one.record_ids, *one.batch_ids)
+                for other in others
+                for known in (other.id, *other.record_ids, *other.batch_ids)
             )
         )
-        found = run("batches", action, name[:length])
-        assert (found.code, batch.id in found.out) == (0, True), found
-        assert others[0].id not in found.out
+        ended = run("batches", action, name[:length])
+        assert (ended.code, batch.id in ended.out) == (0, True), ended
+        assert others[0].id not in ended.out
     unclear = run("batches", action, "")
     assert unclear.code == 2
 
@@ -84,10 +84,10 @@ def test_an_unclear_beginning_names_the_batches(
     client: Client, simulator: Simulator, run: RunCommand
 ) -> None:
     made = [client.submit_many("gpt-5.5", [f"{n}+1?"]) for n in range(2)]
-    found = run("batches", "cancel", "batch_")
-    assert found.code == 2
-    assert all(batch.id in found.err for batch in made)
-    assert "is the beginning of 2 batches" in found.err
+    ended = run("batches", "cancel", "batch_")
+    assert ended.code == 2
+    assert all(batch.id in ended.err for batch in made)
+    assert "is the beginning of 2 batches" in ended.err
 
 
 def test_the_status_asks_and_the_list_keeps_what_it_said(
@@ -95,16 +95,16 @@ def test_the_status_asks_and_the_list_keeps_what_it_said(
 ) -> None:
     simulator.configure(batch_seconds=86_000.0, batch_clock=20_000.0)
     batch = client.submit_many("gpt-5.5", ["1+1?", "2+2?", "3+3?", "4+4?"])
-    shown: dict[str, object] = {}
+    status: dict[str, object] = {}
 
     def some_rows_are_done() -> bool:
-        shown.update(json.loads(run("batches", "status", "--json").out))
-        return shown["done"] in (1, 2, 3)
+        status.update(json.loads(run("batches", "status", "--json").out))
+        return status["done"] in (1, 2, 3)
 
     assert wait_until(some_rows_are_done)
-    asked = simulator.ledger().requests
-    assert json.loads(run("batches", "list", "--json").out) == shown
-    assert simulator.ledger().requests == asked
+    requests = simulator.ledger().requests
+    assert json.loads(run("batches", "list", "--json").out) == status
+    assert simulator.ledger().requests == requests
     assert batch.id in run("batches", "status").out
     simulator.inject(Fault(status=404), match="batches.retrieve")
     failed = run("batches", "status", batch.id)
@@ -121,8 +121,8 @@ def test_late_results_are_waited_for(
     for model in ("gpt-5.5", "claude-haiku-5-5"):
         batch = client.submit_many(model, ["1+1?"])
         assert wait_until(lambda batch=batch: batch.status == "ended")  # type: ignore[misc]  # bound at once
-    found = run("batches", action)
-    assert (found.code, found.out.count("1 of 1 rows answered")) == (0, 2)
+    ended = run("batches", action)
+    assert (ended.code, ended.out.count("1 of 1 rows answered")) == (0, 2)
     assert simulator.ledger().answered == 2
 
 
@@ -139,7 +139,7 @@ def test_a_batch_without_results_is_still_open(
 
 
 def test_an_unknown_batch_is_a_mistake(run: RunCommand) -> None:
-    found = run("batches", "wait", "nothing")
-    assert found.code == 2
-    assert "no batch nothing here" in found.err
+    ended = run("batches", "wait", "nothing")
+    assert ended.code == 2
+    assert "no batch nothing here" in ended.err
     assert run("batches", "cancel").code == 2

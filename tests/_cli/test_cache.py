@@ -60,9 +60,9 @@ def test_an_empty_cache_is_no_error(run: Run, own_cache: Path) -> None:
 
 
 def test_stats(run: Run, filled: Client, own_cache: Path) -> None:
-    shown = json.loads(run("stats", "--json").out)
-    assert (shown["path"], shown["entries"]) == (str(own_cache), 3)
-    assert shown["bytes"] == sum(path.stat().st_size for path in own_cache.glob("v2/*/cache.db"))
+    statistics = json.loads(run("stats", "--json").out)
+    assert (statistics["path"], statistics["entries"]) == (str(own_cache), 3)
+    assert statistics["bytes"] == sum(path.stat().st_size for path in own_cache.glob("v2/*/cache.db"))
     code, out, err = run("stats")
     assert (code, err) == (0, "")
     assert "answers  3\n" in out
@@ -104,8 +104,8 @@ def test_a_changed_file_is_refused(run: Run, filled: Client, tmp_path: Path) -> 
 def test_prune(run: Run, own_cache: Path) -> None:
     with contextlib.closing(ResponseCache(own_cache)) as cache:
         for number in range(3):
-            asked = Question("openai", None, "chat", b"{}", {}, number, MODEL)
-            cache.put(f"key-{number}", Entry(b"{}", 1.0, time.time(), None, asked))
+            request = Question("openai", None, "chat", b"{}", {}, number, MODEL)
+            cache.put(f"key-{number}", Entry(b"{}", 1.0, time.time(), None, request))
     assert run("prune", "--older-than", "30d") == (0, "0 answers removed\n", "")
     assert run("prune", "--model", MODEL, "--dry-run") == (0, "3 answers to be removed\n", "")
     assert run("prune", "--model", MODEL, "--older-than", "0s") == (0, "3 answers removed\n", "")

@@ -17,8 +17,8 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 
 
 def test_what_was_not_given_is_left_out() -> None:
-    given = {"system": None, "max_tokens": 5, "stop": (), "schema": None, "param": [("top_p", 0.5)]}
-    assert parameters_of(given) == {"max_tokens": 5, "top_p": 0.5}
+    options = {"system": None, "max_tokens": 5, "stop": (), "schema": None, "param": [("top_p", 0.5)]}
+    assert parameters_of(options) == {"max_tokens": 5, "top_p": 0.5}
     assert parameters_of({"stop": ("A", "B")}) == {"stop": ["A", "B"]}
 
 
@@ -30,7 +30,7 @@ def test_any_parameter_of_a_call_can_be_given(run: RunCommand, simulator: Simula
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameter", "message"),
     [
         ("top_p", "expected NAME=JSON, such as top_p=0.9"),
         ("service_tier=flex", """for a text write --param 'service_tier="flex"'"""),
@@ -43,9 +43,9 @@ def test_any_parameter_of_a_call_can_be_given(run: RunCommand, simulator: Simula
     ],
 )
 def test_a_wrong_parameter_is_refused(
-    run: RunCommand, simulator: Simulator, given: str, message: str
+    run: RunCommand, simulator: Simulator, parameter: str, message: str
 ) -> None:
-    ended = run("ask", MODEL, "Hi", "--max-tokens", "9", "--param", given)
+    ended = run("ask", MODEL, "Hi", "--max-tokens", "9", "--param", parameter)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert "sk-1" not in ended.err

@@ -46,10 +46,10 @@ def test_help_imports_no_command_and_no_sdk(run_script: RunScript) -> None:
 
 
 def test_every_command_is_in_the_help(run: RunCommand) -> None:
-    shown = run("--help").out
+    help_text = run("--help").out
     for name, text in _COMMANDS.items():
-        assert f"\n  {name} " in shown
-        assert text[:40] in shown
+        assert f"\n  {name} " in help_text
+        assert text[:40] in help_text
         assert run(name, "--help").code == 0
 
 
@@ -107,16 +107,16 @@ def test_every_command_of_its_page_runs(
         words, reads_json = shlex.split(rest), " | jq " in rest
         if reads_json:
             words = words[: words.index("|")]
-        given = Path(before.split()[1]).read_bytes() if before else b""
+        stdin = Path(before.split()[1]).read_bytes() if before else b""
         if "<" in words:
-            given = Path(words.pop()).read_bytes()
+            stdin = Path(words.pop()).read_bytes()
             words.pop()
         words = [
-            found
+            path
             for word in words
-            for found in (sorted(map(str, Path().glob(word))) if word.endswith("*.jsonl") else [word])
+            for path in (sorted(map(str, Path().glob(word))) if word.endswith("*.jsonl") else [word])
         ]
-        ended = run(*words, stdin=given)
+        ended = run(*words, stdin=stdin)
         assert ended.code == 0, (command, ended.err)
         assert program
         assert ended.out.strip() or ended.err == "no batches\n" or words[0] == "batches", command
@@ -131,16 +131,18 @@ def _named_commands(page: Path) -> list[str]:
     text = page.read_text(encoding="utf-8")
     blocks = [*re.findall(r"```sh\n(.*?)```", text, re.DOTALL), *re.findall(r"^ {4}.*", text, re.MULTILINE)]
     lines = [line for block in blocks for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", text)
-    return [found for line in lines for found in re.findall(r"(?:^|[ (])(?<!llm )llm-provider (.*)", line)]
+    return [
+        command for line in lines for command in re.findall(r"(?:^|[ (])(?<!llm )llm-provider (.*)", line)
+    ]
 
 
 def _parse(command: click.Command, words: list[str]) -> None:
     """Parse a command line without running it; raises what the command would tell."""
     context = command.make_context(command.name, words)
     if isinstance(command, click.Group) and context._protected_args:
-        _, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
-        assert found is not None
-        _parse(found, rest)
+        _, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert subcommand is not None
+        _parse(subcommand, rest)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -175,9 +177,9 @@ def _every_command(command: click.Command) -> Iterator[click.Command]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from _every_command(found)
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from _every_command(subcommand)
 
 
 def test_the_commands_of_the_page_on_batches(

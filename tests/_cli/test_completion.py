@@ -24,9 +24,9 @@ def test_bash_accepts_its_script(run: RunCommand) -> None:
         pytest.skip("there is no bash on this machine")
     script = run("completion", "bash").out
     program = f"{script}\ncomplete -p llm-provider"
-    shown = subprocess.run([bash, "--norc", "-c", program], capture_output=True, text=True)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "_llm_provider_completion" in shown.stdout
+    completed = subprocess.run([bash, "--norc", "-c", program], capture_output=True, text=True)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "_llm_provider_completion" in completed.stdout
 
 
 def test_another_shell_is_refused(run: RunCommand) -> None:

@@ -25,8 +25,8 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, simulator: Simulator) -> Run:
-    def run(*arguments: str, given: bytes = b"") -> Ended:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    def run(*arguments: str, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code: object
         try:
             code = main(["estimate", *arguments])
@@ -48,11 +48,11 @@ def test_lines_of_standard_input_are_prompts(run: Run) -> None:
 def test_lines_of_a_file_are_prompts(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "prompts.txt"
     path.write_text("\ufeffone\ntwo", encoding="utf-8")
-    found = json.loads(run("claude-haiku-5-5", str(path), "--json", "--max-tokens", "50", "--n", "2").out)
-    assert (found["inputs"], found["requests"]) == (2, 4)
-    assert found["output_tokens"]["high"] == 200
-    assert found["cost"] == found["costs"]["standard"]
-    assert found["cost"]["low"] < found["cost"]["likely"] < found["cost"]["high"]
+    estimate = json.loads(run("claude-haiku-5-5", str(path), "--json", "--max-tokens", "50", "--n", "2").out)
+    assert (estimate["inputs"], estimate["requests"]) == (2, 4)
+    assert estimate["output_tokens"]["high"] == 200
+    assert estimate["cost"] == estimate["costs"]["standard"]
+    assert estimate["cost"]["low"] < estimate["cost"]["likely"] < estimate["cost"]["high"]
 
 
 def test_lines_of_json_are_prompts_of_any_kind(run: Run, tmp_path: Path) -> None:
@@ -60,9 +60,9 @@ def test_lines_of_json_are_prompts_of_any_kind(run: Run, tmp_path: Path) -> None
     conversation = [{"role": "user", "content": "Hi"}]
     lines = ["Hi", conversation, {"messages": conversation, "id": 7}, {"prompt": "Ho"}, [{"role": "nobody"}]]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    found = json.loads(run("gemini-3.8-flash", str(path), "--json").out)
-    assert (found["inputs"], found["duplicates"], found["requests"]) == (5, 2, 2)
-    assert [wrong["input"] for wrong in found["invalid"]] == [4]
+    estimate = json.loads(run("gemini-3.8-flash", str(path), "--json").out)
+    assert (estimate["inputs"], estimate["duplicates"], estimate["requests"]) == (5, 2, 2)
+    assert [wrong["input"] for wrong in estimate["invalid"]] == [4]
 
 
 @pytest.mark.parametrize(

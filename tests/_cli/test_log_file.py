@@ -13,7 +13,7 @@ from llm_provider import RequestError
 from llm_provider._cli.log_file import LogFile, LoggedAsk, log_path
 
 
-def asked(prompt: str, answer: str = "yes", conversation: str = "c1", **facts: object) -> LoggedAsk:
+def logged_ask(prompt: str, answer: str = "yes", conversation: str = "c1", **fields: object) -> LoggedAsk:
     values = {
         "conversation": conversation,
         "time": 1.0,
@@ -29,7 +29,7 @@ def asked(prompt: str, answer: str = "yes", conversation: str = "c1", **facts: o
         "cached": False,
         "finish_reason": "stop",
     }
-    return LoggedAsk(**(values | facts))  # type: ignore[arg-type]  # of the right types by name
+    return LoggedAsk(**(values | fields))  # type: ignore[arg-type]  # of the right types by name
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def log(tmp_path: Path) -> LogFile:
 def test_what_is_added_is_found_again(log: LogFile) -> None:
     assert (log.latest(5), log.last_conversation(), log.search("x", 5)) == ([], [], [])
     first, second = (
-        asked("Tell me of taxes", cost=0.5, cached=True, system="Brief."),
-        asked("Zoë's 100% test"),
+        logged_ask("Tell me of taxes", cost=0.5, cached=True, system="Brief."),
+        logged_ask("Zoë's 100% test"),
     )
     log.add(first)
     log.add(second)
@@ -54,7 +54,7 @@ def test_what_is_added_is_found_again(log: LogFile) -> None:
 def test_only_the_user_can_read_it(log: LogFile) -> None:
     umask = os.umask(0)
     try:
-        log.add(asked("Hi"))
+        log.add(logged_ask("Hi"))
     finally:
         os.umask(umask)
     assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
@@ -65,7 +65,7 @@ def test_only_the_user_can_read_it(log: LogFile) -> None:
 def test_a_search_finds_words_and_parts_of_words(tmp_path: Path, by_words: bool) -> None:
     log = LogFile(tmp_path / "logs.db", by_words=by_words)
     for number, prompt in enumerate(("Tell me of taxes", 'a "quoted" word', "100% of a_b", "日本の税金")):
-        log.add(asked(prompt, answer=f"answer {number}"))
+        log.add(logged_ask(prompt, answer=f"answer {number}"))
     prompts = [ask.prompt for ask in log.latest(9)]
     assert [ask.prompt for ask in log.search("tax", 9)] == prompts[:1]
     assert [ask.prompt for ask in log.search('"quoted"', 9)] == prompts[1:2]
@@ -80,13 +80,13 @@ def test_a_search_finds_words_and_parts_of_words(tmp_path: Path, by_words: bool)
 
 def test_an_index_that_was_missing_is_made(tmp_path: Path) -> None:
     path = tmp_path / "logs.db"
-    LogFile(path, by_words=False).add(asked("of taxes and death"))
+    LogFile(path, by_words=False).add(logged_ask("of taxes and death"))
     assert len(LogFile(path).search("death taxes", 9)) == 1
 
 
 def test_the_last_conversation_is_the_one_that_was_continued_last(log: LogFile) -> None:
     for conversation in ("a", "b", "a"):
-        log.add(asked("Hi", conversation=conversation))
+        log.add(logged_ask("Hi", conversation=conversation))
     assert [ask.conversation for ask in log.last_conversation()] == ["a", "a"]
 
 
@@ -94,12 +94,12 @@ def test_another_file_is_not_touched(log: LogFile) -> None:
     log.path.parent.mkdir()
     log.path.write_text("a text of the user's own, which is no database at all")
     with pytest.raises(sqlite3.Error):
-        log.add(asked("Hi"))
+        log.add(logged_ask("Hi"))
     assert log.path.read_text().startswith("a text")
 
 
 def test_the_file_of_a_newer_version_is_refused(log: LogFile) -> None:
-    log.add(asked("Hi"))
+    log.add(logged_ask("Hi"))
     with sqlite3.connect(log.path) as database:
         database.execute("PRAGMA user_version = 9")
     database.close()

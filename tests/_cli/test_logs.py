@@ -18,18 +18,18 @@ def test_answers_are_printed_and_searched(run: RunCommand, simulator: Simulator,
     run("ask", MODEL, "What is 2+2?")
     run("ask", MODEL, "What is 2+2?")
     run("ask", MODEL, "Tell me of taxes")
-    shown = run("logs")
-    assert (shown.code, shown.err) == (0, "")
-    first, second, third = shown.out.strip().split("\n\n")
+    ended = run("logs")
+    assert (ended.code, ended.err) == (0, "")
+    first, second, third = ended.out.strip().split("\n\n")
     assert first.splitlines()[1:] == ["> What is 2+2?", "4"]
     assert f"  {MODEL}  $0.0" in first.splitlines()[0]
     assert "from the cache" in second
     assert third.splitlines()[1:] == ["> Tell me of taxes", "echo: Tell me of taxes"]
     assert run("logs", "-n", "1").out.strip() == run("logs", "tax").out.strip() == third
     assert run("logs", "no", "such").err == "no answers with 'no such'\n"
-    facts = json.loads(run("logs", "tax", "--json").out)
-    assert (facts["model"], facts["provider"], facts["cached"]) == (MODEL, "openai", False)
-    assert facts["usage"]["input_tokens"] > 0
+    entry = json.loads(run("logs", "tax", "--json").out)
+    assert (entry["model"], entry["provider"], entry["cached"]) == (MODEL, "openai", False)
+    assert entry["usage"]["input_tokens"] > 0
     assert run("logs", "--path").out == f"{tmp_path / 'logs.db'}\n"
 
 

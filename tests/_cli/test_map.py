@@ -46,11 +46,11 @@ def test_every_row_is_answered_in_order(
     ended = run("map", MODEL, str(source), str(target), *TEMPLATE, "--id", "name", "--system", "Brief.")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"12 of 12 rows answered in {target}: $0.0")
-    found = lines(target)
-    assert [line["text"] for line in found] == [str(number + 1) for number in range(12)]
-    assert found[3]["input"] == {"name": "n3", "a": 3}
-    assert (found[3]["index"], found[3]["id"], found[3]["error"]) == (3, "n3", None)
-    assert found[3]["cost"] > 0
+    answers = lines(target)
+    assert [line["text"] for line in answers] == [str(number + 1) for number in range(12)]
+    assert answers[3]["input"] == {"name": "n3", "a": 3}
+    assert (answers[3]["index"], answers[3]["id"], answers[3]["error"]) == (3, "n3", None)
+    assert answers[3]["cost"] > 0
     assert simulator.requests()[0].body["messages"][0]["content"] == "Brief."
 
 
@@ -332,20 +332,20 @@ def test_a_row_is_asked_once_and_the_last_line_has_the_bill(
     second = run(*words)
     assert (second.code, "6 of 6 rows answered" in second.out) == (0, True), second.err
     assert second.err.count("llm-provider: skipped: ") == (form != "txt")
-    found = records(target)
-    assert [int(record["index"]) for record in found] == [
+    answers = records(target)
+    assert [int(record["index"]) for record in answers] == [
         0,
         1,
         2,
         *([3, 4, 5] if form == "txt" else [4, 5, 6]),
     ]
-    assert len({record["request"] for record in found}) == 6
+    assert len({record["request"] for record in answers}) == 6
     bill = Cost(json.loads(run("usage", str(ledger), "--json").out)["total"]["cost"])
     assert "1 before this run, $" in second.out
     assert second.out.endswith(f"in this run, {bill} for all answers of the file\n")
     assert run(*words).out.endswith(f"{Cost()} in this run, {bill} for all answers of the file\n")
     assert run(*words, "--limit", "3").code == 0
-    assert records(target) == found
+    assert records(target) == answers
 
 
 @pytest.mark.long
@@ -376,12 +376,12 @@ def test_a_table_from_zst_survives_ctrl_c_and_a_kill(
     with target.open("ab") as file:
         file.write(b'9,n9,"n')
     assert run(*words).out.startswith(f"12 of 12 rows answered in {target}: 11 before this run, $")
-    found = records(target)
-    assert [(row["index"], row["id"], row["text"]) for row in found] == [
+    answers = records(target)
+    assert [(row["index"], row["id"], row["text"]) for row in answers] == [
         (str(number), f"n{number}", str(number + 1)) for number in range(12)
     ]
-    asked = Counter(request.body["messages"][-1]["content"] for request in simulator.requests())
-    assert [asked[f"What is {number} + 1?"] for number in range(12) if number not in (7, 9)] == [1] * 10
+    questions = Counter(request.body["messages"][-1]["content"] for request in simulator.requests())
+    assert [questions[f"What is {number} + 1?"] for number in range(12) if number not in (7, 9)] == [1] * 10
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

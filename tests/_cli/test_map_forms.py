@@ -35,9 +35,9 @@ def test_every_cut_leaves_the_whole_lines(form: JsonLines | Table) -> None:
     whole = form.head + form.encode(LINE)
     last = form.encode(LINE | {"index": 1})
     for end in range(len(last)):
-        found = [line["index"] for _, line in form.read(io.BytesIO(whole + last[:end])) if line]
-        assert found == [0]
-    facts = [line for _, line in form.read(io.BytesIO(whole + last)) if line][1]
-    assert [facts[name] for name in ("index", "cost", "price", "cached", "error", "request")] == [
+        indexes = [line["index"] for _, line in form.read(io.BytesIO(whole + last[:end])) if line]
+        assert indexes == [0]
+    row = [line for _, line in form.read(io.BytesIO(whole + last)) if line][1]
+    assert [row[name] for name in ("index", "cost", "price", "cached", "error", "request")] == [
         1, 0.25, 0.5, True, None, "r",
     ]  # fmt: skip

@@ -20,9 +20,9 @@ json_line = JsonLines().encode
 ROW = Row(3, "row 4", {"n": 7, "q": "Why?"}, {"n": 7, "q": "Why?"})
 
 
-def line(index: int, *, failed: bool = False, **facts: Any) -> dict[str, Any]:
+def line(index: int, *, failed: bool = False, **fields: Any) -> dict[str, Any]:
     error = {"type": "RateLimitError", "message": "slow down"} if failed else None
-    return {"index": index, "error": error, "finish_reason": "stop", "request": f"r{index}", **facts}
+    return {"index": index, "error": error, "finish_reason": "stop", "request": f"r{index}", **fields}
 
 
 def written(path: Path, *lines: dict[str, Any], tail: bytes = b"") -> OutputFile:
@@ -35,13 +35,13 @@ def test_a_line_has_the_row_and_the_answer() -> None:
         choices=(Choice(text="4"), Choice(text="5", tool_calls=())), usage=Usage(input_tokens=2), model="m-1",
         provider="p", cost=0.5, price=0.75,
     )  # fmt: skip
-    found = line_of(ROW, "abc", answer, "m", "n")
-    assert list(found)[:3] == ["index", "id", "input"]
-    assert (found["index"], found["id"], found["input"]) == (3, 7, ROW.value)
-    assert (found["text"], found["texts"], found["parsed"]) == ("4", ["4", "5"], None)
-    assert (found["usage"]["input_tokens"], found["cost"], found["model"]) == (2, 0.5, "m-1")
-    assert (found["cached"], found["error"], found["request"]) == (False, None, "abc")
-    assert found["price"] == 0.75
+    row = line_of(ROW, "abc", answer, "m", "n")
+    assert list(row)[:3] == ["index", "id", "input"]
+    assert (row["index"], row["id"], row["input"]) == (3, 7, ROW.value)
+    assert (row["text"], row["texts"], row["parsed"]) == ("4", ["4", "5"], None)
+    assert (row["usage"]["input_tokens"], row["cost"], row["model"]) == (2, 0.5, "m-1")
+    assert (row["cached"], row["error"], row["request"]) == (False, None, "abc")
+    assert row["price"] == 0.75
     called = Response(
         choices=(Choice(tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)),), usage=Usage(),
         model="m", provider="p",
@@ -54,8 +54,8 @@ def test_an_answer_that_cannot_be_parsed_is_an_error_with_its_text() -> None:
         choices=(Choice(text='{"a', finish_reason="length"),), usage=Usage(), model="m", provider="p",
         response_format={"type": "object"},
     )  # fmt: skip
-    found = line_of(ROW, "abc", cut, "m", None)
-    assert (found["text"], found["error"]["type"]) == ('{"a', "LengthFinishReasonError")
+    row = line_of(ROW, "abc", cut, "m", None)
+    assert (row["text"], row["error"]["type"]) == ('{"a', "LengthFinishReasonError")
 
 
 def test_an_error_has_the_same_fields_as_an_answer() -> None:
@@ -123,7 +123,7 @@ def test_lines_get_the_order_of_the_input(tmp_path: Path) -> None:
     link.symlink_to(path)
     tally = OutputFile(link).arrange(4)
     lines = [json.loads(text) for text in path.read_text().splitlines()]
-    assert [one["index"] for one in lines] == [0, 1, 2, 3]
+    assert [row["index"] for row in lines] == [0, 1, 2, 3]
     assert lines[0]["error"] is None
     assert (tally.rows, dict(tally.errors), dict(tally.incomplete)) == (
         4,

@@ -113,13 +113,13 @@ def test_the_format_must_be_known(tmp_path: Path) -> None:
 def test_what_can_be_read_once_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
     file = RowFile("-", "txt")
-    assert [[one.value for one in file.rows()] for _ in range(2)] == [["one", "two"]] * 2
+    assert [[row.value for row in file.rows()] for _ in range(2)] == [["one", "two"]] * 2
     file.close()
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
     threading.Thread(target=pipe.write_bytes, args=(b"three\n",), daemon=True).start()
     file = RowFile(str(pipe))
-    assert [[one.where for one in file.rows()] for _ in range(2)] == [[f"{pipe} row 1 (line 1)"]] * 2
+    assert [[row.where for row in file.rows()] for _ in range(2)] == [[f"{pipe} row 1 (line 1)"]] * 2
     file.close()
 
 

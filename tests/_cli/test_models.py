@@ -19,9 +19,9 @@ def test_models_are_a_table(run: RunCommand) -> None:
 
 
 def test_models_in_json_by_a_pattern(run: RunCommand) -> None:
-    found = json.loads(run("models", "--json", "GROQ/*120B").out)
-    assert {model["provider"] for model in found} == {"groq"}
-    assert all(model["name"].endswith("120b") and model["input_price"] > 0 for model in found)
+    models = json.loads(run("models", "--json", "GROQ/*120B").out)
+    assert {model["provider"] for model in models} == {"groq"}
+    assert all(model["name"].endswith("120b") and model["input_price"] > 0 for model in models)
 
 
 def test_a_pattern_or_a_provider_without_models_is_an_error(run: RunCommand) -> None:
@@ -34,8 +34,8 @@ def test_a_pattern_or_a_provider_without_models_is_an_error(run: RunCommand) -> 
 
 
 def test_a_provider_is_asked_which_models_it_has(run: RunCommand, simulator: Simulator) -> None:
-    found = json.loads(run("models", "--provider", "openai", "--live", "--json").out)
-    assert found
+    models = json.loads(run("models", "--provider", "openai", "--live", "--json").out)
+    assert models
     assert [request.path for request in simulator.requests()] == ["/openai/v1/models"]
     assert "local/" in run("models", "--provider", "local", "--live").out
     ended = run("models", "--live")

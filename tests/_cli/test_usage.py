@@ -50,12 +50,12 @@ def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
 
 
 def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> None:
-    found = json.loads(run("usage", *ledgers, "--by", "day,tag", "--json").out)
-    assert [(row["day"], row["tag"], row["requests"], row["cost"]) for row in found["rows"]] == [
+    summary = json.loads(run("usage", *ledgers, "--by", "day,tag", "--json").out)
+    assert [(row["day"], row["tag"], row["requests"], row["cost"]) for row in summary["rows"]] == [
         ("2026-11-20", "", 2, 0.5),
         ("2026-11-21", "eval", 4, 1.0),
     ]
-    assert (found["total"]["cost"], found["total"]["unknown"], found["total"]["input_tokens"]) == (
+    assert (summary["total"]["cost"], summary["total"]["unknown"], summary["total"]["input_tokens"]) == (
         1.5,
         2,
         6000,
@@ -67,8 +67,8 @@ def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> 
 
 
 def test_only_what_came_since_a_day_counts(run: RunCommand, ledgers: list[str]) -> None:
-    found = json.loads(run("usage", *ledgers, "--since", "2026-11-21", "--json").out)
-    assert (found["total"]["requests"], len(found["rows"])) == (4, 2)
+    summary = json.loads(run("usage", *ledgers, "--since", "2026-11-21", "--json").out)
+    assert (summary["total"]["requests"], len(summary["rows"])) == (4, 2)
     assert json.loads(run("usage", *ledgers, "--since", "2030-01-01", "--json").out)["rows"] == []
 
 
@@ -108,8 +108,8 @@ def test_answers_are_summed_like_their_ledger(
         file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
         source.write_text("\n".join(texts))
         run("map", "gpt-5.5", str(source), str(file), "--param", "max_retries=0")
-    found = json.loads(run("usage", str(file), "--by", "model", "--json").out)
-    (row,) = found["rows"]
+    summary = json.loads(run("usage", str(file), "--by", "model", "--json").out)
+    (row,) = summary["rows"]
     assert (row["model"], row["requests"], row["hits"], row["failed"]) == ("gpt-5.5", 1, 1, 2)
     paid = client.call("gpt-5.5", "2+2?")
     assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)

@@ -14,13 +14,13 @@ from benchmarks.scenarios import Options, ablation
 def test_a_switch_replaces_what_exists(part: str) -> None:
     for path in ablation.PARTS[part]:
         module, *names = path.split(".")
-        found: object = import_module(f"llm_provider._limits.{module}")
-        source = vars(found)
+        target: object = import_module(f"llm_provider._limits.{module}")
+        source = vars(target)
         if len(names) == 2 and names[1] not in vars(source[names[0]]):
             assert hasattr(source[names[0]](), names[1]), path
             continue
         for name in names:
-            found = getattr(found, name)
+            target = getattr(target, name)
 
 
 def test_a_mechanism_that_an_outage_needs_is_worth_it() -> None:

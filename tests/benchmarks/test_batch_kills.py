@@ -12,10 +12,10 @@ from benchmarks.scenarios import Options, batch_rows
 from benchmarks.scenarios.batch_kills import result, steps_of
 
 
-def assert_exactly_once(found: Found) -> None:
-    assert found.problems == []
-    assert (found.lost, found.wrong, found.paid) == (0, 0, found.rows)
-    assert found.spent == found.billed > 0
+def assert_exactly_once(outcome: Found) -> None:
+    assert outcome.problems == []
+    assert (outcome.lost, outcome.wrong, outcome.paid) == (0, 0, outcome.rows)
+    assert outcome.spent == outcome.billed > 0
 
 
 def test_a_sample_of_the_kills(tmp_path: Path) -> None:

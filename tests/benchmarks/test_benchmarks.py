@@ -57,7 +57,7 @@ class Parrot(Client):
         return asyncio.run(self.call(prepared))
 
     def call_many(self, prepared: Sequence[Any], concurrency: int) -> list[str]:
-        return [self.call_blocking(one) for one in prepared]
+        return [self.call_blocking(request) for request in prepared]
 
 
 def put(name: str, questions: Sequence[str], **how: Any) -> loads.Notes:
@@ -75,8 +75,8 @@ def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
     models = ("gpt-6.1-sol",) if scenario in ("models", "transports") else ()
     options = Options(quick=True, here=True, clients=SCENARIOS[scenario], models=models)
     result = importlib.import_module(f"benchmarks.scenarios.{scenario}").run(options)
-    facts = report.document(result, command(scenario, options))
-    page = report.markdown(scenario, json.loads(json.dumps(facts)))
+    document = report.document(result, command(scenario, options))
+    page = report.markdown(scenario, json.loads(json.dumps(document)))
     assert page.startswith(f"# {result.title}\n")
     assert result.versions
     assert all(set(table.columns) & {"failed", "right", "direct tokens/s"} for table in result.tables)
@@ -97,9 +97,9 @@ def test_every_format_is_measured_with_every_sample() -> None:
     steps, samples = result.tables
     assert len(steps.rows) == len(samples.rows) == 8
     for route, length, median, listed in samples.rows:
-        found = result.data[f"{route}, {length}"]
-        assert [float(one) for one in listed.split()] == [round(one, 1) for one in found]
-        assert median == sum(found) / 2
+        measured = result.data[f"{route}, {length}"]
+        assert [float(sample) for sample in listed.split()] == [round(sample, 1) for sample in measured]
+        assert median == sum(measured) / 2
     assert result.measured["format_40"] > result.measured["format_1"] > 0
 
 
@@ -214,9 +214,9 @@ def test_the_committed_pages_are_those_of_the_results(
     ["__main__", "clients", "clients._wire", "fleet", "goals", "provider", "report", "scenarios", "worker"],
 )
 def test_the_examples_in_the_docstrings_are_true(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"benchmarks.{module}"))
-    assert found.attempted
-    assert not found.failed
+    outcome = doctest.testmod(importlib.import_module(f"benchmarks.{module}"))
+    assert outcome.attempted
+    assert not outcome.failed
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -248,11 +248,11 @@ def test_nothing_is_sent_to_real_providers_without_keys(scenario: str) -> None:
 
 def test_live_asks_the_provider_of_the_environment() -> None:
     with Simulator() as simulator:
-        asked = run(
+        completed = run(
             *("models", "--model", "gpt-6.1-sol", "--live", "--quick", "--here", "--clients", "ours"),
             **simulator.environment(),
         )
-        assert asked.returncode == 0, asked.stderr
+        assert completed.returncode == 0, completed.stderr
         assert simulator.ledger().answered == 16
-    assert "# Streams by model, live" in asked.stdout
-    assert "Failures" not in asked.stdout
+    assert "# Streams by model, live" in completed.stdout
+    assert "Failures" not in completed.stdout

@@ -33,15 +33,15 @@ MODEL = "gpt-5.5"
 @pytest.mark.long
 def test_some_seconds_of_it(tmp_path: Path) -> None:
     record = Soak(tmp_path, 0.08, 0.01).run()
-    found = check(record)
-    assert found.problems == []
-    assert (found.wrong, found.missing, found.difference) == (0, 0, 0)
-    assert found.prompts == found.right > 20
-    assert found.billed >= found.spent > 0
+    outcome = check(record)
+    assert outcome.problems == []
+    assert (outcome.wrong, outcome.missing, outcome.difference) == (0, 0, 0)
+    assert outcome.prompts == outcome.right > 20
+    assert outcome.billed >= outcome.spent > 0
     assert record.kills
     assert record.cut is not None
-    facts = report.document(result(record, found, 0.08), command("soak", Options(minutes=0.08)))
-    page = report.markdown("soak", json.loads(json.dumps(facts)))
+    document = report.document(result(record, outcome, 0.08), command("soak", Options(minutes=0.08)))
+    page = report.markdown("soak", json.loads(json.dumps(document)))
     assert "`python -m benchmarks soak --minutes 0.08 --write`" in page
     assert "| answers wrong, missing or lost | ≤ 0 | 0 |  |" in page
 
@@ -54,9 +54,9 @@ def test_minutes_are_for_the_soak(words: tuple[str, ...], monkeypatch: pytest.Mo
 
 
 def test_the_examples_in_the_docstrings_are_true() -> None:
-    found = doctest.testmod(importlib.import_module("benchmarks.soak.worker"))
-    assert found.attempted
-    assert not found.failed
+    outcome = doctest.testmod(importlib.import_module("benchmarks.soak.worker"))
+    assert outcome.attempted
+    assert not outcome.failed
 
 
 def test_prompts_and_answers_of_all_batches_differ() -> None:
@@ -80,7 +80,7 @@ def test_every_kind_of_fault_does_something_and_names_errors_of_the_library() ->
 @pytest.mark.sampled(3)
 def test_a_fault_ends_in_the_error_that_it_names(kind: object, stream: bool, tmp_path: Path) -> None:
     """And the proxy sees whether it is billed, as the simulator does."""
-    (name,) = (one for one in KINDS if one is kind)
+    (name,) = (entry for entry in KINDS if entry is kind)
     with Simulator(answer="echo") as simulator:
 
         async def main() -> list[Sent]:
@@ -90,24 +90,24 @@ def test_a_fault_ends_in_the_error_that_it_names(kind: object, stream: bool, tmp
             # Long enough for a loaded machine; only the slow drip and the hang wait for it.
             limits = Timeouts(total=2)
             async with Client(cache_dir=tmp_path, cache="off", max_retries=0, timeout=limits) as client:
-                given = {"base_url": url, "api_key": "sk-any"}
+                parameters = {"base_url": url, "api_key": "sk-any"}
                 with pytest.raises(LLMError) as raised:
                     if not stream:
-                        await client.acall(MODEL, prompt("w0-0-0"), **given)
-                    async with client.astream(MODEL, prompt("w0-0-0"), **given) as deltas:
+                        await client.acall(MODEL, prompt("w0-0-0"), **parameters)
+                    async with client.astream(MODEL, prompt("w0-0-0"), **parameters) as deltas:
                         _ = [delta async for delta in deltas]
                 assert type(raised.value).__name__ in name.errors
             proxy.cut()
-            while any(one.ended is None for one in proxy.sent):
+            while any(entry.ended is None for entry in proxy.sent):
                 await asyncio.sleep(0.01)
             return proxy.sent
 
         sent = asyncio.run(main())
         ledger = simulator.ledger()
-    assert [one.tag for one in sent] == ["w0-0-0"]
-    assert sum(one.billed for one in sent) == ledger.answered
-    assert sum(one.billed and not one.finished for one in sent) == sum(
-        one.unfinished for one in ledger.models
+    assert [entry.tag for entry in sent] == ["w0-0-0"]
+    assert sum(entry.billed for entry in sent) == ledger.answered
+    assert sum(entry.billed and not entry.finished for entry in sent) == sum(
+        entry.unfinished for entry in ledger.models
     )
 
 
@@ -119,15 +119,15 @@ def test_a_cut_network_refuses_and_comes_back(tmp_path: Path) -> None:
             await proxy.open()
             port = proxy.port
             url = simulator.url("openai").replace(str(simulator.port), str(port))
-            given = {"base_url": url, "api_key": "sk-any", "max_retries": 0}
+            parameters = {"base_url": url, "api_key": "sk-any", "max_retries": 0}
             async with Client(cache_dir=tmp_path, cache="off") as client:
-                texts = [(await client.acall(MODEL, "one", **given)).text]
+                texts = [(await client.acall(MODEL, "one", **parameters)).text]
                 proxy.cut()
                 with pytest.raises(_errors.APIConnectionError):
-                    await client.acall(MODEL, "two", **given, deadline=2)
+                    await client.acall(MODEL, "two", **parameters, deadline=2)
                 await proxy.open()
                 assert proxy.port == port
-                texts.append((await client.acall(MODEL, "three", **given)).text)
+                texts.append((await client.acall(MODEL, "three", **parameters)).text)
             proxy.cut()
             return texts
 
@@ -154,9 +154,9 @@ def test_a_clock_steps_for_its_processes_alone(tmp_path: Path) -> None:
         for seconds in (0, STEP, -STEP):
             clock.step(seconds)
             process.stdin.write(b"\n")
-            told = (await process.stdout.readline()).split()
-            wall.append(float(told[0]) - time.time())
-            monotonic.append(float(told[1]) - time.monotonic())
+            clocks = (await process.stdout.readline()).split()
+            wall.append(float(clocks[0]) - time.time())
+            monotonic.append(float(clocks[1]) - time.monotonic())
         process.stdin.close()
         await process.wait()
         return wall, monotonic
@@ -181,39 +181,39 @@ def whole(folder: Path) -> Record:
         provider="openai", model=MODEL, requests=2, billed=2 * price, unfinished_billed=Decimal(0)
     )
     record.bill = Ledger(requests=2, answered=2, statuses={200: 2}, requests_by_provider={}, models=(model,))
-    write(folder / "w0.jsonl", *(line("right", one.tag) for one in record.sent))
-    write(folder / "check.jsonl", *(line("right", one.tag) for one in record.sent))
+    write(folder / "w0.jsonl", *(line("right", sent.tag) for sent in record.sent))
+    write(folder / "check.jsonl", *(line("right", sent.tag) for sent in record.sent))
     write(folder / "ledger.jsonl", *({"outcome": "answered", "usd": "0.5", "id": f"c-{n}"} for n in range(2)))
     return record
 
 
-def line(what: str, tag: str = "", **facts: object) -> dict[str, object]:
-    return {"at": 150.0, "what": what, "tag": tag, **facts}
+def line(what: str, tag: str = "", **fields: object) -> dict[str, object]:
+    return {"at": 150.0, "what": what, "tag": tag, **fields}
 
 
 def write(path: Path, *lines: dict[str, object]) -> None:
     with path.open("a") as file:
-        file.writelines(json.dumps(one) + "\n" for one in lines)
+        file.writelines(json.dumps(entry) + "\n" for entry in lines)
 
 
 def test_a_run_without_faults_has_no_problems(tmp_path: Path) -> None:
-    found = check(whole(tmp_path))
-    assert found.problems == []
-    assert (found.prompts, found.right, found.spent, found.difference) == (2, 2, Decimal(1), 0)
+    outcome = check(whole(tmp_path))
+    assert outcome.problems == []
+    assert (outcome.prompts, outcome.right, outcome.spent, outcome.difference) == (2, 2, Decimal(1), 0)
 
 
-def again(record: Record, **facts: object) -> Sent:
+def again(record: Record, **fields: object) -> Sent:
     """The first prompt was sent and billed once before."""
-    one = Sent("w0-0-0", "", 105.0, 106.0, "9", billed=True, delivered=True)
-    for name, value in facts.items():
-        setattr(one, name, value)
-    record.sent.insert(0, one)
+    repeated = Sent("w0-0-0", "", 105.0, 106.0, "9", billed=True, delivered=True)
+    for name, value in fields.items():
+        setattr(repeated, name, value)
+    record.sent.insert(0, repeated)
     assert record.bill is not None
-    more = Decimal("1.5") if one.finished else Decimal("1.25")
-    rest = Decimal(0) if one.finished else Decimal("0.25")
+    more = Decimal("1.5") if repeated.finished else Decimal("1.25")
+    rest = Decimal(0) if repeated.finished else Decimal("0.25")
     entry = ModelLedger(provider="openai", model=MODEL, requests=3, billed=more, unfinished_billed=rest)
     record.bill = Ledger(requests=3, answered=3, statuses={}, requests_by_provider={}, models=(entry,))
-    return one
+    return repeated
 
 
 def failed(record: Record, at_most: str = "9") -> None:
@@ -281,24 +281,24 @@ def test_what_has_a_reason_is_no_problem(tmp_path: Path) -> None:
     record = whole(tmp_path)
     broken = again(record, kind="hang", delivered=False)
     failed(record)
-    found = check(record)
-    assert found.problems == []
-    assert dict(found.duplicates) == {"broken: hang": 1}
-    assert found.lost == {"broken: hang": (1, Decimal("0.5"))}
+    outcome = check(record)
+    assert outcome.problems == []
+    assert dict(outcome.duplicates) == {"broken: hang": 1}
+    assert outcome.lost == {"broken: hang": (1, Decimal("0.5"))}
     # Without a ledger line, but its process was killed.
     (tmp_path / "killed").mkdir()
     record = whole(tmp_path / "killed")
     broken = again(record)
     record.kills.append(Kill(106.0, "w1", [broken]))
-    found = check(record)
-    assert found.problems == []
-    assert dict(found.duplicates) == {"in flight at a kill": 1}
+    outcome = check(record)
+    assert outcome.problems == []
+    assert dict(outcome.duplicates) == {"in flight at a kill": 1}
 
 
 def test_memory_is_compared_after_the_warm_up(tmp_path: Path) -> None:
     record = whole(tmp_path)
     write(tmp_path / "w0.jsonl", {**line("batch", batch=8), "at": 120.0})
     record.samples = [Sample(at, 10.0 if at < 120 else at, int(at)) for at in range(100, 200)]
-    found = check(record)
-    assert found.rss == (130.0, 189.5)
-    assert found.descriptors == (130.0, 189.5)
+    outcome = check(record)
+    assert outcome.rss == (130.0, 189.5)
+    assert outcome.descriptors == (130.0, 189.5)

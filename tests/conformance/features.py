@@ -121,9 +121,11 @@ def _call(number: int) -> dict[str, Any]:
 
 
 def _called(*results: Any) -> list[dict[str, Any]]:
-    asked = {"role": "assistant", "content": None, "tool_calls": [_call(n) for n, _ in enumerate(results)]}
-    answers = ({"role": "tool", "tool_call_id": f"call_{n}", "content": one} for n, one in enumerate(results))
-    return [USER, asked, *answers]
+    question = {"role": "assistant", "content": None, "tool_calls": [_call(n) for n, _ in enumerate(results)]}
+    answers = (
+        {"role": "tool", "tool_call_id": f"call_{n}", "content": result} for n, result in enumerate(results)
+    )
+    return [USER, question, *answers]
 
 
 def _failed() -> list[dict[str, Any]]:
@@ -178,7 +180,7 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
     Raises:
         AssertionError: the payload does not fit the SDK's types.
     """
-    taken = NO
+    support = NO
     for model in form.models:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -192,5 +194,5 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
         wrong = form.check(payload)
         assert not wrong, (model, wrong)
         lost = any("is left out of the request" in str(warning.message) for warning in caught)
-        taken = LEFT_OUT if lost else YES
-    return taken
+        support = LEFT_OUT if lost else YES
+    return support

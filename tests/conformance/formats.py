@@ -80,13 +80,13 @@ class Format:
 
 def _envelopes(model: type[pydantic.BaseModel], reply: dict[str, Any], without: set[str]) -> list[Any]:
     """A complete reply with every value of every other field of its object, absent and null too."""
-    found = [reply]
+    replies = [reply]
     for name, (kind, required) in fields(model).items():
         if name in without or name in reply:
             continue
         values = samples(kind, name)
-        found += [{**reply, name: value} for value in (values if required else [None, *values])]
-    return found
+        replies += [{**reply, name: value} for value in (values if required else [None, *values])]
+    return replies
 
 
 # --- OpenAI: Chat Completions --------------------------------------------------------------------------
@@ -101,8 +101,8 @@ def _chat_kinds() -> Iterator[Kind]:
             continue
         if name == "tool_calls":
             for call in members(item_of(kind)):
-                found = [{name: [value]} for value in samples(call, name)]
-                yield Kind(name=f"{name}: {found[0][name][0]['type']}", samples=found, call=True)
+                messages = [{name: [value]} for value in samples(call, name)]
+                yield Kind(name=f"{name}: {messages[0][name][0]['type']}", samples=messages, call=True)
             continue
         values = [{name: value} for value in samples(kind, name)]
         visible = values[0][name] if name in ("content", "refusal") else None
@@ -194,12 +194,12 @@ def _responses_reply(content: Sequence[tuple[Kind, Any]], finish: Any) -> Any:
 
 
 def _responses_check(payload: dict[str, Any]) -> list[str]:
-    found = problems(
+    wrong = problems(
         {**payload, "input": list(map(_completed, payload["input"]))}, ResponseCreateParamsNonStreaming
     )
     # The oldest SDK knows neither the newest effort nor the context of reasoning.
     newer = (".effort: 'max'", ".reasoning.context: no field")
-    return [entry for entry in found if not any(words in entry for words in newer)]
+    return [entry for entry in wrong if not any(words in entry for words in newer)]
 
 
 def _completed(item: dict[str, Any]) -> dict[str, Any]:
@@ -261,8 +261,8 @@ _SAMPLING = (".temperature:", ".top_p:", ".top_k:")
 
 
 def _anthropic_check(payload: dict[str, Any]) -> list[str]:
-    found = problems(payload, MessageCreateParamsNonStreaming)
-    return [entry for entry in found if not entry.startswith(_SAMPLING)]
+    wrong = problems(payload, MessageCreateParamsNonStreaming)
+    return [entry for entry in wrong if not entry.startswith(_SAMPLING)]
 
 
 _anthropic_samples = list(_anthropic_kinds())
@@ -299,10 +299,10 @@ def _gemini_kinds() -> Iterator[Kind]:
         values = [value for value in values if value[name]]
         signed = {**values[-1], "thoughtSignature": beside["thoughtSignature"]}
         usable = [value for value in values if name != "functionCall" or value[name].get("name")]
-        chosen = usable[0][name] if name == "text" else None
+        text = usable[0][name] if name == "text" else None
         if signed[name] in [value[name] for value in usable]:
             usable.append(signed)
-        yield Kind(name=name, samples=usable, text=chosen, call=name == "functionCall")
+        yield Kind(name=name, samples=usable, text=text, call=name == "functionCall")
     thought = {"text": beside["thoughtSignature"], "thought": True}
     yield Kind(name="thought", samples=[thought, {**thought, "thoughtSignature": beside["thoughtSignature"]}])
 
@@ -330,18 +330,18 @@ _GEMINI_FIELDS: Mapping[str, pydantic.TypeAdapter[Any]] = {
 
 
 def _gemini_check(payload: dict[str, Any]) -> list[str]:
-    found = [f".{name}: no field of a request" for name in payload.keys() - _GEMINI_FIELDS.keys()]
+    wrong = [f".{name}: no field of a request" for name in payload.keys() - _GEMINI_FIELDS.keys()]
     for name in payload.keys() & _GEMINI_FIELDS.keys():
         try:
             _GEMINI_FIELDS[name].validate_json(json.dumps(payload[name]))
         except pydantic.ValidationError as error:
-            found += [
+            wrong += [
                 f".{name}.{'.'.join(map(str, entry['loc']))}: {entry['msg']}" for entry in error.errors()
             ]
         except UserWarning as warning:
             # The SDK warns of a word that its enumeration does not have.
-            found.append(f".{name}: {warning}")
-    return found + [
+            wrong.append(f".{name}: {warning}")
+    return wrong + [
         f".contents[{i}]: empty" for i, turn in enumerate(payload["contents"]) if not turn.get("parts")
     ]
 
@@ -362,7 +362,7 @@ def _gemini_envelopes() -> list[Any]:
     candidates = _envelopes(_CANDIDATE, reply["candidates"][0], set())
     return [
         *_envelopes(google.GenerateContentResponse, reply, without),
-        *({**reply, "candidates": [one]} for one in candidates),
+        *({**reply, "candidates": [candidate]} for candidate in candidates),
     ]
 
 

@@ -66,7 +66,12 @@ def members(annotation: Any) -> list[Any]:
 def _members(annotation: Any) -> list[Any]:
     annotation = plain(annotation)
     if typing.get_origin(annotation) in _UNIONS:
-        return [one for arg in typing.get_args(annotation) for one in members(arg) if one is not type(None)]
+        return [
+            member
+            for arg in typing.get_args(annotation)
+            for member in members(arg)
+            if member is not type(None)
+        ]
     return [annotation]
 
 
@@ -75,19 +80,19 @@ _cached_members = functools.cache(_members)
 
 def item_of(annotation: Any) -> Any:
     """The annotation of a list's items. The annotation may be optional."""
-    (found,) = (one for one in members(annotation) if typing.get_origin(one) in _LISTS)
-    return typing.get_args(found)[0]
+    (sequence,) = (member for member in members(annotation) if typing.get_origin(member) in _LISTS)
+    return typing.get_args(sequence)[0]
 
 
 def words(annotation: Any) -> list[str]:
     """Every literal of an annotation, or every value of its enumerations."""
-    found: list[str] = []
-    for one in members(annotation):
-        if typing.get_origin(one) is typing.Literal:
-            found += typing.get_args(one)
-        elif isinstance(one, type) and issubclass(one, enum.Enum):
-            found += [member.value for member in one]
-    return found
+    values: list[str] = []
+    for kind in members(annotation):
+        if typing.get_origin(kind) is typing.Literal:
+            values += typing.get_args(kind)
+        elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+            values += [member.value for member in kind]
+    return values
 
 
 def fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, bool]]:
@@ -101,34 +106,34 @@ def fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, bool]]:
 def samples(annotation: Any, name: str = "", above: tuple[Any, ...] = ()) -> list[Any]:
     """JSON values that cover an annotation: every literal, every member of a union, and of every model all
     optional fields absent, null and present. Texts begin with `MARK` and name their field."""
-    found: list[Any] = []
-    for one in members(annotation):
-        origin = typing.get_origin(one)
+    values: list[Any] = []
+    for kind in members(annotation):
+        origin = typing.get_origin(kind)
         if origin is typing.Literal:
-            found += typing.get_args(one)
+            values += typing.get_args(kind)
         elif origin in _LISTS:
-            found += [[value] for value in samples(typing.get_args(one)[0], name, above)] or [[]]
-        elif origin in _DICTS or one in _DICTS or one in (object, Any):
-            found.append({"city": f"{MARK}{name}"})
-        elif isinstance(one, type) and issubclass(one, pydantic.BaseModel):
-            found += _of_model(one, above)
-        elif isinstance(one, type) and issubclass(one, enum.Enum):
-            found += [member.value for member in one]
+            values += [[value] for value in samples(typing.get_args(kind)[0], name, above)] or [[]]
+        elif origin in _DICTS or kind in _DICTS or kind in (object, Any):
+            values.append({"city": f"{MARK}{name}"})
+        elif isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+            values += _of_model(kind, above)
+        elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+            values += [member.value for member in kind]
         else:
-            found.append(_of_scalar(one, name))
-    return found
+            values.append(_of_scalar(kind, name))
+    return values
 
 
-def _of_scalar(one: Any, name: str) -> Any:
-    if one is bool:
+def _of_scalar(kind: Any, name: str) -> Any:
+    if kind is bool:
         return True
-    if one is int:
+    if kind is int:
         return 3
-    if one is float:
+    if kind is float:
         return 0.5
-    if one is bytes:
+    if kind is bytes:
         return base64.b64encode(f"{MARK}{name}".encode()).decode()
-    if isinstance(one, type) and issubclass(one, datetime.datetime):
+    if isinstance(kind, type) and issubclass(kind, datetime.datetime):
         return "2026-11-20T10:00:00Z"
     return _TEXTS.get(name, f"{MARK}{name}")
 
@@ -142,13 +147,13 @@ def _of_model(model: type[pydantic.BaseModel], above: tuple[Any, ...]) -> list[d
     if any(required and not options[name] for name, (_, required) in listed.items()):
         return []
     bare = {name: options[name][0] for name in listed if name not in optional}
-    found = [bare]
+    documents = [bare]
     if optional:
-        found.append({**bare, **dict.fromkeys(optional)})
-        found.append({**bare, **{name: options[name][0] for name in optional if options[name]}})
+        documents.append({**bare, **dict.fromkeys(optional)})
+        documents.append({**bare, **{name: options[name][0] for name in optional if options[name]}})
     for name, values in options.items():
-        found += [{**bare, name: value} for value in values[1:]]
-    return found
+        documents += [{**bare, name: value} for value in values[1:]]
+    return documents
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -164,50 +169,54 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(inner)
 
 
-def problems(value: Any, annotation: Any, place: str = "") -> list[str]:
+def problems(value: Any, annotation: Any, path: str = "") -> list[str]:
     """Where a JSON value differs from an annotation of a request. An unknown field is a difference."""
     if value is None and type(None) in typing.get_args(plain(annotation)):
         return []
     results = []
-    for one in members(annotation):
-        found = _differences(value, one, place)
-        if not found:
+    for member in members(annotation):
+        differences = _differences(value, member, path)
+        if not differences:
             return []
-        results.append(found)
+        results.append(differences)
     # The member that fits best is the one that was meant.
-    return min(results, key=lambda found: (_misfit(found, place), len(found)), default=[])
+    return min(results, key=lambda differences: (_misfit(differences, path), len(differences)), default=[])
 
 
-def _misfit(found: list[str], place: str) -> int:
+def _misfit(differences: list[str], path: str) -> int:
     """Above 1 if a value differs already in its kind, so that it was not meant to be of this member."""
-    return 1 + sum(entry.startswith((f"{place}.type:", f"{place}.role:", f"{place}: ")) for entry in found)
+    return 1 + sum(entry.startswith((f"{path}.type:", f"{path}.role:", f"{path}: ")) for entry in differences)
 
 
-def _differences(value: Any, one: Any, place: str) -> list[str]:
-    origin = typing.get_origin(one)
-    if one in (object, Any):
+def _differences(value: Any, kind: Any, path: str) -> list[str]:
+    origin = typing.get_origin(kind)
+    if kind in (object, Any):
         return []
-    if typing_extensions.is_typeddict(one):
-        return _of_typed_dict(value, one, place)
+    if typing_extensions.is_typeddict(kind):
+        return _of_typed_dict(value, kind, path)
     if origin is typing.Literal:
-        fits = value in typing.get_args(one)
-        return [] if fits else [f"{place}: {value!r:.60} is none of {str(typing.get_args(one))[:90]}"]
+        fits = value in typing.get_args(kind)
+        return [] if fits else [f"{path}: {value!r:.60} is none of {str(typing.get_args(kind))[:90]}"]
     if origin in _LISTS and isinstance(value, list | tuple):
-        inner = typing.get_args(one)[0]
+        inner = typing.get_args(kind)[0]
         return [
-            found
+            difference
             for index, entry in enumerate(value)
-            for found in problems(entry, inner, f"{place}[{index}]")
+            for difference in problems(entry, inner, f"{path}[{index}]")
         ]
-    if (origin in _DICTS or one in _DICTS) and isinstance(value, Mapping):
-        inner = (typing.get_args(one) or (str, object))[1]
-        return [found for name, entry in value.items() for found in problems(entry, inner, f"{place}.{name}")]
-    if one is float and isinstance(value, int) and not isinstance(value, bool):
+    if (origin in _DICTS or kind in _DICTS) and isinstance(value, Mapping):
+        inner = (typing.get_args(kind) or (str, object))[1]
+        return [
+            difference
+            for name, entry in value.items()
+            for difference in problems(entry, inner, f"{path}.{name}")
+        ]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return []
-    kinds = one if origin is None and isinstance(one, type) else ()
-    if kinds and isinstance(value, kinds) and (one is bool or not isinstance(value, bool)):
+    kinds = kind if origin is None and isinstance(kind, type) else ()
+    if kinds and isinstance(value, kinds) and (kind is bool or not isinstance(value, bool)):
         return []
-    return [f"{place}: {value!r:.60} is no {getattr(one, '__name__', one)}"]
+    return [f"{path}: {value!r:.60} is no {getattr(kind, '__name__', kind)}"]
 
 
 @functools.cache
@@ -219,14 +228,14 @@ def _hints(typed_dict: Any) -> tuple[dict[str, Any], set[str]]:
     return hints, marked | typed_dict.__required_keys__
 
 
-def _of_typed_dict(value: Any, one: Any, place: str) -> list[str]:
+def _of_typed_dict(value: Any, kind: Any, path: str) -> list[str]:
     if not isinstance(value, Mapping):
-        return [f"{place}: {value!r:.60} is no {one.__name__}"]
-    hints, required = _hints(one)
-    found = [f"{place}.{name}: missing" for name in sorted(required - value.keys())]
+        return [f"{path}: {value!r:.60} is no {kind.__name__}"]
+    hints, required = _hints(kind)
+    wrong = [f"{path}.{name}: missing" for name in sorted(required - value.keys())]
     for name, entry in value.items():
         if name not in hints:
-            found.append(f"{place}.{name}: no field of {one.__name__}")
+            wrong.append(f"{path}.{name}: no field of {kind.__name__}")
         else:
-            found += problems(entry, hints[name], f"{place}.{name}")
-    return found
+            wrong += problems(entry, hints[name], f"{path}.{name}")
+    return wrong

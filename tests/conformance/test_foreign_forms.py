@@ -45,16 +45,16 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "sunny"}
 def test_every_form_of_a_function_is_the_same_request(
     form: Format, model: str, tool: dict[str, Any], choice: Any
 ) -> None:
-    found = form.encode("Hi", model, tools=[tool], tool_choice=choice)
+    encoded = form.encode("Hi", model, tools=[tool], tool_choice=choice)
     nested = {"type": "function", "function": {"name": "weather"}}
     same = {None: None, "any": "required"}.get(choice, nested) if not isinstance(choice, dict) else nested
     expected = form.encode("Hi", model, tools=[NESTED], tool_choice=same)
-    for payload in (found, expected):
-        for one in payload["tools"]:
+    for payload in (encoded, expected):
+        for declared in payload["tools"]:
             # Anthropic's default.
-            form is ANTHROPIC and one.pop("type", None)
-    assert found == expected
-    assert not form.check(found)
+            form is ANTHROPIC and declared.pop("type", None)
+    assert encoded == expected
+    assert not form.check(encoded)
 
 
 @on_every_route
@@ -73,10 +73,10 @@ BLANK = ("", "\n\n", " \t", "\u00a0\n")
 
 @pytest.mark.parametrize("blank", BLANK)
 @pytest.mark.parametrize("role", ["user", "assistant", "tool", "system"])
-@pytest.mark.parametrize("place", [0, 1])
-def test_blank_texts_do_not_go_to_anthropic(blank: str, role: str, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1])
+def test_blank_texts_do_not_go_to_anthropic(blank: str, role: str, index: int) -> None:
     parts = [{"type": "text", "text": "Hello"}]
-    parts.insert(place, {"type": "text", "text": blank})
+    parts.insert(index, {"type": "text", "text": blank})
     call = {"role": "assistant", "content": blank or None, "tool_calls": [CALL]}
     before = [USER, call] if role == "tool" else []
     after = [USER, *([call, RESULT] if role == "assistant" else [])]
@@ -152,7 +152,7 @@ SAID = {
 def _without_detail(payload: Any) -> Any:
     """A payload without the default of `detail`, which one form names and another does not."""
     if isinstance(payload, list):
-        return [_without_detail(one) for one in payload]
+        return [_without_detail(entry) for entry in payload]
     if not isinstance(payload, dict):
         return payload
     return {
@@ -165,12 +165,12 @@ def _without_detail(payload: Any) -> Any:
 @on_every_route
 @pytest.mark.parametrize("written", ["responses", "anthropic"])
 @pytest.mark.parametrize("content", PARTS)
-@pytest.mark.parametrize("place", ["user", "result", "result block"])
+@pytest.mark.parametrize("location", ["user", "result", "result block"])
 def test_a_part_in_the_words_of_any_format_is_the_same_request(
-    form: Format, model: str, written: str, content: str, place: str
+    form: Format, model: str, written: str, content: str, location: str
 ) -> None:
     def conversation(part: dict[str, Any], block: bool) -> list[Any]:
-        if place == "user":
+        if location == "user":
             return [{"role": "user", "content": [part, {"type": "text", "text": "What?"}]}]
         turn = {"role": "assistant", "content": None, "tool_calls": [CALL]}
         if block and form is not ANTHROPIC:
@@ -178,11 +178,11 @@ def test_a_part_in_the_words_of_any_format_is_the_same_request(
             return [USER, turn, {"role": "user", "content": [result]}]
         return [USER, turn, {**RESULT, "content": [part]}]
 
-    found = form.encode(conversation(PARTS[content][written], place == "result block"), model)
+    encoded = form.encode(conversation(PARTS[content][written], location == "result block"), model)
     expected = form.encode(conversation(PARTS[content]["chat"], False), model)
-    assert _without_detail(found) == _without_detail(expected)
+    assert _without_detail(encoded) == _without_detail(expected)
     # Some hosts take more in the results of tools than OpenAI, whose types these are.
-    assert (form is CHAT and place != "user") or not form.check(found)
+    assert (form is CHAT and location != "user") or not form.check(encoded)
 
 
 @on_every_route
@@ -190,15 +190,15 @@ def test_a_part_in_the_words_of_any_format_is_the_same_request(
 def test_an_answer_in_the_words_of_any_format_is_the_same_request(
     form: Format, model: str, part: dict[str, Any]
 ) -> None:
-    found = form.encode([USER, {"role": "assistant", "content": [part]}, USER], model)
+    encoded = form.encode([USER, {"role": "assistant", "content": [part]}, USER], model)
     plain = [USER, {"role": "assistant", "content": [{"type": "text", "text": "Aha"}]}, USER]
     expected = form.encode(plain, model)
-    for payload in (found, expected):
+    for payload in (encoded, expected):
         text = json.dumps(payload[form.turns])
         assert "Aha" in text
     if form is not RESPONSES:
-        assert _without_detail(found) == _without_detail(expected)
-    assert not form.check(found)
+        assert _without_detail(encoded) == _without_detail(expected)
+    assert not form.check(encoded)
 
 
 @pytest.mark.filterwarnings("ignore:an earlier answer holds")
@@ -295,11 +295,11 @@ def _calls_and_results(form: Format, turns: list[dict[str, Any]]) -> tuple[list[
         is_result = [kind.endswith(("_output", "_response")) for kind in kinds]
         return (
             [
-                one
-                for one, kind, result in zip(named, kinds, is_result, strict=True)
-                if one and not result and kind != "message"
+                identifier
+                for identifier, kind, result in zip(named, kinds, is_result, strict=True)
+                if identifier and not result and kind != "message"
             ],
-            [one for one, result in zip(named, is_result, strict=True) if result],
+            [identifier for identifier, result in zip(named, is_result, strict=True) if result],
         )
     blocks = [
         block for turn in turns for block in turn.get("content" if form is ANTHROPIC else "parts") or ()

@@ -20,9 +20,9 @@ from conformance.formats import BY_NAME, FORMATS, Format
 @pytest.mark.parametrize(("form", "cell", "replies"), defects.marked(CELLS, defects.ANSWERS))
 def test_every_reply_is_decoded(form: str, cell: str, replies: list[Any]) -> None:
     wrong = {
-        found
+        problem
         for reply, content, finish in replies
-        for found in wrong_in_answer(BY_NAME[form], reply, content, finish)
+        for problem in wrong_in_answer(BY_NAME[form], reply, content, finish)
     }
     assert not wrong
 

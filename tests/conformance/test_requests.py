@@ -41,12 +41,14 @@ def test_every_message(form: str, name: str, messages: Any) -> None:
 )
 def test_every_combination(form: Format, pieces: list[Mapping[str, Any]], names: list[str]) -> None:
     parameters = {name: value for piece in pieces for name, value in piece.items()}
-    messages = [one for name in names if (form.name, name) not in defects.REQUESTS for one in MESSAGES[name]]
+    messages = [
+        message for name in names if (form.name, name) not in defects.REQUESTS for message in MESSAGES[name]
+    ]
     assert sent(form, messages or "Hi", parameters) in (YES, LEFT_OUT, NO)
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    ("change", "path"),
     [
         ({"bogus": 1}, ".bogus"),
         ({"model": 5}, ".model"),
@@ -59,13 +61,13 @@ def test_every_combination(form: Format, pieces: list[Mapping[str, Any]], names:
         ({"reasoning_effort": "huge"}, ".reasoning_effort"),
     ],
 )
-def test_the_check_finds_what_is_wrong(change: dict[str, Any], place: str) -> None:
+def test_the_check_finds_what_is_wrong(change: dict[str, Any], path: str) -> None:
     payload = CHAT.encode("Hi")
     assert not CHAT.check(payload)
-    assert any(found.startswith(place) for found in CHAT.check({**payload, **change}))
+    assert any(problem.startswith(path) for problem in CHAT.check({**payload, **change}))
 
 
 def test_a_missing_field_is_found() -> None:
-    (found,) = RESPONSES.check({"input": [{"type": "function_call", "call_id": "a", "name": "f"}]})
-    assert found == ".input[0].arguments: missing"
+    (problem,) = RESPONSES.check({"input": [{"type": "function_call", "call_id": "a", "name": "f"}]})
+    assert problem == ".input[0].arguments: missing"
     assert problems({"a": 1}, dict[str, str]) == [".a: 1 is no str"]

@@ -44,9 +44,9 @@ def _chat_events(reply: JSON) -> Iterator[JSON]:
 
 def _responses_events(reply: JSON) -> Iterator[JSON]:
     yield {"type": "response.created", "response": {**reply, "status": "in_progress", "output": []}}
-    for place, item in enumerate(reply["output"]):
-        yield {"type": "response.output_item.added", "output_index": place, "item": item}
-        yield {"type": "response.output_item.done", "output_index": place, "item": item}
+    for index, item in enumerate(reply["output"]):
+        yield {"type": "response.output_item.added", "output_index": index, "item": item}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
     known = reply["status"] if reply["status"] in ("completed", "incomplete", "failed") else "completed"
     yield {"type": f"response.{known}", "response": {**reply, "output": []}}
 
@@ -99,19 +99,19 @@ def wrong_in_stream(form: Format, events: Sequence[Any], content: Content, finis
         return [f"{type(error).__name__}: {error}"]
     except Exception as error:
         return [f"raw {type(error).__name__}: {error}"]
-    found = wrong_in_answer(form, reply, content, finish)
+    problems = wrong_in_answer(form, reply, content, finish)
     try:
         choice: Choice = form.decode(reply).choices[0]
     except LLMError:
         # `wrong_in_answer` says whether this is right.
-        return found
+        return problems
     if text != choice.text:
-        found.append(f"shown {text!r}, returned {choice.text!r}")
+        problems.append(f"shown {text!r}, returned {choice.text!r}")
     returned = [(call.id, call.name, as_read(call.arguments)) for call in choice.tool_calls]
-    shown = [(identifier, name, as_read(arguments)) for identifier, name, arguments in calls]
-    if shown != returned:
-        found.append(f"shown {shown}, returned {returned}")
-    return found
+    streamed = [(identifier, name, as_read(arguments)) for identifier, name, arguments in calls]
+    if streamed != returned:
+        problems.append(f"shown {streamed}, returned {returned}")
+    return problems
 
 
 def as_read(arguments: str) -> Any:
@@ -129,11 +129,11 @@ STREAMED = [cell for cell in CELLS if cell[1] != "other fields"]
 )
 def test_every_answer_can_be_streamed(form: str, cell: str, replies: list[Any]) -> None:
     target = BY_NAME[form]
-    taken = [one for one in replies if one[2] not in UNFINISHED and not _is_misplaced(one[0])]
+    complete = [entry for entry in replies if entry[2] not in UNFINISHED and not _is_misplaced(entry[0])]
     wrong = {
-        found
-        for reply, content, finish in taken[:: 1 + len(taken) // MOST]
-        for found in wrong_in_stream(target, list(STREAMS[target](reply)), content, finish)
+        problem
+        for reply, content, finish in complete[:: 1 + len(complete) // MOST]
+        for problem in wrong_in_stream(target, list(STREAMS[target](reply)), content, finish)
     }
     assert not wrong
 
@@ -162,9 +162,10 @@ WHOLE: Mapping[Format, JSON] = {
 }
 
 RESPONSE_EVENTS = {
-    one.model_fields["type"].default or samples(one)[0]["type"]: one for one in members(ResponseStreamEvent)
+    event.model_fields["type"].default or samples(event)[0]["type"]: event
+    for event in members(ResponseStreamEvent)
 }
-ANTHROPIC_EVENTS = {samples(one)[0]["type"]: one for one in members(RawMessageStreamEvent)}
+ANTHROPIC_EVENTS = {samples(event)[0]["type"]: event for event in members(RawMessageStreamEvent)}
 
 
 def outcome(form: Format, events: Sequence[Any]) -> Choice | None:
@@ -187,13 +188,13 @@ def test_every_event_of_a_response(kind: str) -> None:
         numbered = {name: value for name, value in event.items() if name != "sequence_number"}
         # The last event decides, also about text that a delta has shown: another text is no answer.
         choice = outcome(RESPONSES, [begun, numbered, {**last, "response": WHOLE[RESPONSES]}])
-        told = _says_something(numbered)
-        if kind not in (*LAST, *FAILURES) and not told:
+        says_something = _says_something(numbered)
+        if kind not in (*LAST, *FAILURES) and not says_something:
             assert choice is not None
             assert choice.text == HELLO
         # A server may leave the output out of its last event.
         choice = outcome(RESPONSES, [begun, numbered, last])
-        if told and choice is not None:
+        if says_something and choice is not None:
             assert not is_empty(choice), numbered
 
 
@@ -248,8 +249,8 @@ def test_every_event_of_a_message(kind: str) -> None:
         assert choice is not None
         if delta is None and kind not in ("message_start", "content_block_start"):
             assert choice.text == HELLO
-        told = delta or event.get("content_block") or {}
-        if told.get("text") or told.get("type") in ("tool_use", "input_json_delta"):
+        content = delta or event.get("content_block") or {}
+        if content.get("text") or content.get("type") in ("tool_use", "input_json_delta"):
             assert not is_empty(choice), event
 
 
@@ -259,18 +260,21 @@ def test_every_chunk_of_a_completion() -> None:
         choice = outcome(CHAT, [chunk, first, ended, done])
         if choice is None:
             # A refusal or a finish reason of another sample may come before the text.
-            assert any(one["delta"].get("refusal") for one in chunk["choices"])
+            assert any(part["delta"].get("refusal") for part in chunk["choices"])
             continue
         assert HELLO in choice.text
     for delta in samples(ChatCompletionChunk.model_fields["choices"].annotation.__args__[0]):
-        told = delta["delta"]
+        fields = delta["delta"]
         alone = outcome(CHAT, [{**first, "choices": [{**delta, "index": 0}]}, ended, done])
         if alone is None:
             continue
-        calls = [told.get("function_call"), *(call.get("function") for call in told.get("tool_calls") or ())]
+        calls = [
+            fields.get("function_call"),
+            *(call.get("function") for call in fields.get("tool_calls") or ()),
+        ]
         # A call without a name and arguments is none.
         called = any(any(call.values()) for call in calls if call)
-        said = told.get("content") or told.get("refusal") or called
+        said = fields.get("content") or fields.get("refusal") or called
         assert not (said and is_empty(alone)), delta
 
 

@@ -38,7 +38,9 @@ CUT_CALLS: dict[str, tuple[Any, Any]] = {
 
 def wrong_anywhere(form: Format, reply: Any) -> set[str]:
     return {
-        f"to {target.name}: {found}" for target in FORMATS for found in wrong_in_return(form, reply, target)
+        f"to {target.name}: {problem}"
+        for target in FORMATS
+        for problem in wrong_in_return(form, reply, target)
     }
 
 
@@ -54,7 +56,7 @@ def test_every_answer_can_be_sent_to_every_format(form: str, cell: str, replies:
     ]
     # Some kinds of content have hundreds of samples, which differ deep inside them.
     answered = answered[:: 1 + len(answered) // 40]
-    assert not {found for reply in answered for found in wrong_anywhere(BY_NAME[form], reply)}
+    assert not {problem for reply in answered for problem in wrong_anywhere(BY_NAME[form], reply)}
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
@@ -62,7 +64,9 @@ def test_every_answer_can_be_sent_to_every_format(form: str, cell: str, replies:
 @given(data=st.data())
 def test_every_mixture_of_content_can_be_sent(form: Format, data: st.DataObject) -> None:
     content: Content = data.draw(st.lists(st.sampled_from(sound(form)), max_size=5))
-    endings = [one for one in form.finishes if one not in UNFINISHED and (content or one not in FAILED)]
+    endings = [
+        ending for ending in form.finishes if ending not in UNFINISHED and (content or ending not in FAILED)
+    ]
     finish = data.draw(st.sampled_from(endings))
     assert not wrong_anywhere(form, form.reply(content, finish))
 

@@ -113,7 +113,7 @@ class End:
     readable: bool = False
 
     @property
-    def shown(self) -> str | None:
+    def text_before_failure(self) -> str | None:
         """The text that a stream shows, or None for any."""
         if self.readable:
             return None
@@ -174,13 +174,13 @@ class Cell:
 
     @property
     def tags(self) -> set[str]:
-        found = {
+        tags = {
             self.route.name,
             self.way,
             "streamed" if self.streamed else "whole",
             self.variant.replace(" ", "-"),
         }
-        return found | ({"httpx"} if self.transport != "aiohttp" else set())
+        return tags | ({"httpx"} if self.transport != "aiohttp" else set())
 
     @property
     def end(self) -> End:
@@ -261,10 +261,10 @@ CONGESTION = NEVER_BILLED
 BILLED = (errors.InternalServerError, errors.APITimeoutError, errors.APIResponseValidationError)
 
 
-def ends_in(kind: type[LLMError], **facts: Any) -> End:
+def ends_in(kind: type[LLMError], **fields: Any) -> End:
     """The end with an error whose class says whether it is sent again and may have been billed."""
     usual = {"error": kind, "sent": 2 if kind.retryable else 1, "billed": issubclass(kind, BILLED)}
-    return End(**{**usual, **facts})
+    return End(**{**usual, **fields})
 
 
 REFUSED_WITHOUT_HINT = {"sent": 1, "retries": 0}
@@ -273,14 +273,16 @@ REFUSED_WITHOUT_HINT = {"sent": 1, "retries": 0}
 
 def reported(code: int, advice: str, kind: type[LLMError], **kinds: type[LLMError]) -> Row:
     """An answer with a status. `kinds` are the routes that have a word of their own for it."""
-    facts = {"says": MADE_UP, "fields": {"status": code, "retry_after": 0.0}}
-    ends = {"": ends_in(kind, **facts)}
-    ends |= {route: ends_in(other, **facts) for route, other in kinds.items()}
+    expected = {"says": MADE_UP, "fields": {"status": code, "retry_after": 0.0}}
+    ends = {"": ends_in(kind, **expected)}
+    ends |= {route: ends_in(other, **expected) for route, other in kinds.items()}
     # litellm reports some statuses as others.
-    told = {413: 400, 529: 500}.get(code, code)
+    reported_status = {413: 400, 529: 500}.get(code, code)
     hint = REFUSED_WITHOUT_HINT if issubclass(kind, CONGESTION) else {}
     through_litellm = kinds.get("litellm", kind)
-    ends["litellm"] = ends_in(through_litellm, says=facts["says"], fields={"status": told}, **hint)
+    ends["litellm"] = ends_in(
+        through_litellm, says=expected["says"], fields={"status": reported_status}, **hint
+    )
     return Row(name=f"HTTP {code}", variants={f"HTTP {code}": status(code)}, ends=ends, advice=advice)
 
 
@@ -295,11 +297,13 @@ _GIVEN_UP = {
 
 def error_200(cell: Cell, key: str) -> Fault:
     """An error in place of the answer. Only Anthropic's events have names."""
-    facts = {"type": "overloaded_error", "code": 503, "status": "UNAVAILABLE", "message": "full"}
-    told = json.dumps({"error": facts, "type": "error"}).encode()
+    error = {"type": "overloaded_error", "code": 503, "status": "UNAVAILABLE", "message": "full"}
+    document = json.dumps({"error": error, "type": "error"}).encode()
     if not cell.streamed:
-        return Fault(body=told)
-    return sse((b"event: error\n" if cell.route.server == "anthropic" else b"") + b"data: " + told + b"\n\n")
+        return Fault(body=document)
+    return sse(
+        (b"event: error\n" if cell.route.server == "anthropic" else b"") + b"data: " + document + b"\n\n"
+    )
 
 
 def with_retry_after(value: str) -> Fault:
@@ -311,16 +315,16 @@ NO_ASCII = "Retry-After:-\u0665"
 
 def echoing(cell: Cell, key: str) -> Raw:
     """A server whose error repeats the API key as its request id, its code and in its message."""
-    facts = {
+    error = {
         "code": key,
         "type": key,
         "status": key,
         "message": f"wrong key {key}",
         "details": [{"reason": key}],
     }
-    told = json.dumps({"error": facts, "type": "error", "request_id": key}).encode()
+    document = json.dumps({"error": error, "type": "error", "request_id": key}).encode()
     names = "x-request-id", "request-id", "apim-request-id"
-    return Raw(raw_server.answering(told, status=401, headers=dict.fromkeys(names, key)))
+    return Raw(raw_server.answering(document, status=401, headers=dict.fromkeys(names, key)))
 
 
 REPORTED = [
@@ -464,20 +468,22 @@ def chat_choice(**fields: Any) -> Callable[[Cell, str], Made]:
 
 def gemini_error(status: str, code: int, *details: Mapping[str, Any]) -> Callable[[Cell, str], Made]:
     """Google's error. A stream's error comes as an event, with the status of the failure."""
-    told = orjson.dumps({"error": {"code": code, "status": status, "message": MADE_UP, "details": details}})
+    document = orjson.dumps(
+        {"error": {"code": code, "status": status, "message": MADE_UP, "details": details}}
+    )
 
     def made(cell: Cell, key: str) -> Fault:
         if not cell.streamed:
-            return Fault(status=code, body=told)
-        return Fault(status=code, body=b"data: " + told + b"\n\n", content_type="text/event-stream")
+            return Fault(status=code, body=document)
+        return Fault(status=code, body=b"data: " + document + b"\n\n", content_type="text/event-stream")
 
     return made
 
 
 def gemini_end(reason: str) -> Callable[[Cell, str], Made]:
     """An answer that ends for another reason, without content."""
-    told = orjson.dumps({"candidates": [{"finishReason": reason, "index": 0}], "usageMetadata": {}})
-    return body(told)
+    document = orjson.dumps({"candidates": [{"finishReason": reason, "index": 0}], "usageMetadata": {}})
+    return body(document)
 
 
 MESSAGE = {"role": "assistant", "content": TEXT}
@@ -546,13 +552,13 @@ NOT_AN_ANSWER = [
     ),
     Row(
         name="A body that is no answer",
-        variants={name: body(told) for name, told in NO_ANSWERS.items()},
+        variants={name: body(document) for name, document in NO_ANSWERS.items()},
         ends={"": ends_in(errors.APIResponseValidationError)},
         advice=REPORT,
     ),
     Row(
         name="A stream that is no event stream",
-        variants={name: sse(told + b"\n\n") for name, told in NO_ANSWERS.items()},
+        variants={name: sse(document + b"\n\n") for name, document in NO_ANSWERS.items()},
         ends={"": ends_in(errors.APIResponseValidationError)},
         ways=STREAMS,
         advice=REPORT,
@@ -733,9 +739,11 @@ CONNECTIONS = [
 def valid_with(**fields: bytes) -> Callable[[Cell, str], Made]:
     """The plain answer, with the raw JSON of some more fields at its beginning."""
 
-    def add(told: bytes) -> bytes:
+    def add(document: bytes) -> bytes:
         return (
-            b"{" + b"".join(b'"%s":%s,' % (name.encode(), value) for name, value in fields.items()) + told[1:]
+            b"{"
+            + b"".join(b'"%s":%s,' % (name.encode(), value) for name, value in fields.items())
+            + document[1:]
         )
 
     def made(cell: Cell, key: str) -> Fault:
@@ -757,7 +765,7 @@ def nested(levels: int) -> bytes:
 
 def without_usage(cell: Cell, *, null: bool) -> Fault:
     """The plain answer with null or without usage, and with a null model where the format names one."""
-    told = json.loads(json.dumps([cell.route.shape.whole, *cell.route.shape.events]))
+    documents = json.loads(json.dumps([cell.route.shape.whole, *cell.route.shape.events]))
 
     def strip(value: Any) -> Any:
         if isinstance(value, list):
@@ -772,7 +780,7 @@ def without_usage(cell: Cell, *, null: bool) -> Fault:
                     del kept[name]
         return kept
 
-    whole, *events = map(strip, told)
+    whole, *events = map(strip, documents)
     return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
 
 
@@ -782,14 +790,14 @@ def changed_events(change: Callable[[list[Any]], list[Any]]) -> Callable[[Cell, 
 
 def twice(events: list[Any]) -> list[Any]:
     """One delta comes twice."""
-    place = next(number for number, event in enumerate(events) if "delta" in event)
-    return [*events[: place + 1], *events[place:]]
+    position = next(number for number, event in enumerate(events) if "delta" in event)
+    return [*events[: position + 1], *events[position:]]
 
 
 def swapped(events: list[Any]) -> list[Any]:
     """Two deltas come in the other order."""
-    place = next(number for number, event in enumerate(events) if "delta" in event)
-    return [*events[:place], events[place + 1], events[place], *events[place + 2 :]]
+    position = next(number for number, event in enumerate(events) if "delta" in event)
+    return [*events[:position], events[position + 1], events[position], *events[position + 2 :]]
 
 
 BOMB_BYTES = 80_000_000
@@ -799,9 +807,9 @@ BOMB_BYTES = 80_000_000
 def bomb(cell: Cell, key: str) -> Raw:
     """A small compressed body that expands to more than an answer may have."""
     beginning = b'data: "' if cell.streamed else b'"'
-    told = gzip.compress(beginning + b"0" * BOMB_BYTES, compresslevel=1)
+    compressed = gzip.compress(beginning + b"0" * BOMB_BYTES, compresslevel=1)
     kind = "text/event-stream" if cell.streamed else "application/json"
-    return Raw(raw_server.answering(told, headers={"content-type": kind, "content-encoding": "gzip"}))
+    return Raw(raw_server.answering(compressed, headers={"content-type": kind, "content-encoding": "gzip"}))
 
 
 ANSWERED = End(text=TEXT)

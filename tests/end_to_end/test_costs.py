@@ -52,8 +52,8 @@ def test_hundreds_of_calls_cost_what_the_simulator_bills(
         # Refused, failed and overloaded attempts are retried. Failed ones may have been billed.
         for status in (429, 500, 503):
             simulator.inject(Fault(status=status, retry_after="0.01"), times=2)
-        found = client.call_many(model, prompts(36), progress=False)
-        answers += [answer for answer in found if isinstance(answer, Response)]
+        results = client.call_many(model, prompts(36), progress=False)
+        answers += [answer for answer in results if isinstance(answer, Response)]
         with client.stream(model, "a streamed question") as deltas:
             assert "".join(map(str, deltas))
             answers.append(deltas.response)

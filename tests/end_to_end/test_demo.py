@@ -48,16 +48,16 @@ def run_on_a_terminal(*arguments: str) -> tuple[int, str]:
     controller, terminal = pty.openpty()
     process = subprocess.Popen([sys.executable, str(DEMO), *arguments], stdout=terminal, stderr=terminal)
     os.close(terminal)
-    shown = b""
+    output = b""
     try:
         # Read while it runs: a terminal that is full makes the program wait.
         while piece := os.read(controller, 65536):
-            shown += piece
+            output += piece
     except OSError:
         pass  # how Linux reports that the other side has gone
     finally:
         os.close(controller)
-    return process.wait(100), shown.decode().replace("\r\n", "\n")
+    return process.wait(100), output.decode().replace("\r\n", "\n")
 
 
 def test_it_evaluates_four_providers_and_then_the_cache() -> None:
@@ -86,14 +86,14 @@ def test_it_evaluates_four_providers_and_then_the_cache() -> None:
 
 
 def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator) -> None:
-    code, shown = run_on_a_terminal("--model", "gpt-6.1-sol", "--questions", "7")
+    code, output = run_on_a_terminal("--model", "gpt-6.1-sol", "--questions", "7")
     assert code == 0
-    assert "7/7" in shown
-    assert "cost=$0.00 cached=7" in shown
-    assert "0 requests, $0.00, 7 of 7 answers from the cache" in shown
+    assert "7/7" in output
+    assert "cost=$0.00 cached=7" in output
+    assert "0 requests, $0.00, 7 of 7 answers from the cache" in output
     # Seven questions and the streamed answer; what refused and billed is not asked in this mode.
     assert simulator.ledger().requests == 8
-    assert table(shown)["openai"].refused == "-"
+    assert table(output)["openai"].refused == "-"
 
 
 def test_a_missing_key_is_said_in_one_line() -> None:

@@ -37,6 +37,9 @@ def test_examples_of(name: str, simulator: Simulator) -> None:
 def test_there_are_examples_to_run() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
     examples = [
-        found for name in MODULES for found in finder.find(importlib.import_module(name)) if found.examples
+        example
+        for name in MODULES
+        for example in finder.find(importlib.import_module(name))
+        if example.examples
     ]
     assert len(examples) >= 20

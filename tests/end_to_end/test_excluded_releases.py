@@ -38,10 +38,10 @@ def pinned(text: str) -> Iterator[tuple[str, str]]:
 
 def required() -> list[Requirement]:
     """What pyproject.toml and the sources of the peers' environments ask for."""
-    facts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project = facts["project"]
-    lines = [*facts["build-system"]["requires"], *project["dependencies"]]
-    for group in (*project["optional-dependencies"].values(), *facts["dependency-groups"].values()):
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = document["project"]
+    lines = [*document["build-system"]["requires"], *project["dependencies"]]
+    for group in (*project["optional-dependencies"].values(), *document["dependency-groups"].values()):
         lines += group
     for source in (ROOT / "benchmarks" / "requirements").glob("*.in"):
         text = source.read_text(encoding="utf-8")
@@ -73,10 +73,11 @@ def of_requirements(requirements: Iterable[Requirement]) -> list[str]:
 def allows(requirement: Requirement, versions: SpecifierSet) -> bool:
     """Whether a requirement allows one of the versions that the specifiers of either side name."""
     named = [specifier.version for specifier in (*versions, *requirement.specifier)]
-    lowest = [] if any(one.operator in (">=", "==", "~=") for one in requirement.specifier) else ["0"]
+    lowest = [] if any(version.operator in (">=", "==", "~=") for version in requirement.specifier) else ["0"]
     return any(
-        versions.contains(one, prereleases=True) and requirement.specifier.contains(one, prereleases=True)
-        for one in (*named, *lowest)
+        versions.contains(version, prereleases=True)
+        and requirement.specifier.contains(version, prereleases=True)
+        for version in (*named, *lowest)
     )
 
 
@@ -104,7 +105,7 @@ def test_an_excluded_release_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "is_reported"),
     [
         ("litellm>=1.80", True),
         ("litellm", True),
@@ -118,5 +119,5 @@ def test_an_excluded_release_is_found() -> None:
         ("another>=1", False),
     ],
 )
-def test_a_requirement_that_allows_one_is_found(line: str, found: bool) -> None:
-    assert bool(of_requirements([Requirement(line)])) is found
+def test_a_requirement_that_allows_one_is_found(line: str, is_reported: bool) -> None:
+    assert bool(of_requirements([Requirement(line)])) is is_reported

@@ -63,36 +63,36 @@ CHANGES: dict[str, tuple[Any, dict[str, Any], tuple[str, ...]]] = {
 def test_the_changed_field_is_named_among_distractors(client: Client, model: str, change: str) -> None:
     prompt, changed, paths = CHANGES[change]
     client.call(model, PROMPT, **PARAMETERS)
-    asked = {name: value for name, value in {**PARAMETERS, **changed}.items() if value is not None}
+    parameters = {name: value for name, value in {**PARAMETERS, **changed}.items() if value is not None}
     # These are newer, and have the parameters of the question.
     for distractor in DISTRACTORS:
-        client.call(model, distractor, **asked)
-    found = client.explain_miss(model, prompt, **asked)
-    assert found is not None
-    assert found.differences
-    assert all(any(part in one.path for part in paths) for one in found.differences), str(found)
-    assert ("only white space differs" in str(found)) == (change == "white space")
+        client.call(model, distractor, **parameters)
+    miss = client.explain_miss(model, prompt, **parameters)
+    assert miss is not None
+    assert miss.differences
+    assert all(any(part in difference.path for part in paths) for difference in miss.differences), str(miss)
+    assert ("only white space differs" in str(miss)) == (change == "white space")
     with pytest.raises(CacheMissError, match=r"; the nearest of \d+ stored requests"):
-        client.call(model, prompt, cache="only", **asked)
+        client.call(model, prompt, cache="only", **parameters)
 
 
 def test_another_model_and_another_server_are_named(simulator: Simulator, client: Client) -> None:
     client.call("gpt-6.1-sol", PROMPT)
     client.call("gpt-6.1-luna", DISTRACTORS[0])
-    found = client.explain_miss("gpt-6.1-luna", PROMPT)
-    assert [one.path for one in found.differences if found] == ["payload.model"]
-    found = client.explain_miss("gpt-6.1-sol", PROMPT, base_url="https://example.com/v1")
-    assert [one.path for one in found.differences if found] == ["base_url"]
+    miss = client.explain_miss("gpt-6.1-luna", PROMPT)
+    assert [difference.path for difference in miss.differences if miss] == ["payload.model"]
+    miss = client.explain_miss("gpt-6.1-sol", PROMPT, base_url="https://example.com/v1")
+    assert [difference.path for difference in miss.differences if miss] == ["base_url"]
 
 
 def test_a_stored_question_is_said_to_be_stored(client: Client) -> None:
     for prompt in (PROMPT, LONG):
         client.call("gpt-6.1-sol", prompt)
         for model in ("gpt-6.1-sol", "openai/gpt-6.1-sol"):
-            found = client.explain_miss(model, prompt)
-            assert str(found).startswith("the question itself is stored under ")
-            assert found is not None
-            assert (found.stored, found.differences) == (True, ())
+            miss = client.explain_miss(model, prompt)
+            assert str(miss).startswith("the question itself is stored under ")
+            assert miss is not None
+            assert (miss.stored, miss.differences) == (True, ())
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -107,8 +107,8 @@ def test_nothing_is_made_up_for_a_question_that_was_cut_or_failed(
     question = "Which poetry was written by sailors?"
     with contextlib.suppress(BadRequestError):
         client.call("gpt-6.1-sol", question)
-    found = client.explain_miss("gpt-6.1-sol", question)
-    assert str(found) == ("none of 3 stored requests is similar" if others else "None")
+    miss = client.explain_miss("gpt-6.1-sol", question)
+    assert str(miss) == ("none of 3 stored requests is similar" if others else "None")
     with pytest.raises(CacheMissError) as caught:
         client.call("gpt-6.1-sol", question, cache="only")
     assert "differs" not in str(caught.value)

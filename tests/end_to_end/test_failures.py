@@ -98,7 +98,7 @@ async def _astream(client: Client, url: str) -> None:
             pass
 
 
-FRONTS: Mapping[str, Callable[[Client, str], Any]] = {
+METHODS: Mapping[str, Callable[[Client, str], Any]] = {
     "call": lambda client, url: client.call("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url),
     "stream": lambda client, url: list(client.stream("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url)),
     "acall": lambda client, url: asyncio.run(_acall(client, url)),
@@ -119,14 +119,14 @@ FRONTS: Mapping[str, Callable[[Client, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("front", FRONTS)
-def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: Client, front: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: Client, method: str) -> None:
     simulator.inject(Fault(status=401), times=None)
     with pytest.raises(LLMError) as caught:
-        FRONTS[front](client, simulator.url("openai"))
-    told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
-    assert " = " in told
-    assert CANARY not in told
+        METHODS[method](client, simulator.url("openai"))
+    traces = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert " = " in traces
+    assert CANARY not in traces
 
 
 # --- cancellation --------------------------------------------------------------------------------------

@@ -58,21 +58,21 @@ class Meeting:
     cell: Cell
     client: Client
     parameters: dict[str, Any] = field(repr=False)
-    given: Given
-    shown: str = ""
+    order: Given
+    streamed: str = ""
     results: list[Any] = field(default_factory=list)
 
     @property
     def inputs(self) -> list[Any]:
         """What a batch asks: two prompts, where both meet the fault and can be sent."""
         if self.cell.row.times is None and self.cell.end.sent:
-            return [self.given.messages, f"{self.given.messages} four"]
-        return [self.given.messages]
+            return [self.order.messages, f"{self.order.messages} four"]
+        return [self.order.messages]
 
     def ask(self) -> None:
-        model = self.cell.route.model if self.given.model is USUAL else self.given.model
+        model = self.cell.route.model if self.order.model is USUAL else self.order.model
         try:
-            getattr(self, f"_{self.cell.way}")(model, self.given.messages)
+            getattr(self, f"_{self.cell.way}")(model, self.order.messages)
         except Exception as error:
             self.results.append(error)
 
@@ -88,14 +88,14 @@ class Meeting:
     def _stream(self, model: Any, messages: Any) -> None:
         with self.client.stream(model, messages, **self.parameters) as stream:
             for delta in stream:
-                self.shown += delta.text
+                self.streamed += delta.text
         self.results.append(stream.response)
 
     def _astream(self, model: Any, messages: Any) -> None:
         async def read() -> Response:
             async with self.client.astream(model, messages, **self.parameters) as stream:
                 async for delta in stream:
-                    self.shown += delta.text
+                    self.streamed += delta.text
             return stream.response
 
         self.results.append(asyncio.run(read()))
@@ -124,9 +124,9 @@ class Bench:
             client = self._clients[transport] = self._stack.enter_context(self.new_client(transport))
         if (route, transport) not in self._warm:
             self._warm.add((route, transport))
-            asked: dict[str, Any] = {"api_key": "sk-warm", "base_url": self.simulator.url(route.server)}
-            client.call(route.model, PROMPT, **asked)
-            list(client.stream(route.model, PROMPT, **asked))
+            parameters: dict[str, Any] = {"api_key": "sk-warm", "base_url": self.simulator.url(route.server)}
+            client.call(route.model, PROMPT, **parameters)
+            list(client.stream(route.model, PROMPT, **parameters))
         return client
 
     def new_client(self, transport: str) -> Client:
@@ -149,16 +149,16 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def meet(bench: Bench, cell: Cell, client: Client) -> None:
     def attempt(longer: float) -> None:
         key = f"{CANARY}-{next(NUMBERS)}"
-        with served(bench, cell, key) as (url, given, requests):
+        with served(bench, cell, key) as (url, order, requests):
             parameters = {
                 "base_url": url,
                 "api_key": key,
                 "max_retries": cell.end.retries,
-                **given.parameters,
+                **order.parameters,
             }
             if cell.row.timeout is not None:
                 parameters["timeout"] = cell.row.timeout * longer
-            meeting = Meeting(cell, client, parameters, given)
+            meeting = Meeting(cell, client, parameters, order)
             meeting.ask()
             check(meeting, requests)
 
@@ -169,7 +169,7 @@ def meet(bench: Bench, cell: Cell, client: Client) -> None:
 def served(bench: Bench, cell: Cell, key: str) -> Iterator[tuple[str, Given, Callable[[], int] | None]]:
     """A server with the fault: its URL, the arguments of the call, and how many requests it has seen."""
     made, server = cell.made(key), cell.route.server
-    url, given = bench.simulator.url(server), ORDINARY
+    url, order = bench.simulator.url(server), ORDINARY
 
     def requests() -> int:
         return bench.requests(key)
@@ -177,38 +177,38 @@ def served(bench: Bench, cell: Cell, key: str) -> Iterator[tuple[str, Given, Cal
     if isinstance(made, Raw):
         with RawServer(made.behaviour) as raw:
             root = f"{raw.root}/v1" if server == "openai" else raw.root
-            yield root, given, lambda: raw.requests
+            yield root, order, lambda: raw.requests
     elif isinstance(made, Address) and made.kind == "refused":
         # A port that nobody listens on, and nobody else gets while the socket lives.
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            yield f"http://127.0.0.1:{free.getsockname()[1]}", given, None
+            yield f"http://127.0.0.1:{free.getsockname()[1]}", order, None
     elif isinstance(made, Address) and made.kind == "no name":
-        yield "https://nonexistent.invalid", given, None
+        yield "https://nonexistent.invalid", order, None
     elif isinstance(made, Address):
-        yield bench.tls.url(server), given, None
+        yield bench.tls.url(server), order, None
     elif isinstance(made, Given):
         yield url, made, requests
     elif isinstance(made, Environment):
         # This machine would be reached without the proxy.
-        yield "https://nonexistent.invalid", given, None
+        yield "https://nonexistent.invalid", order, None
     else:
         bench.simulator.inject(made, times=cell.row.times, key=key)
-        yield url, given, requests
+        yield url, order, requests
 
 
 def check(meeting: Meeting, requests: Callable[[], int] | None) -> None:
     cell, end = meeting.cell, meeting.cell.end
     assert len(meeting.results) == (len(meeting.inputs) if cell.way == "batch" else 1)
-    told = sum(map(attempts, meeting.results))
+    attempted = sum(map(attempts, meeting.results))
     if requests is not None:
-        if cell.row.timeout is not None and not wait_until(lambda: requests() >= told, LATE):
+        if cell.row.timeout is not None and not wait_until(lambda: requests() >= attempted, LATE):
             raise TooSlowError("a request had not arrived")
         seen = requests()
         # litellm sends once more by itself when a connection breaks before its answer.
         twice = cell.route.name == "litellm" and isinstance(cell.row.variants[cell.variant], Raw)
-        assert seen == told or (twice and told < seen <= 2 * told), (
-            f"{told} attempts told, {seen} requests seen"
+        assert seen == attempted or (twice and attempted < seen <= 2 * attempted), (
+            f"{attempted} attempts told, {seen} requests seen"
         )
     for result in meeting.results:
         if isinstance(result, Response) and (end.error is None or end.readable):
@@ -225,7 +225,7 @@ def attempts(result: Any) -> int:
 def check_answer(meeting: Meeting, response: Response) -> None:
     cell, end = meeting.cell, meeting.cell.end
     assert response.text in (end.text, f"{end.text} four")
-    assert cell.way not in ("stream", "astream") or meeting.shown == response.text
+    assert cell.way not in ("stream", "astream") or meeting.streamed == response.text
     assert response.timing.attempts == (1 if end.readable else end.sent)
     for name, value in end.fields.items():
         assert getattr(response, name) == value
@@ -239,7 +239,7 @@ def check_end(meeting: Meeting, error: LLMError) -> None:
     """The error is the one of the table."""
     cell, end = meeting.cell, meeting.cell.end
     assert end.error is not None, repr(error)
-    if cell.row.timeout is not None and end.text and not meeting.shown:
+    if cell.row.timeout is not None and end.text and not meeting.streamed:
         raise TooSlowError("the stream had not begun")
     assert error.attempts == end.sent, repr(error)
     assert end.billed is None or error.maybe_billed == end.billed
@@ -247,7 +247,7 @@ def check_end(meeting: Meeting, error: LLMError) -> None:
     if end.says == MADE_UP and isinstance(cell.row.variants[cell.variant], Fault):
         assert str(error.request_id).startswith("req_")
     assert len(str(error)) < 1000
-    assert not cell.streamed or end.shown is None or meeting.shown == end.shown
+    assert not cell.streamed or end.text_before_failure is None or meeting.streamed == end.text_before_failure
     for name, value in end.fields.items():
         assert getattr(error, name) == value
     if end.sent:
@@ -265,17 +265,17 @@ def check_error(meeting: Meeting, error: Any) -> None:
     assert error.__context__ is None
     twin = pickle.loads(pickle.dumps(error))
     assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
-    facts = dict(vars(error))
-    facts_of_attempts = [dataclasses.astuple(failure) for failure in facts.pop("failures", ())]
-    assert isinstance(facts.pop("usage", None), Usage | None)
+    fields = dict(vars(error))
+    fields_of_attempts = [dataclasses.astuple(failure) for failure in fields.pop("failures", ())]
+    assert isinstance(fields.pop("usage", None), Usage | None)
     # The provider's reply, as plain JSON.
-    facts.pop("raw", None)
-    for fact in itertools.chain(facts.values(), *facts_of_attempts):
-        assert isinstance(fact, (str, int, float, bool, type(None)))
-    told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
-    for shown in (str(error), repr(error), told, repr(pickle.dumps(error))):
-        assert CANARY not in shown
-        assert PROXY_PASSWORD not in shown
+    fields.pop("raw", None)
+    for value in itertools.chain(fields.values(), *fields_of_attempts):
+        assert isinstance(value, (str, int, float, bool, type(None)))
+    traces = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    for text in (str(error), repr(error), traces, repr(pickle.dumps(error))):
+        assert CANARY not in text
+        assert PROXY_PASSWORD not in text
 
 
 # --- the product ---------------------------------------------------------------------------------------

@@ -160,23 +160,23 @@ class Ways:
     """The ways to call. Each returns the response and the deltas that were shown."""
 
     @staticmethod
-    def call(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        return client.call(*asked, **parameters), []
+    def call(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
+        return client.call(*arguments, **parameters), []
 
     @staticmethod
-    def acall(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        return asyncio.run(client.acall(*asked, **parameters)), []
+    def acall(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
+        return asyncio.run(client.acall(*arguments, **parameters)), []
 
     @staticmethod
-    def stream(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        with client.stream(*asked, **parameters) as stream:
+    def stream(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
+        with client.stream(*arguments, **parameters) as stream:
             deltas = list(stream)
         return stream.response, deltas
 
     @staticmethod
-    def astream(client: Client, *asked: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
+    def astream(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
         async def read() -> tuple[Response, list[Delta]]:
-            async with client.astream(*asked, **parameters) as stream:
+            async with client.astream(*arguments, **parameters) as stream:
                 deltas = [delta async for delta in stream]
             return stream.response, deltas
 
@@ -223,11 +223,11 @@ WAYS = ("call", "acall", "stream", "astream", "batch")
 def cells() -> Iterator[Any]:
     """Every cell; those that are not in the sample have a mark."""
     sampled = [route for route in MODELS if route != "litellm"]  # its import takes as long as all other cells
-    for place, feature in enumerate(FEATURES):
-        chosen = sampled[place % len(sampled)], WAYS[(place + place // len(sampled)) % len(WAYS)]
+    for position, feature in enumerate(FEATURES):
+        kept = sampled[position % len(sampled)], WAYS[(position + position // len(sampled)) % len(WAYS)]
         for route in MODELS:
             for way in WAYS:
-                marks = () if (route, way) == chosen else (pytest.mark.matrix,)
+                marks = () if (route, way) == kept else (pytest.mark.matrix,)
                 if route == "litellm":
                     absent = find_spec("litellm") is None
                     marks = (*marks, pytest.mark.skipif(absent, reason="litellm is not installed here"))
@@ -253,12 +253,12 @@ def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server
     parameters = {"base_url": server.url(PROVIDERS[route]), **MORE.get(route, {}), **feature.parameters}
     # A prompt of its own, so that the cells do not answer each other from the cache.
     text = f"{feature}, {way}. {feature.prompt}"
-    asked = MODELS[route], [text, *feature.files] if feature.files else text
+    arguments = MODELS[route], [text, *feature.files] if feature.files else text
     server.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # litellm's, and those of values that a provider takes in another way
         try:
-            response, deltas = getattr(Ways, way)(bench, *asked, **parameters)
+            response, deltas = getattr(Ways, way)(bench, *arguments, **parameters)
         except RequestError:
             assert route in REFUSED.get(feature.name.partition("=")[0], "").split()
             assert server.requests() == []
@@ -269,7 +269,7 @@ def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server
         if deltas and feature.name != "tool rounds":
             assert "".join(delta.text for delta in deltas if not delta.index) == response.text
         sent = server.ledger().requests
-        again, _ = getattr(Ways, way)(bench, *asked, **parameters)
+        again, _ = getattr(Ways, way)(bench, *arguments, **parameters)
     assert feature.check(again)
     assert (again.texts, again.cached) == (response.texts, True)
     assert server.ledger().requests == sent > 0

@@ -65,8 +65,8 @@ def test_each_file_names_itself_what_is_safe_and_the_remedy(simulator: Simulator
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
-    found = re.findall(r"the disk of (\S+) is full \(.+?\): (.*); free space on this disk", ended.stderr)
-    assert list(dict.fromkeys((Path(path).name, safe) for path, safe in found)) == [
+    warnings = re.findall(r"the disk of (\S+) is full \(.+?\): (.*); free space on this disk", ended.stderr)
+    assert list(dict.fromkeys((Path(path).name, safe) for path, safe in warnings)) == [
         ("cache", "stored answers are safe"),
         ("logs.db", "earlier answers are safe"),
         ("out.jsonl", "3 of 3 rows are answered in out.jsonl; the same command asks the rest"),

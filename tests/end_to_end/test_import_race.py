@@ -15,7 +15,11 @@ from llm_provider.simulator import Simulator
     "route",
     [
         "gemini",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ROUTES if one not in ("gemini", "litellm")),
+        *(
+            pytest.param(route, marks=pytest.mark.long)
+            for route in ROUTES
+            if route not in ("gemini", "litellm")
+        ),
     ],
 )
 def test_the_first_call_waits_for_it(simulator: Simulator, route: str) -> None:

@@ -35,11 +35,11 @@ def interpreter(version: str, environment: Mapping[str, str]) -> str | None:
     """The path of an installed Python; None if there is none."""
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
     options = {**environment, "PYENV_VERSION": version, "UV_PYTHON_DOWNLOADS": "never"}
-    found = subprocess.run(
+    completed = subprocess.run(
         [uv, "python", "find", "--no-project", "--system", version],
         env=options, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return found.stdout.strip() if found.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None
 
 
 def run(command: str | list[str], environment: Mapping[str, str], folder: Path) -> str:
@@ -73,13 +73,13 @@ def test_the_first_example_runs_after_the_first_line(
     programs = tmp_path / "environment" / "bin"
     path = f"{programs}{os.pathsep}{users_environment['PATH']}"
     clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
-    for place, line in enumerate(install_lines()):
+    for position, line in enumerate(install_lines()):
         run(line, {**clean, "PATH": path}, ROOT)
         assert run([str(programs / "pip"), "check"], clean, tmp_path).startswith("No broken requirements")
         called = {**{name: value for name, value in os.environ.items() if name in clean}, "PATH": path}
         called |= {name: os.environ[name] for name in os.environ if name not in users_environment}
         called.pop("PYTHONPATH", None)
         example = blocks(README, "python")[0]
-        shown = run([str(programs / "python"), "-I", "-W", "error", "-c", example], called, tmp_path)
+        output = run([str(programs / "python"), "-I", "-W", "error", "-c", example], called, tmp_path)
         # The second line asks a new cache only once.
-        assert re.match(r"4\n[\d.e-]+ USD for \d+ tokens\n0\.0\n", shown), (place, shown)
+        assert re.match(r"4\n[\d.e-]+ USD for \d+ tokens\n0\.0\n", output), (position, output)

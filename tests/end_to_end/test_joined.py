@@ -76,9 +76,9 @@ def test_processes(simulator: Simulator, tmp_path: Path, latency: float) -> None
         assert program.stdin is not None
         program.stdin.write("\n")
         program.stdin.flush()
-    told = [program.communicate(timeout=60)[0].split() for program in programs]
-    assert sorted(paid for paid, _ in told) == ["0", "1"]
-    assert [texts for _, texts in told] == ["1", "1"]
+    outputs = [program.communicate(timeout=60)[0].split() for program in programs]
+    assert sorted(paid for paid, _ in outputs) == ["0", "1"]
+    assert [texts for _, texts in outputs] == ["1", "1"]
     assert simulator.ledger().requests == 1
 
 

@@ -151,6 +151,6 @@ def test_a_reply_that_is_nested_as_deep_as_allowed(
 ) -> None:
     answer = ask(client, simulator, model, how, nested(240))
     again = client.call(model, "Hi", base_url=simulator.url(MODELS[model][0]), cache="only")
-    for one in (answer, again):
-        check_readable(one)
-        assert nested(240) in json.dumps(one.raw, separators=(",", ":"))
+    for response in (answer, again):
+        check_readable(response)
+        assert nested(240) in json.dumps(response.raw, separators=(",", ":"))

@@ -91,16 +91,16 @@ def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
     finished = r"100%\|.*\| 60/60 \[.*cost=\$0\.0"
     if importlib.util.find_spec("ipywidgets") is not None:
         for a, call in enumerate(("client.call_many", "await client.acall_many")):
-            (shown,) = run(cell.format(call=call, a=a))
-            assert list(shown.data) == ["text/plain"]
-            assert re.match(finished, texts([shown]))
-        shown = run("batch = client.call_many('gpt-6.1-sol', ['1+1?', '8+2?'], delivery='batch')")
-        assert re.search(r"2/2 \[.*cached=1.*elapsed", texts(shown))
+            (outputs,) = run(cell.format(call=call, a=a))
+            assert list(outputs.data) == ["text/plain"]
+            assert re.match(finished, texts([outputs]))
+        outputs = run("batch = client.call_many('gpt-6.1-sol', ['1+1?', '8+2?'], delivery='batch')")
+        assert re.search(r"2/2 \[.*cached=1.*elapsed", texts(outputs))
     run("there = sys.modules.pop('ipywidgets', None); sys.modules['ipywidgets'] = None")
-    shown = run(cell.format(call="client.call_many", a=2))
+    outputs = run(cell.format(call="client.call_many", a=2))
     run("sys.modules.pop('ipywidgets')\nif there: sys.modules['ipywidgets'] = there")
-    assert {output.output_type for output in shown} == {"stream"}
-    assert re.match(finished, texts(shown).splitlines()[-1].split("\r")[-1])
+    assert {output.output_type for output in outputs} == {"stream"}
+    assert re.match(finished, texts(outputs).splitlines()[-1].split("\r")[-1])
 
 
 def test_values_have_pictures_and_views_and_raised_errors_have_tracebacks(
@@ -113,16 +113,16 @@ def test_values_have_pictures_and_views_and_raised_errors_have_tracebacks(
         "client.embed('text-embedding-3-small', ['a'])",
         "client.submit_many('gpt-6.1-sol', ['7+9?'])",
     ):  # fmt: skip
-        (shown,) = run(value)
-        assert shown.data["text/html"].startswith(("<div>", "<table>")), value
-        assert "fails <b>" not in shown.data["text/html"]
+        (output,) = run(value)
+        assert output.data["text/html"].startswith(("<div>", "<table>")), value
+        assert "fails <b>" not in output.data["text/html"]
     (raised,) = run("client.call('gpt-6.1-sol', 'fails')", fails=True)
     assert raised.ename == "BadRequestError"
     assert any("Traceback" in line for line in raised.traceback)
     if importlib.util.find_spec("matplotlib") is not None:
         for code in ("client.usage.plot()", "import matplotlib.pyplot\nclient.usage.plot()"):
-            (shown,) = run(code)
-            assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")
+            (output,) = run(code)
+            assert base64.b64decode(output.data["image/png"]).startswith(b"\x89PNG")
         assert texts(run("matplotlib.pyplot.get_fignums()")) == "[]"
 
 

@@ -115,9 +115,9 @@ def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
 
 def test_the_malicious_releases_of_litellm_are_excluded(metadata: Message) -> None:
     requirements = map(Requirement, metadata.get_all("Requires-Dist", []))
-    found = [requirement for requirement in requirements if requirement.name == "litellm"]
-    assert len(found) == 2  # of the extras litellm and dspy
-    for litellm in found:
+    requirements_of_litellm = [requirement for requirement in requirements if requirement.name == "litellm"]
+    assert len(requirements_of_litellm) == 2  # of the extras litellm and dspy
+    for litellm in requirements_of_litellm:
         assert litellm.marker is not None
         assert not litellm.marker.evaluate({"extra": ""})
         assert {"!=1.82.7", "!=1.82.8"} <= {str(specifier) for specifier in litellm.specifier}
@@ -151,11 +151,11 @@ for name in ("openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2", "
     if importlib.util.find_spec(name):
         print(name, end=" ")
 """
-    found = run(installed / "python", "-I", "-c", program, folder=tmp_path)
-    assert found.split() == ["openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2"]
+    names = run(installed / "python", "-I", "-c", program, folder=tmp_path)
+    assert names.split() == ["openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2"]
 
 
 def test_nothing_says_to_install_what_is_not_published() -> None:
     files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
-    told = re.compile(r"install\s+'?llm-provider-call|llm-provider-call\[")
-    assert [str(file) for file in files if told.search(file.read_text(encoding="utf-8"))] == []
+    instruction = re.compile(r"install\s+'?llm-provider-call|llm-provider-call\[")
+    assert [str(file) for file in files if instruction.search(file.read_text(encoding="utf-8"))] == []

@@ -21,8 +21,8 @@ BLOCK = re.compile(r"(<!-- (?:not run|recipe): [^>]*-->\n)?```(python|sh)\n(.*?)
 
 def blocks(page: Path, language: str) -> list[str]:
     """The blocks of a page in one language, without those that say why they are not run."""
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [code for skipped, named, code in found if named == language and not skipped]
+    examples = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [code for skipped, named, code in examples if named == language and not skipped]
 
 
 def page_name(page: Path) -> str:
@@ -50,9 +50,9 @@ def test_there_are_examples() -> None:
 @pytest.mark.sampled(2)
 def test_example(code: str, name: str, simulator: Simulator, warm_python: WarmPython, tmp_path: Path) -> None:
     (directory := tmp_path / "example").mkdir()
-    shown = warm_python.run(code, name, directory)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.strip()
+    completed = warm_python.run(code, name, directory)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.strip()
 
 
 def test_an_example_meets_warnings_and_nothing_of_another_example(
@@ -60,8 +60,8 @@ def test_an_example_meets_warnings_and_nothing_of_another_example(
 ) -> None:
     def outcome(code: str, name: str) -> tuple[int, str]:
         (directory := tmp_path / name).mkdir()
-        shown = warm_python.run(code, name, directory)
-        return shown.returncode, shown.stdout + shown.stderr
+        completed = warm_python.run(code, name, directory)
+        return completed.returncode, completed.stdout + completed.stderr
 
     leave = "os.environ['LEFT'] = llm_provider.left = left = 'x'; open('left', 'w').close()"
     look = (
@@ -86,7 +86,7 @@ def test_the_commands_of_the_readme(simulator: Simulator, tmp_path: Path) -> Non
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     (commands,) = blocks(README, "sh")
     for command in commands.splitlines():
-        shown = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", command],
             cwd=tmp_path,
             env={**os.environ, "PATH": programs},
@@ -94,8 +94,8 @@ def test_the_commands_of_the_readme(simulator: Simulator, tmp_path: Path) -> Non
             text=True,
             check=False,
         )
-        assert (shown.returncode, shown.stderr) == (0, ""), command
-        assert shown.stdout.strip(), command
+        assert (completed.returncode, completed.stderr) == (0, ""), command
+        assert completed.stdout.strip(), command
 
 
 def test_the_readme_is_short() -> None:

@@ -154,13 +154,13 @@ CODE = (
 
 
 def test_an_answer_of_gemini_that_goes_on_after_stop(client: Client, simulator: Simulator) -> None:
-    told = sse(
+    events = sse(
         candidate(CODE[0], finishReason="STOP"),
         candidate(CODE[1]),
         candidate({"text": "The first number is 12193263"}),
         {**candidate({"text": "1112635269."}, finishReason="STOP"), **COUNTS},
     )
-    response, deltas = answer(client, simulator, GEMINI, told, streamed=True)
+    response, deltas = answer(client, simulator, GEMINI, events, streamed=True)
     text = "The first number is 121932631112635269."
     assert response.text == "".join(delta.text for delta in deltas) == text
     assert response.message["provider_specific_fields"]["content"] == [*CODE, {"text": text}]

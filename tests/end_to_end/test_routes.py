@@ -64,11 +64,11 @@ class Way:
         return "litellm" if self.model.startswith("litellm/") else self.server
 
 
-def compatible(provider: str, model: str, **facts: Any) -> Way:
-    return Way(model=f"{provider}/{model}", server=provider, wire_model=model, **facts)
+def compatible(provider: str, model: str, **fields: Any) -> Way:
+    return Way(model=f"{provider}/{model}", server=provider, wire_model=model, **fields)
 
 
-def gemini(name: str, effort: str, **facts: Any) -> Way:
+def gemini(name: str, effort: str, **fields: Any) -> Way:
     return Way(
         model=name,
         server="gemini",
@@ -83,7 +83,7 @@ def gemini(name: str, effort: str, **facts: Any) -> Way:
         signs=True,
         key_header="x-goog-api-key",
         refusal="content_filter",
-        **facts,
+        **fields,
     )
 
 
@@ -227,8 +227,10 @@ def simulator(server: Simulator) -> Simulator:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One client for the whole file: its connections are open after the first test."""
-    with Client(cache="off", cache_dir=tmp_path_factory.mktemp("unused"), max_retries=0, timeout=20) as one:
-        yield one
+    with Client(
+        cache="off", cache_dir=tmp_path_factory.mktemp("unused"), max_retries=0, timeout=20
+    ) as client:
+        yield client
 
 
 def ask(
@@ -256,9 +258,9 @@ def last(simulator: Simulator) -> RecordedRequest:
     return simulator.requests()[-1]
 
 
-def at(body: Any, place: str) -> Any:
+def at(body: Any, path: str) -> Any:
     """The value at a place such as "generationConfig.seed"; None where there is none."""
-    for name in place.split("."):
+    for name in path.split("."):
         body = body.get(name) if isinstance(body, dict) else None
     return body
 
@@ -373,8 +375,8 @@ def test_cost(simulator: Simulator, client: Client, way: Way) -> None:
     response, _ = ask(client, "call", way.model, "x" * 400, **at_the_simulator(simulator, way))
     written = 3 if way.cache_write else 0
     counts = (100 - 8 - written, 8, written, 107)
-    dollars = sum(number * Decimal(rate) for number, rate in zip(counts, way.rates, strict=True))
-    assert response.cost == float(dollars / 1_000_000)
+    usd = sum(number * Decimal(rate) for number, rate in zip(counts, way.rates, strict=True))
+    assert response.cost == float(usd / 1_000_000)
 
 
 TIERS = {
@@ -497,8 +499,11 @@ def test_structured_answers(simulator: Simulator, client: Client, way: Way, how:
     response, _ = ask(client, how, way.model, response_format=Weather, **where)
     assert response.parsed == Weather(city="text", days=1)
     schema = {**Weather.model_json_schema(), "additionalProperties": False}
-    asked = {"type": "json_schema", "json_schema": {"name": "weather", "schema": schema, "strict": True}}
-    response, _ = ask(client, how, way.model, response_format=asked, **where)
+    response_format = {
+        "type": "json_schema",
+        "json_schema": {"name": "weather", "schema": schema, "strict": True},
+    }
+    response, _ = ask(client, how, way.model, response_format=response_format, **where)
     assert response.parsed == {"city": "text", "days": 1}
     if way.json_object:
         response, _ = ask(client, how, way.model, response_format={"type": "json_object"}, **where)

@@ -37,7 +37,9 @@ def names_in(path: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             names.add(node.name)
         elif isinstance(node, ast.ClassDef):
-            names |= {f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+            names |= {
+                f"{node.name}::{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)
+            }
     return names
 
 
@@ -97,9 +99,9 @@ def test_files_hold_no_key_and_only_the_cache_holds_prompts(
             client.call(model, "another secret of the prompt", max_tokens=50, api_key=CANARY, max_retries=0)
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert [path for path, content in files.items() if CANARY.encode() in content] == []
-    found = {path for path, content in files.items() if b"secret of the prompt" in content}
-    assert found
-    assert all(path.is_relative_to(cache / "v2") for path in found)
+    paths = {path for path, content in files.items() if b"secret of the prompt" in content}
+    assert paths
+    assert all(path.is_relative_to(cache / "v2") for path in paths)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -125,7 +127,7 @@ def test_no_export_is_csv(client: Client, tmp_path: Path) -> None:
     lines = [line for name in ("answers", "ledger") for line in (tmp_path / name).read_text().splitlines()]
     assert len(lines) == 3
     assert all(isinstance(orjson.loads(line), dict) for line in lines)
-    exported = {name for one in map(type, (client, client.cache, client.usage)) for name in dir(one)}
+    exported = {name for kind in map(type, (client, client.cache, client.usage)) for name in dir(kind)}
     assert {"export", "to_jsonl"} <= exported
     assert [name for name in exported if "csv" in name.lower() or "excel" in name.lower()] == []
 
@@ -168,8 +170,8 @@ def test_no_path_and_no_address_in_a_prompt_is_followed(
     assert client.call(model, text, max_tokens=500).text
     for url in (f"file://{secret}", f"{address}/x.png"):
         image = {"type": "image_url", "image_url": {"url": url}}
-        asked = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]
-        (result,) = client.call_many(model, [asked], max_tokens=500)
+        messages = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]
+        (result,) = client.call_many(model, [messages], max_tokens=500)
         assert CANARY not in str(result)
     assert visits == []
     assert all(CANARY not in str(request.body) for request in simulator.requests())

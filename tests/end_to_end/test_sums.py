@@ -99,16 +99,20 @@ class Plan:
     limit: str | None = None
 
     def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"max_tokens": 300, "max_retries": self.max_retries, **KINDS[self.kind][1]}
+        parameters: dict[str, Any] = {
+            "max_tokens": 300,
+            "max_retries": self.max_retries,
+            **KINDS[self.kind][1],
+        }
         if self.n > 1:
-            found["n"] = self.n
+            parameters["n"] = self.n
         if self.kind == "schema":
-            found["max_repairs"] = self.max_repairs
+            parameters["max_repairs"] = self.max_repairs
         if self.limit == "deadline":
-            found["deadline"] = 0.3
+            parameters["deadline"] = 0.3
         if self.limit == "strict":
-            found["strict_model"] = True
-        return found
+            parameters["strict_model"] = True
+        return parameters
 
 
 @st.composite
@@ -170,7 +174,7 @@ class Run:
         return [line for line in lines if line.get("tag") == tag and line["outcome"] != "hit"]
 
 
-def dollars(lines: Sequence[dict[str, Any]]) -> float | None:
+def sum_of_costs(lines: Sequence[dict[str, Any]]) -> float | None:
     """The sum of some lines; None if one of them is not known."""
     known = [Decimal(line["usd"]) for line in lines if line["usd"] is not None]
     return float(sum(known)) if len(known) == len(lines) else None
@@ -180,8 +184,10 @@ def summed(costs: Sequence[float | None]) -> float | None:
     return None if None in costs else math.fsum(cost or 0 for cost in costs)
 
 
-def is_same(one: float | None, other: float | None) -> bool:
-    return one == other or (None not in (one, other) and math.isclose(one or 0, other or 0, rel_tol=1e-12))
+def is_same(amount: float | None, other: float | None) -> bool:
+    return amount == other or (
+        None not in (amount, other) and math.isclose(amount or 0, other or 0, rel_tol=1e-12)
+    )
 
 
 def check(run: Run, outcomes: list[Response | LLMError], tag: str, requests: int, *, exact: bool) -> None:
@@ -196,9 +202,9 @@ def check(run: Run, outcomes: list[Response | LLMError], tag: str, requests: int
     """
     cost = summed([outcome.cost for outcome in outcomes])
     if not exact:
-        wait_until(lambda: is_same(dollars(run.billed(tag)), cost))
+        wait_until(lambda: is_same(sum_of_costs(run.billed(tag)), cost))
     lines = run.billed(tag)
-    assert is_same(cost, dollars(lines)), lines
+    assert is_same(cost, sum_of_costs(lines)), lines
     assert any(outcome.maybe_billed for outcome in outcomes) == bool(lines), lines
     if tag == "first":
         # Later, the usage of a response may contain that of stored samples.
@@ -266,7 +272,7 @@ def compare_sums(name: str, plan: Plan, simulator: Simulator, tmp_path: Path) ->
         cost = summed([outcome.cost for outcome in outcomes])
         if cost is not None:
             assert is_same(float(budget.spent), cost)
-            unfinished = sum(one.unfinished_billed or 0 for one in server.models)
+            unfinished = sum(billed.unfinished_billed or 0 for billed in server.models)
             assert is_same(float((server.billed or 0) - unfinished), cost)
         if plan.way == "many":
             assert {line.get("metadata") for line in run.billed("first")} <= {prompt}
@@ -293,7 +299,7 @@ def check_second(plan: Plan, first: list[Response | LLMError], second: list[Resp
         assert all(isinstance(sample, Response) and len(sample.choices) == 1 for sample in best.samples)
         if isinstance(later, Response) and best.samples and not isinstance(best, ModelDriftError):
             # The cache keeps no cut and no empty answer.
-            kept = [one for one in best.samples if one.finish_reason == "stop" and one.text]
+            kept = [choice for choice in best.samples if choice.finish_reason == "stop" and choice.text]
             assert all(sample.text in later.texts for sample in kept)
             assert plan.kind != "plain" or later.attempts <= plan.n - len(kept)
 
@@ -317,9 +323,9 @@ BATCHES = [
         n,
         failing,
         resend,
-        marks=() if (place + number + FAILING.index(failing)) % 4 == 0 else pytest.mark.long,
+        marks=() if (position + number + FAILING.index(failing)) % 4 == 0 else pytest.mark.long,
     )
-    for place, name in enumerate(FORMATS)
+    for position, name in enumerate(FORMATS)
     for number, (n, resend) in enumerate(itertools.product([1, 3], ["batch", "live"]))
     for failing in FAILING
 ]
@@ -351,7 +357,7 @@ def test_the_results_of_a_batch_sum_up_to_its_lines(
         lines = run.billed("first")
         for number, described in enumerate(["a", "b", "a again", "c"]):
             own_lines = [line for line in lines if line["metadata"] == described]
-            assert is_same(outcomes[number].cost, dollars(own_lines))
+            assert is_same(outcomes[number].cost, sum_of_costs(own_lines))
         if failing == "types":
             assert [error.samples for error in outcomes.errors] == [()] * 4
             return

@@ -177,12 +177,12 @@ def test_only_streams_have_a_first_chunk(
     exported: Exported, simulator: Simulator, model: str, way: str
 ) -> None:
     WAYS[way](exported.client, simulator, model, MODELS[model])
-    facts = [dict(span.attributes or {}) for span in exported.exporter.get_finished_spans()]
-    streamed = {"stream": [True], "astream": [True], "hit": [None, True]}.get(way, [None] * len(facts))
-    assert [one.get("gen_ai.request.stream") for one in facts] == streamed
+    attributes = [dict(span.attributes or {}) for span in exported.exporter.get_finished_spans()]
+    streamed = {"stream": [True], "astream": [True], "hit": [None, True]}.get(way, [None] * len(attributes))
+    assert [names.get("gen_ai.request.stream") for names in attributes] == streamed
     is_sent = way.endswith("stream")
-    seconds = [one["gen_ai.response.time_to_first_chunk"] for one in facts if
-               "gen_ai.response.time_to_first_chunk" in one]  # fmt: skip
+    seconds = [names["gen_ai.response.time_to_first_chunk"] for names in attributes if
+               "gen_ai.response.time_to_first_chunk" in names]  # fmt: skip
     assert len(seconds) == is_sent
     (scope,) = exported.scopes()
     points = [

@@ -22,8 +22,8 @@ RESPONSES, CLAUDE, GEMINI, GROQ = (
 )  # fmt: skip
 
 
-def run(name: str, **facts: Any) -> JSON:
-    return {"type": "server_tool_use", "id": f"s_{name}", "name": name, "input": {}, **facts}
+def run(name: str, **fields: Any) -> JSON:
+    return {"type": "server_tool_use", "id": f"s_{name}", "name": name, "input": {}, **fields}
 
 
 SEARCHED_BY_CODE = run(
@@ -64,8 +64,8 @@ TOOLS: dict[str, tuple[str, JSON, int]] = {
 
 
 def response_of(used: JSON, text: str) -> tuple[JSON, list[JSON]]:
-    told = {"type": "output_text", "text": text, "annotations": []}
-    message = {"type": "message", "role": "assistant", "status": "completed", "content": [told]}
+    part = {"type": "output_text", "text": text, "annotations": []}
+    message = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
     reply = {
         "id": "r", "object": "response", "status": "completed", "model": RESPONSES,
         "usage": {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14},
@@ -201,7 +201,9 @@ def test_a_row_of_a_batch_too(tool: str, status: str, simulator: Simulator, tmp_
     reply = {**response_of(used, "Hello")[0], "status": status}
     with Client(cache_dir=tmp_path / "cache", ledger=file) as client:
         batch = client.submit_many(RESPONSES, ["2+2?"], endpoint="responses", max_retries=0)
-        written = [one.read_bytes() for one in (tmp_path / "cache" / "batches").rglob("*") if one.is_file()]
+        written = [
+            path.read_bytes() for path in (tmp_path / "cache" / "batches").rglob("*") if path.is_file()
+        ]
         (row,) = set(re.findall(rb'"row":"([^"]+)"', b"".join(written)))
         line = {"custom_id": row.decode(), "response": {"status_code": 200, "body": reply}, "error": None}
         simulator.inject(Fault(status=200, body=json.dumps(line)), match="files.download", times=None)

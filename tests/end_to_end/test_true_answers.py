@@ -43,7 +43,7 @@ def chunks(*deltas: Any, finish_reason: Any = "stop", index: int = 0) -> list[An
     return [{**head, "choices": [piece]} for piece in pieces]
 
 
-def asked(client: Client, behaviour: Behaviour, model: str = "local/m", **parameters: Any) -> Response:
+def answer(client: Client, behaviour: Behaviour, model: str = "local/m", **parameters: Any) -> Response:
     """The answer to one call, which sent one request."""
     with RawServer(behaviour) as server:
         response = client.call(model, "Hi", base_url=f"{server.root}/v1", api_key="k", **parameters)
@@ -63,11 +63,11 @@ def streamed(
     calls: dict[int, list[str]] = {}
     for delta in deltas:
         for call in delta.tool_calls:
-            found = calls.setdefault(call.index, ["", "", ""])
-            found[0], found[1], found[2] = (
-                call.id or found[0],
-                found[1] + call.name,
-                found[2] + call.arguments,
+            pieces = calls.setdefault(call.index, ["", "", ""])
+            pieces[0], pieces[1], pieces[2] = (
+                call.id or pieces[0],
+                pieces[1] + call.name,
+                pieces[2] + call.arguments,
             )
     response = stream.response
     assert text == response.text
@@ -84,9 +84,9 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
 class TestWithoutFinishReason:
     @pytest.mark.parametrize("word", ["", None, ...])
     def test_a_whole_body_is_a_whole_answer(self, client: Client, word: Any) -> None:
-        response = asked(client, whole({"role": "assistant", "content": "Hello"}, word))
+        response = answer(client, whole({"role": "assistant", "content": "Hello"}, word))
         assert (response.text, response.finish_reason) == ("Hello", "stop")
-        response = asked(client, whole({"role": "assistant", "content": None, "tool_calls": [CALL]}, word))
+        response = answer(client, whole({"role": "assistant", "content": None, "tool_calls": [CALL]}, word))
         assert response.finish_reason == "tool_calls"
 
     @pytest.mark.parametrize("word", ["", None])
@@ -147,7 +147,7 @@ class TestContentFilter:
     def test_a_filtered_answer_needs_no_message(self, client: Client) -> None:
         """Azure sends one like this."""
         results = {"hate": {"filtered": True, "severity": "high"}}
-        response = asked(client, whole(..., "content_filter", content_filter_results=results))
+        response = answer(client, whole(..., "content_filter", content_filter_results=results))
         assert (response.text, response.finish_reason) == ("", "content_filter")
         assert response.message == {"role": "assistant", "content": None}
 
@@ -182,7 +182,7 @@ SIGNED_MESSAGE = {
 
 class TestUnknownFields:
     def test_they_come_back_to_the_same_host(self, client: Client) -> None:
-        response = asked(client, whole({**SIGNED_MESSAGE, "annotations": [], "audio": None}, "tool_calls"))
+        response = answer(client, whole({**SIGNED_MESSAGE, "annotations": [], "audio": None}, "tool_calls"))
         assert response.message == SIGNED_MESSAGE
 
     def test_streams_fold_them(self, client: Client) -> None:
@@ -221,7 +221,7 @@ class TestResponses:
         reply = {**RESPONSE, "status": "incomplete", "output": [SAID]}
         for details in (None, {"reason": "steered"}, {"reason": None}):
             body = orjson.dumps({**reply, "incomplete_details": details})
-            response = asked(client, answering(body), "gpt-5.5-pro")
+            response = answer(client, answering(body), "gpt-5.5-pro")
             assert (response.text, response.finish_reason) == ("Hello", "length")
 
     @pytest.mark.parametrize("status", ["queued", "in_progress"])
@@ -239,8 +239,8 @@ class TestResponses:
         with RawServer(answering(body)) as server, Client(cache_dir=tmp_path) as client:
             for _ in range(2):
                 response = client.call("gpt-5.5-pro", "Draw", base_url=server.root, api_key="k")
-                (shown,) = response.message["images"]
-                assert shown["image_url"]["url"] == "data:image/png;base64,iVBO"
+                (part,) = response.message["images"]
+                assert part["image_url"]["url"] == "data:image/png;base64,iVBO"
             assert server.requests == 1
             assert response.cached
 
@@ -249,7 +249,7 @@ class TestToolCalls:
     def test_a_custom_call_is_a_call(self, client: Client) -> None:
         call = {"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}}
         expected = ToolCall(id="c1", name="grep", arguments="a.*b", type="custom")
-        response = asked(
+        response = answer(
             client, whole({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
         )
         assert response.tool_calls == (expected,)
@@ -265,7 +265,7 @@ class TestToolCalls:
     def test_the_form_before_tool_calls_is_a_call(self, client: Client) -> None:
         function = CALL["function"]
         message = {"role": "assistant", "content": None, "function_call": function}
-        response = asked(client, whole(message, "function_call"))
+        response = answer(client, whole(message, "function_call"))
         assert (response.finish_reason, response.tool_calls[0].name) == ("tool_calls", "weather")
         _, response = streamed(
             client,
@@ -297,7 +297,7 @@ class TestToolCalls:
             {"index": 0, "id": "c1", "function": {"name": "weather", "arguments": piece}}
             for piece in ("", "[1", "]")
         ]
-        events = chunks(*({"tool_calls": [one]} for one in fragments), finish_reason="tool_calls")
+        events = chunks(*({"tool_calls": [fragment]} for fragment in fragments), finish_reason="tool_calls")
         _, response = streamed(client, streaming(events))
         assert response.tool_calls == (ToolCall(id="c1", name="weather", arguments="[1]"),)
 
@@ -332,7 +332,7 @@ class TestSamplesAndTexts:
     def test_the_transcript_of_speech_is_the_text(self, client: Client) -> None:
         audio = {"id": "audio_1", "data": "AAAA", "expires_at": 1, "transcript": "Hello"}
         message = {"role": "assistant", "content": None, "audio": audio}
-        response = asked(client, whole(message))
+        response = answer(client, whole(message))
         assert (response.text, response.message) == ("Hello", message)
         pieces = [{"id": "audio_1"}, {"transcript": "Hel", "data": "AA"}, {"transcript": "lo", "data": "AA"}]
         events = chunks(*({"audio": piece} for piece in pieces), {"audio": {"expires_at": 1}})

@@ -21,7 +21,7 @@ LONGEST = 1000
 
 
 @pytest.mark.parametrize(
-    ("model", "asked", "served", "variant"),
+    ("model", "fields", "served", "variant"),
     [
         ("claude-opus-5-5", {"speed": "fast"}, {"usage": {"speed": "fast"}}, "fast"),
         ("claude-opus-5-5", {"speed": "fast", "service_tier": "auto"}, {"usage": {"speed": "fast"}}, "fast"),
@@ -38,7 +38,7 @@ def test_every_price_of_a_call_is_that_of_one_level(
     simulator: Simulator,
     own_cache: Path,
     model: str,
-    asked: dict[str, Any],
+    fields: dict[str, Any],
     served: dict[str, Any],
     variant: str,
 ) -> None:
@@ -49,7 +49,7 @@ def test_every_price_of_a_call_is_that_of_one_level(
         f"{provider},{model},standard,0,0,0,1\n"
         f"{provider},{model},{variant},0,0,0,7\n"
     )
-    parameters: dict[str, Any] = {"max_tokens": LONGEST, "extra_body": asked}
+    parameters: dict[str, Any] = {"max_tokens": LONGEST, "extra_body": fields}
     with Client(cache_dir=own_cache, prices=prices) as client:
         estimate = client.estimate(model, ["Hi"], **parameters)
         assert (estimate.variant, next(iter(estimate.costs))) == (variant, variant)

@@ -117,9 +117,13 @@ def document(model: str) -> JSON:
 def test_a_document_is_the_answer(client: Client, model: str) -> None:
     response, (delta,) = streamed(client, model, answering(json.dumps(document(model)).encode()))
     assert response.text == delta.text == "Hello"
-    (call,), (shown,) = response.tool_calls, delta.tool_calls
+    (call,), (streamed_call,) = response.tool_calls, delta.tool_calls
     assert (call.id, call.name, call.parsed_arguments) == ("c1", "weather", {"city": "Bern"})
-    assert (shown.id, shown.name, shown.arguments) == (call.id, call.name, call.arguments)
+    assert (streamed_call.id, streamed_call.name, streamed_call.arguments) == (
+        call.id,
+        call.name,
+        call.arguments,
+    )
     assert (response.usage.input_tokens, response.usage.output_tokens) == (10, 5)
     assert (response.finish_reason, response.model) == ("tool_calls", "served")
 
@@ -137,8 +141,8 @@ def test_a_document_in_any_form(model: str, transport: Any, form: str) -> None:
         writer.write(
             b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
         )
-        for place in range(0, len(body), 37):
-            piece = body[place : place + 37]
+        for start in range(0, len(body), 37):
+            piece = body[start : start + 37]
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             with contextlib.suppress(ConnectionError):
                 await writer.drain()

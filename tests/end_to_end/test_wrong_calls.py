@@ -274,8 +274,8 @@ PROMPTS = [
 
 def model(name: Any, remedy: str, *problem: str) -> Wrong:
     """A name that no model has."""
-    found = (*problem, cite(name))
-    return Wrong(f"model {cite(name)}", lambda client: client.call(name, "Hi"), "model", found, remedy)
+    expected = (*problem, cite(name))
+    return Wrong(f"model {cite(name)}", lambda client: client.call(name, "Hi"), "model", expected, remedy)
 
 
 MODELS = [
@@ -298,12 +298,14 @@ MODELS = [
 ]
 
 
-def many(label: str, argument: str, remedy: str, *problem: str, inputs: Any = ("a",), **given: Any) -> Wrong:
+def many(
+    label: str, argument: str, remedy: str, *problem: str, inputs: Any = ("a",), **parameters: Any
+) -> Wrong:
     """A wrong batch."""
-    models = given.pop("model", MODEL)
+    models = parameters.pop("model", MODEL)
     return Wrong(
         f"call_many {label}",
-        lambda client: client.call_many(models, inputs, **given),
+        lambda client: client.call_many(models, inputs, **parameters),
         argument,
         problem,
         remedy,
@@ -381,12 +383,12 @@ BATCHES = [
 
 
 def vectors(
-    label: str, argument: str, remedy: str, *problem: str, inputs: Any = ("a",), **given: Any
+    label: str, argument: str, remedy: str, *problem: str, inputs: Any = ("a",), **parameters: Any
 ) -> Wrong:
     """A wrong call of `embed`."""
-    models = given.pop("model", EMBEDDER)
+    models = parameters.pop("model", EMBEDDER)
     return Wrong(
-        f"embed {label}", lambda client: client.embed(models, inputs, **given), argument, problem, remedy
+        f"embed {label}", lambda client: client.embed(models, inputs, **parameters), argument, problem, remedy
     )
 
 
@@ -412,8 +414,8 @@ EMBEDDINGS = [
 
 def setting(name: str, value: Any, remedy: str, *problem: str) -> Wrong:
     """A wrong setting of a client."""
-    found = problem or (cite(value), type(value).__name__)
-    return Wrong(f"Client({name}={cite(value)})", lambda _: Client(**{name: value}), name, found, remedy)
+    expected = problem or (cite(value), type(value).__name__)
+    return Wrong(f"Client({name}={cite(value)})", lambda _: Client(**{name: value}), name, expected, remedy)
 
 
 SETTINGS = [

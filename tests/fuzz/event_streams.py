@@ -5,15 +5,15 @@ from __future__ import annotations
 BOM = b"\xef\xbb\xbf"
 
 
-def data_of_events(told: bytes) -> list[bytes]:
+def data_of_events(stream: bytes) -> list[bytes]:
     """The data of each event. The last one counts without its closing blank line, which some servers omit."""
-    found: list[bytes] = []
+    payloads: list[bytes] = []
     data: list[bytes] = []
-    lines = told.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    lines = stream.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     for line in [*lines, b""]:
         if line.startswith(b"data:"):
             data.append(line.removeprefix(b"data:").removeprefix(b" "))
         elif not line and data:
-            found.append(b"\n".join(data))
+            payloads.append(b"\n".join(data))
             data = []
-    return found
+    return payloads

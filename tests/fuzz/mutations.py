@@ -65,9 +65,9 @@ def shape_of(wire_format: str, name: str) -> Shape:
 def changed(value: Any, changes: Sequence[tuple[str, int, int]]) -> Any:
     """JSON with some of its values changed."""
     root = [_copy(value)]
-    for change, place, how in changes:
-        places = list(_places(root))
-        container, key = places[place % len(places)]
+    for change, where, how in changes:
+        positions = list(_positions(root))
+        container, key = positions[where % len(positions)]
         _change(container, key, change, how)
         if not root:
             return None
@@ -78,11 +78,11 @@ def _copy(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def _places(container: Any) -> Iterator[tuple[Any, Any]]:
+def _positions(container: Any) -> Iterator[tuple[Any, Any]]:
     for key in range(len(container)) if isinstance(container, list) else list(container):
         yield container, key
         if isinstance(container[key], (dict, list)):
-            yield from _places(container[key])
+            yield from _positions(container[key])
 
 
 def _change(container: Any, key: Any, change: str, how: int) -> None:
@@ -113,54 +113,54 @@ def _change(container: Any, key: Any, change: str, how: int) -> None:
 
 def changed_events(events: Sequence[Any], changes: Sequence[tuple[str, int, int, str]]) -> list[Any]:
     """Events of a stream, some of them lost, repeated, out of order, or changed inside."""
-    told = list(events)
-    for change, place, how, inside in changes:
-        if not told:
+    result = list(events)
+    for change, where, how, inside in changes:
+        if not result:
             break
-        here, there = place % len(told), how % len(told)
+        here, there = where % len(result), how % len(result)
         match change:
             case "drop":
-                del told[here]
+                del result[here]
             case "copy":
-                told.insert(there, told[here])
+                result.insert(there, result[here])
             case "swap":
-                told[here], told[there] = told[there], told[here]
+                result[here], result[there] = result[there], result[here]
             case "last":
-                told.append(told.pop(here))
+                result.append(result.pop(here))
             case "first":
-                told.insert(0, told.pop(here))
+                result.insert(0, result.pop(here))
             case "end":
-                del told[here:]
+                del result[here:]
             case "junk":
-                told.insert(here, _copy(JUNK[how % len(JUNK)]))
+                result.insert(here, _copy(JUNK[how % len(JUNK)]))
             case "inside":
-                told[here] = changed(told[here], [(inside, how, place)])
-    return told
+                result[here] = changed(result[here], [(inside, how, where)])
+    return result
 
 
-def changed_bytes(told: bytes, changes: Sequence[tuple[str, int, int]]) -> bytes:
+def changed_bytes(stream: bytes, changes: Sequence[tuple[str, int, int]]) -> bytes:
     """Bytes, some of them lost, added or changed."""
-    for change, place, how in changes:
-        if not told:
+    for change, where, how in changes:
+        if not stream:
             break
-        here = place % len(told)
+        here = where % len(stream)
         match change:
             case "insert":
-                told = told[:here] + BYTES[how % len(BYTES)] + told[here:]
+                stream = stream[:here] + BYTES[how % len(BYTES)] + stream[here:]
             case "delete":
-                told = told[:here] + told[here + 1 + how % 40 :]
+                stream = stream[:here] + stream[here + 1 + how % 40 :]
             case "flip":
-                told = told[:here] + bytes([told[here] ^ (1 << how % 8)]) + told[here + 1 :]
+                stream = stream[:here] + bytes([stream[here] ^ (1 << how % 8)]) + stream[here + 1 :]
             case "copy":
-                told = told[:here] + told[here : here + how % 400] * 2 + told[here + how % 400 :]
+                stream = stream[:here] + stream[here : here + how % 400] * 2 + stream[here + how % 400 :]
             case "end":
-                told = told[:here]
+                stream = stream[:here]
             case "line ends":
-                told = told.replace(b"\n", (b"\r\n", b"\r")[how % 2])
-    return told
+                stream = stream.replace(b"\n", (b"\r\n", b"\r")[how % 2])
+    return stream
 
 
-def pieces(told: bytes, places: Sequence[int]) -> list[bytes]:
+def pieces(stream: bytes, cuts: Sequence[int]) -> list[bytes]:
     """Bytes in the pieces in which they arrive."""
-    edges = [0, *sorted(place % (len(told) + 1) for place in places), len(told)]
-    return [told[start:end] for start, end in itertools.pairwise(edges)]
+    edges = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
+    return [stream[start:end] for start, end in itertools.pairwise(edges)]

@@ -66,19 +66,19 @@ TEXTS: Mapping[str, Callable[[Any], set[str]]] = {
 
 
 def _any_choice_ended(field: str, word: str) -> Callable[[Sequence[Any]], bool]:
-    def ended(told: Sequence[Any]) -> bool:
-        return any(choice.get(word) for event in _dicts(list(told)) for choice in _dicts(event.get(field)))
+    def ended(events: Sequence[Any]) -> bool:
+        return any(choice.get(word) for event in _dicts(list(events)) for choice in _dicts(event.get(field)))
 
     return ended
 
 
 def _has_type(*kinds: str) -> Callable[[Sequence[Any]], bool]:
-    return lambda told: any(event.get("type") in kinds for event in _dicts(list(told)))
+    return lambda events: any(event.get("type") in kinds for event in _dicts(list(events)))
 
 
-def _gemini_ended(told: Sequence[Any]) -> bool:
-    blocked = any(isinstance(event, dict) and event.get("promptFeedback") for event in told)
-    return blocked or _any_choice_ended("candidates", "finishReason")(told)
+def _gemini_ended(events: Sequence[Any]) -> bool:
+    blocked = any(isinstance(event, dict) and event.get("promptFeedback") for event in events)
+    return blocked or _any_choice_ended("candidates", "finishReason")(events)
 
 
 ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
@@ -90,15 +90,17 @@ ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
 """By format, whether the events of a stream contain its end."""
 
 
-def reports_error(told: Any) -> bool:
+def reports_error(document: Any) -> bool:
     """Whether an answer, or an event of a stream, says that the request has failed."""
-    if isinstance(told, bytes):
-        return b"error" in told or b"failed" in told
-    if isinstance(told, list):
-        return any(map(reports_error, told))
-    if not isinstance(told, dict):
+    if isinstance(document, bytes):
+        return b"error" in document or b"failed" in document
+    if isinstance(document, list):
+        return any(map(reports_error, document))
+    if not isinstance(document, dict):
         return False
-    here = bool(told.get("error")) or told.get("type") in ("error", "response.failed")
+    here = bool(document.get("error")) or document.get("type") in ("error", "response.failed")
     # Some hosts answer with status 200 and an explanation in place of the answer.
-    here = here or any(isinstance(told.get(name), (str, list)) for name in ("message", "detail", "errors"))
-    return here or told.get("status") == "failed" or any(map(reports_error, told.values()))
+    here = here or any(
+        isinstance(document.get(name), (str, list)) for name in ("message", "detail", "errors")
+    )
+    return here or document.get("status") == "failed" or any(map(reports_error, document.values()))

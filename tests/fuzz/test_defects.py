@@ -25,35 +25,35 @@ def events_of(wire_format: str) -> list[Any]:
 
 def repeated_choice(field: str) -> Callable[[list[Any]], list[Any]]:
     """The second event has its entry twice."""
-    return lambda told: [told[0], {**told[1], field: told[1][field] * 2}, *told[2:]]
+    return lambda events: [events[0], {**events[1], field: events[1][field] * 2}, *events[2:]]
 
 
 def of_sample_one(field: str) -> Callable[[list[Any]], list[Any]]:
     """The only sample of the answer has the number 1."""
-    return lambda told: [
-        {**event, field: [{**entry, "index": 1} for entry in event[field]]} for event in told
+    return lambda events: [
+        {**event, field: [{**entry, "index": 1} for entry in event[field]]} for event in events
     ]
 
 
-def without_type(told: list[Any]) -> list[Any]:
-    begun = {name: value for name, value in told[1]["content_block"].items() if name != "type"}
-    return [told[0], {**told[1], "content_block": begun}, *told[2:]]
+def without_type(events: list[Any]) -> list[Any]:
+    begun = {name: value for name, value in events[1]["content_block"].items() if name != "type"}
+    return [events[0], {**events[1], "content_block": begun}, *events[2:]]
 
 
-def altered_delta(told: list[Any]) -> list[Any]:
-    place = next(number for number, event in enumerate(told) if "delta" in event)
-    return [*told[:place], {**told[place], "delta": "else"}, *told[place + 1 :]]
+def altered_delta(events: list[Any]) -> list[Any]:
+    position = next(number for number, event in enumerate(events) if "delta" in event)
+    return [*events[:position], {**events[position], "delta": "else"}, *events[position + 1 :]]
 
 
-def with_refusal(told: list[Any]) -> list[Any]:
-    (choice,) = told[1]["choices"]
+def with_refusal(events: list[Any]) -> list[Any]:
+    (choice,) = events[1]["choices"]
     refused = {**choice, "delta": {"refusal": "No."}}
-    return [told[0], {**told[1], "choices": [refused]}, *told[1:]]
+    return [events[0], {**events[1], "choices": [refused]}, *events[1:]]
 
 
-def begun_twice(told: list[Any]) -> list[Any]:
-    begun = {**told[1], "content_block": {"type": "text", "text": "Well,"}}
-    return [told[0], begun, begun, *told[2:]]
+def begun_twice(events: list[Any]) -> list[Any]:
+    begun = {**events[1], "content_block": {"type": "text", "text": "Well,"}}
+    return [events[0], begun, begun, *events[2:]]
 
 
 OPEN: set[str] = set()
@@ -73,8 +73,8 @@ DEFECTS: Mapping[str, tuple[str, Callable[[list[Any]], list[Any]]]] = {
     "anthropic: text in a block without a type": (ANTHROPIC, without_type),
     "chat: a refusal beside a text": (CHAT, with_refusal),
     "anthropic: a block with a text begins twice": (ANTHROPIC, begun_twice),
-    "responses: a delta is lost": (RESPONSES, lambda told: [*told[:4], *told[5:]]),
-    "responses: a delta comes twice": (RESPONSES, lambda told: [*told[:5], *told[4:]]),
+    "responses: a delta is lost": (RESPONSES, lambda events: [*events[:4], *events[5:]]),
+    "responses: a delta comes twice": (RESPONSES, lambda events: [*events[:5], *events[4:]]),
     "responses: a delta differs from the text": (RESPONSES, altered_delta),
 }
 
@@ -84,7 +84,7 @@ def consistent(outcome: Outcome) -> bool:
     if outcome.error is not None:
         return type(outcome.error) is APIResponseValidationError
     assert outcome.answer is not None
-    return outcome.shown == outcome.answer.choices[0].text
+    return outcome.streamed == outcome.answer.choices[0].text
 
 
 @pytest.mark.parametrize("name", marked(DEFECTS))
@@ -96,17 +96,17 @@ def test_a_stream_shows_what_it_returns(name: str) -> None:
 @pytest.mark.parametrize("pieces", [1, 4])
 @pytest.mark.parametrize("wire_format", [CHAT, GEMINI])
 def test_a_byte_order_mark_changes_nothing(wire_format: str, pieces: int) -> None:
-    told = SHAPES[wire_format][0].stream()
-    marked = BOM + told
+    events = SHAPES[wire_format][0].stream()
+    marked = BOM + events
     chunks = [marked[:pieces], marked[pieces:]]
     assert [event for batch in arriving(chunks) for event in batch] == [
-        event for batch in arriving([told]) for event in batch
+        event for batch in arriving([events]) for event in batch
     ]
 
 
-def of_call_one(told: Sequence[Any]) -> list[Any]:
+def of_call_one(events: Sequence[Any]) -> list[Any]:
     """The only call has the number 1."""
-    changed = orjson.loads(orjson.dumps(list(told)))
+    changed = orjson.loads(orjson.dumps(list(events)))
     for event in changed:
         for choice in event["choices"]:
             for call in choice["delta"].get("tool_calls", ()):
@@ -114,10 +114,10 @@ def of_call_one(told: Sequence[Any]) -> list[Any]:
     return list(changed)
 
 
-def late_response_id(told: Sequence[Any]) -> list[Any]:
+def late_response_id(events: Sequence[Any]) -> list[Any]:
     """The first event does not name the response, and the next one does."""
-    first = {name: value for name, value in told[0].items() if name != "responseId"}
-    return [first, {**told[0], "candidates": []}]
+    first = {name: value for name, value in events[0].items() if name != "responseId"}
+    return [first, {**events[0], "candidates": []}]
 
 
 CALLS: Mapping[str, tuple[str, Callable[[Sequence[Any]], list[Any]]]] = {
@@ -125,7 +125,7 @@ CALLS: Mapping[str, tuple[str, Callable[[Sequence[Any]], list[Any]]]] = {
     "gemini: the id of the response comes late": (GEMINI, late_response_id),
     "responses: the beginning of the call is lost": (
         RESPONSES,
-        lambda told: [event for event in told if event["type"] != "response.output_item.added"],
+        lambda events: [event for event in events if event["type"] != "response.output_item.added"],
     ),
 }
 
@@ -137,11 +137,11 @@ def test_a_call_is_shown_as_it_is_returned(name: str) -> None:
     outcome = read_stream(wire_format, iter([change(shape.events)]))
     if outcome.answer is not None:
         calls = outcome.answer.choices[0].tool_calls
-        shown = [(call_id, name) for call_id, name, _ in outcome.calls.values()]
-        assert shown == [(call.id, call.name) for call in calls]
+        streamed = [(call_id, name) for call_id, name, _ in outcome.calls.values()]
+        assert streamed == [(call.id, call.name) for call in calls]
 
 
 def test_the_text_of_each_format_is_read() -> None:
     for wire_format, (shape, *_) in SHAPES.items():
         outcome = read_stream(wire_format, arriving([shape.stream()]))
-        assert (outcome.shown, consistent(outcome)) == (TEXT, True)
+        assert (outcome.streamed, consistent(outcome)) == (TEXT, True)

@@ -35,11 +35,11 @@ from llm_provider._providers.transport.sse import EventSplitter
 
 @fuzzed
 @given(st.lists(st.sampled_from(BYTES) | st.binary(max_size=3), max_size=30), cuts)
-def test_the_splitter_of_events(parts: list[bytes], places: list[int]) -> None:
-    told = b"".join(parts)
+def test_the_splitter_of_events(parts: list[bytes], positions: list[int]) -> None:
+    stream = b"".join(parts)
     splitter = EventSplitter()
-    found = [data for piece in pieces(told, places) for data in splitter.feed(piece)] + splitter.end()
-    assert found == data_of_events(told)
+    payloads = [data for piece in pieces(stream, positions) for data in splitter.feed(piece)] + splitter.end()
+    assert payloads == data_of_events(stream)
 
 
 # --- headers -------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ values = (
 
 @fuzzed
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), values), values | st.integers())
-def test_retry_after(headers: dict[str, str], told: Any) -> None:
-    for seconds in (retry_after(headers), retry_delay(told)):
+def test_retry_after(headers: dict[str, str], body: Any) -> None:
+    for seconds in (retry_after(headers), retry_delay(body)):
         assert seconds is None or 0 <= seconds < math.inf
 
 
@@ -89,9 +89,9 @@ LIMIT_HEADERS = [
 def test_rate_limit_headers(answers: list[dict[str, str]]) -> None:
     level, used = Level(), 0.0
     for headers in answers:
-        found = headroom(headers)
+        limits = headroom(headers)
         used += 1.0
-        for allowance in (found.requests, found.tokens) if found else ():
+        for allowance in (limits.requests, limits.tokens) if limits else ():
             if allowance is not None:
                 assert 0 < allowance.rate < math.inf
                 assert 0 <= allowance.remaining < math.inf
@@ -116,8 +116,8 @@ STORED = entry.encode_entry(KEY, ENTRY)
 @given(byte_changes)
 def test_a_stored_answer(changes: Any) -> None:
     value = changed_bytes(STORED, changes)
-    found = entry.decode_entry(KEY, value)
-    assert found in (None, Entry(ENTRY.body, ENTRY.seconds, ENTRY.created, ENTRY.served))
+    decoded = entry.decode_entry(KEY, value)
+    assert decoded in (None, Entry(ENTRY.body, ENTRY.seconds, ENTRY.created, ENTRY.served))
     assert entry.decode_question(KEY, value) in (None, ASKED.to_json())
 
 
@@ -127,12 +127,12 @@ def test_a_stored_answer_with_a_valid_checksum(changes: Any) -> None:
     """As a program writes it that can write to the cache's files."""
     head = changed({"created": 1.0, "seconds": 0.5, "size": 2, "served": "m"}, changes)
     answer = orjson.dumps(head) + b"\n{}"
-    found = entry.decode_entry(KEY, entry._checksum(KEY, answer) + answer)
-    if found is not None:
-        assert isinstance(found.body, bytes)
-        assert isinstance(found.seconds, (int, float))
-        assert isinstance(found.created, (int, float))
-        assert isinstance(found.served, str | None)
+    decoded = entry.decode_entry(KEY, entry._checksum(KEY, answer) + answer)
+    if decoded is not None:
+        assert isinstance(decoded.body, bytes)
+        assert isinstance(decoded.seconds, (int, float))
+        assert isinstance(decoded.created, (int, float))
+        assert isinstance(decoded.served, str | None)
 
 
 @fuzzed
@@ -158,8 +158,8 @@ ARCHIVE = (
 )
 
 
-def imported(path: Path, told: bytes) -> Iterator[Any]:
-    path.write_bytes(told)
+def imported(path: Path, content: bytes) -> Iterator[Any]:
+    path.write_bytes(content)
     with contextlib.suppress(RequestError):
         yield from archive._rows(path)
 
@@ -181,12 +181,12 @@ def test_an_imported_archive(folder: Path, changes: Any) -> None:
 def test_an_imported_line_with_a_valid_digest(folder: Path, changes: Any) -> None:
     line = changed(LINE, changes)
     line = {**line, "digest": archive._digest(line)} if isinstance(line, dict) else line
-    told = archive._line({archive._FORMAT: entry.SCHEMA_VERSION}) + archive._line(line)
-    for key, value, _ in imported(folder / "line", told):
-        found = entry.decode_entry(key, value)
-        assert found is not None
-        assert isinstance(found.seconds, (int, float))
-        assert isinstance(found.created, (int, float))
+    content = archive._line({archive._FORMAT: entry.SCHEMA_VERSION}) + archive._line(line)
+    for key, value, _ in imported(folder / "line", content):
+        decoded = entry.decode_entry(key, value)
+        assert decoded is not None
+        assert isinstance(decoded.seconds, (int, float))
+        assert isinstance(decoded.created, (int, float))
 
 
 # --- money ---------------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def test_a_ledgers_journal(folder: Path, changes: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LedgerWarning)
-        found = list(read_postings(path))
-    for posting in found:
+        postings = list(read_postings(path))
+    for posting in postings:
         assert posting.usd is None or (posting.usd.is_finite() and posting.usd >= 0)
         assert math.isfinite(posting.time)
 

@@ -61,7 +61,7 @@ JSON_OF = {**{name: name for name in SHAPES}, "litellm": "openai"}
 class Outcome:
     """What a call would have got: what a stream showed, then the answer or the error."""
 
-    shown: str = ""
+    streamed: str = ""
     calls: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     answer: Answer | None = None
     reply: Any = None
@@ -97,9 +97,9 @@ def read_stream(name: str, batches: Iterator[Sequence[Any]]) -> Outcome:
     outcome, assembler = Outcome(), adapter.assembler(EncodedRequest(operation, {}))
     try:
         for batch in batches:
-            for told in batch:
-                delta = delta_of(assembler.feed(told))
-                outcome.shown += delta.text
+            for event in batch:
+                delta = delta_of(assembler.feed(event))
+                outcome.streamed += delta.text
                 for call in delta.tool_calls:
                     identifier, name_so_far, arguments = outcome.calls.get(call.index, ("", "", ""))
                     # Chat Completions may send a name in pieces.
@@ -130,20 +130,20 @@ def arriving(chunks: Sequence[bytes]) -> Iterator[Sequence[Any]]:
             return
 
 
-def check(name: str, outcome: Outcome, told: Any, *, streamed: bool) -> None:
+def check(name: str, outcome: Outcome, reply: Any, *, streamed: bool) -> None:
     """The answer is the one that was sent, or the failure is sent once more at most."""
     event("answered" if outcome.error is None else type(outcome.error).__name__)
     if outcome.error is not None:
-        check_retries(outcome.error, told)
+        check_retries(outcome.error, reply)
         return
     assert outcome.answer is not None
     choice = outcome.answer.choices[0]
     texts = TEXTS[JSON_OF[name]]
     assert choice.text in texts(outcome.reply)
     if streamed:
-        assert ENDS[JSON_OF[name]](told), "the stream was cut"
-        if not is_known(name, told):
-            assert outcome.shown == choice.text
+        assert ENDS[JSON_OF[name]](reply), "the stream was cut"
+        if not is_known(name, reply):
+            assert outcome.streamed == choice.text
             calls = [[call.id, call.name, comparable(call.arguments)] for call in choice.tool_calls]
             parts = [[*parts[:2], comparable(parts[2])] for _, parts in sorted(outcome.calls.items())]
             assert parts == calls
@@ -157,14 +157,14 @@ def comparable(arguments: str) -> Any:
         return arguments
 
 
-def is_known(name: str, told: Sequence[Any]) -> bool:
+def is_known(name: str, events: Sequence[Any]) -> bool:
     """Whether a stream may have a defect that test_defects.py shows. It is compared once that is gone."""
     if name == "anthropic":
-        blocks = [event.get("content_block") for event in told if isinstance(event, dict)]
+        blocks = [event.get("content_block") for event in events if isinstance(event, dict)]
         return any(isinstance(block, dict) and block.get("type") not in BLOCKS for block in blocks)
     entries = [
         event[field]
-        for event in told
+        for event in events
         if isinstance(event, dict)
         for field in ("choices", "candidates")
         if isinstance(event.get(field), list)
@@ -180,9 +180,9 @@ def is_other_sample(entry: Any) -> bool:
     return isinstance(index, int) and index != 0
 
 
-def check_retries(error: LLMError, told: Any) -> None:
+def check_retries(error: LLMError, reply: Any) -> None:
     """A malformed answer is sent once more, as often as the user allows; an error's own class decides."""
-    if not reports_error(told):
+    if not reports_error(reply):
         assert type(error) is APIResponseValidationError, repr(error)
     circumstances: dict[str, Any] = {
         "max_retries": 6,
@@ -204,8 +204,8 @@ def test_whole_answers(name: str) -> None:
     @fuzzed
     @given(shapes(JSON_OF[name]), json_changes)
     def run(shape: str, changes: Any) -> None:
-        told = changed(shape_of(JSON_OF[name], shape).whole, changes)
-        check(name, read_whole(name, orjson.dumps(told)), told, streamed=False)
+        reply = changed(shape_of(JSON_OF[name], shape).whole, changes)
+        check(name, read_whole(name, orjson.dumps(reply)), reply, streamed=False)
 
     run()
 
@@ -215,8 +215,8 @@ def test_streams(name: str) -> None:
     @fuzzed
     @given(shapes(JSON_OF[name]), event_changes)
     def run(shape: str, changes: Any) -> None:
-        told = changed_events(shape_of(JSON_OF[name], shape).events, changes)
-        check(name, read_stream(name, iter([told])), told, streamed=True)
+        events = changed_events(shape_of(JSON_OF[name], shape).events, changes)
+        check(name, read_stream(name, iter([events])), events, streamed=True)
 
     run()
 
@@ -237,30 +237,30 @@ def test_bytes_of_whole_answers(name: str) -> None:
 def test_bytes_of_streams(name: str) -> None:
     @fuzzed
     @given(shapes(name), byte_changes, cuts)
-    def run(shape: str, changes: Any, places: Any) -> None:
-        told = changed_bytes(shape_of(name, shape).stream(), changes)
-        outcome = read_stream(name, arriving([told]))
-        in_pieces = read_stream(name, arriving(pieces(told, places)))
-        assert (outcome.shown, outcome.answer) == (in_pieces.shown, in_pieces.answer)
+    def run(shape: str, changes: Any, positions: Any) -> None:
+        stream = changed_bytes(shape_of(name, shape).stream(), changes)
+        outcome = read_stream(name, arriving([stream]))
+        in_pieces = read_stream(name, arriving(pieces(stream, positions)))
+        assert (outcome.streamed, outcome.answer) == (in_pieces.streamed, in_pieces.answer)
         assert type(outcome.error) is type(in_pieces.error)
         # The events in order, read at once, by the rules of the HTML standard.
-        check(name, outcome, told if outcome.error else parsed(told), streamed=True)
+        check(name, outcome, stream if outcome.error else parsed(stream), streamed=True)
 
     run()
 
 
-def parsed(told: bytes) -> list[Any]:
+def parsed(stream: bytes) -> list[Any]:
     """The JSON of a stream's events, until its end is marked."""
-    found = data_of_events(told)
-    until = found.index(b"[DONE]") if b"[DONE]" in found else len(found)
-    return [orjson.loads(data) for data in found[:until] if data]
+    payloads = data_of_events(stream)
+    until = payloads.index(b"[DONE]") if b"[DONE]" in payloads else len(payloads)
+    return [orjson.loads(data) for data in payloads[:until] if data]
 
 
 def replies_of(name: str) -> list[Pair]:
     """The golden pairs of a format that start from a reply, or from the events of a stream."""
     folder = f"{'openai' if name == 'responses' else name}/"
-    found = [pair for subject in subjects() if subject.startswith(folder) for pair in read(subject).values()]
-    return [pair for pair in found if pair.function.endswith((".decode", ".Assembler"))]
+    pairs = [pair for subject in subjects() if subject.startswith(folder) for pair in read(subject).values()]
+    return [pair for pair in pairs if pair.function.endswith((".decode", ".Assembler"))]
 
 
 GOLDEN = {name: replies_of(name) for name in ("openai", "anthropic", "gemini")}

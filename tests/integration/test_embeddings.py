@@ -22,38 +22,39 @@ DIMENSIONS = 64
 def close(first: list[float], second: list[float]) -> bool:
     """Whether two vectors are equal but for the order in which the server adds up."""
     return all(
-        math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-4) for one, other in zip(first, second, strict=True)
+        math.isclose(number, other, rel_tol=1e-3, abs_tol=1e-4)
+        for number, other in zip(first, second, strict=True)
     )
 
 
 def test_texts_become_vectors_with_real_token_counts(embedding_llama: LlamaServer) -> None:
-    found = embed(embedding_llama.model, ["ab", "ab" * 50], base_url=embedding_llama.base_url)
-    assert (len(found), found.dimensions) == (2, DIMENSIONS)
-    assert (found.provider, found.model, found.cost) == ("local", "tiny", None)
-    assert not close(*found)
+    vectors = embed(embedding_llama.model, ["ab", "ab" * 50], base_url=embedding_llama.base_url)
+    assert (len(vectors), vectors.dimensions) == (2, DIMENSIONS)
+    assert (vectors.provider, vectors.model, vectors.cost) == ("local", "tiny", None)
+    assert not close(*vectors)
     # Each byte is a token, and each text begins with a space and a control token.
     single = embed(embedding_llama.model, ["ab"], base_url=embedding_llama.base_url, cache="off")
     assert 2 < single.usage.input_tokens <= 7
-    assert found.usage.input_tokens == 2 * single.usage.input_tokens + 98
-    assert found.usage.output_tokens == 0
+    assert vectors.usage.input_tokens == 2 * single.usage.input_tokens + 98
+    assert vectors.usage.output_tokens == 0
 
 
 def test_equal_texts_have_equal_vectors(embedding_llama: LlamaServer) -> None:
-    found = embed(embedding_llama.model, ["bird", "fish", "bird"], base_url=embedding_llama.base_url)
-    assert found[0] == found[2]
+    vectors = embed(embedding_llama.model, ["bird", "fish", "bird"], base_url=embedding_llama.base_url)
+    assert vectors[0] == vectors[2]
     again = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, cache="off")
     assert not again.cached
-    assert close(again[0], found[0])
+    assert close(again[0], vectors[0])
 
 
 def test_fifty_texts_keep_their_order(embedding_llama: LlamaServer) -> None:
     texts = [f"text number {number}" for number in range(50)]
-    found = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
-    assert (len(found), found.timing.attempts) == (50, 1)
-    for place in (0, 7, 49):
-        single = embed(embedding_llama.model, [texts[place]], base_url=embedding_llama.base_url, cache="off")
-        nearest = [other for other in range(50) if close(single[0], found[other])]
-        assert nearest == [place]
+    vectors = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
+    assert (len(vectors), vectors.timing.attempts) == (50, 1)
+    for index in (0, 7, 49):
+        single = embed(embedding_llama.model, [texts[index]], base_url=embedding_llama.base_url, cache="off")
+        nearest = [other for other in range(50) if close(single[0], vectors[other])]
+        assert nearest == [index]
 
 
 def test_each_text_is_cached_by_itself(embedding_llama: LlamaServer) -> None:
@@ -70,15 +71,15 @@ def test_each_text_is_cached_by_itself(embedding_llama: LlamaServer) -> None:
 
 
 def test_this_server_ignores_dimensions(embedding_llama: LlamaServer) -> None:
-    found = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, dimensions=8)
-    assert found.dimensions == DIMENSIONS
+    vectors = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, dimensions=8)
+    assert vectors.dimensions == DIMENSIONS
 
 
 def test_this_server_cuts_a_text_that_is_too_long(embedding_llama: LlamaServer) -> None:
     texts = ["x" * 2 * embedding_llama.context, "x" * 3 * embedding_llama.context]
-    found = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
-    assert found.usage.input_tokens == 2 * embedding_llama.context
-    assert close(*found)
+    vectors = embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
+    assert vectors.usage.input_tokens == 2 * embedding_llama.context
+    assert close(*vectors)
 
 
 def test_a_server_without_embeddings_says_how_to_start_it(llama: LlamaServer) -> None:

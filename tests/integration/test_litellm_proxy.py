@@ -112,18 +112,18 @@ def test_a_stream_arrives_in_pieces_with_usage_and_cost(litellm_proxy: LitellmPr
 
 
 def test_a_tool_is_called_and_its_result_is_read(litellm_proxy: LitellmProxy, way: Way) -> None:
-    asked = call(way.model, WITH_TOOL, tools=[TOOL], **way.to(litellm_proxy))
-    assert asked.finish_reason == "tool_calls"
-    (requested,) = asked.tool_calls
+    first = call(way.model, WITH_TOOL, tools=[TOOL], **way.to(litellm_proxy))
+    assert first.finish_reason == "tool_calls"
+    (requested,) = first.tool_calls
     assert (requested.name, requested.parsed_arguments) == ("weather", {"city": "text"})
     conversation = [
         {"role": "user", "content": WITH_TOOL},
-        asked.message,
+        first.message,
         {"role": "tool", "tool_call_id": requested.id, "content": "sunny"},
     ]
-    told = call(way.model, conversation, tools=[TOOL], **way.to(litellm_proxy))
-    assert told.finish_reason == "stop"
-    assert "sunny" in told.text
+    second = call(way.model, conversation, tools=[TOOL], **way.to(litellm_proxy))
+    assert second.finish_reason == "stop"
+    assert "sunny" in second.text
 
 
 def test_a_streamed_tool_call_is_the_same(litellm_proxy: LitellmProxy, way: Way) -> None:

@@ -189,8 +189,12 @@ def test_a_seed_repeats_an_answer(llama: LlamaServer) -> None:
 
 def test_an_answer_follows_a_schema(llama: LlamaServer) -> None:
     # This server has no "json_schema": it reads the schema from a field of "json_object".
-    asked = {"type": "json_object", "schema": SCHEMA}
-    parameters: Parameters = {"response_format": asked, "temperature": 0, "base_url": llama.base_url}
+    response_format = {"type": "json_object", "schema": SCHEMA}
+    parameters: Parameters = {
+        "response_format": response_format,
+        "temperature": 0,
+        "base_url": llama.base_url,
+    }
     answer = call(llama.model, PROMPT, **parameters)
     assert answer.finish_reason == "stop"
     assert answer.parsed.keys() == {"unit", "sure"}
@@ -202,30 +206,30 @@ def test_an_answer_follows_a_schema(llama: LlamaServer) -> None:
 
 def test_a_form_of_schema_that_this_server_does_not_have_is_named(llama: LlamaServer) -> None:
     # It answers 500 to a request that it finds invalid.
-    asked = {"type": "json_schema", "json_schema": {"name": "reading", "schema": SCHEMA}}
+    response_format = {"type": "json_schema", "json_schema": {"name": "reading", "schema": SCHEMA}}
     with pytest.raises(InternalServerError, match="json_object") as caught:
-        call(llama.model, PROMPT, base_url=llama.base_url, response_format=asked, max_retries=0)
+        call(llama.model, PROMPT, base_url=llama.base_url, response_format=response_format, max_retries=0)
     assert caught.value.status == 500
 
 
 @pytest.mark.parametrize("choice", [FORCED, "auto"])
 def test_a_tool_is_called_and_its_result_is_read(tool_llama: LlamaServer, choice: Any) -> None:
     parameters: Parameters = {"tools": [TOOL], "temperature": 0, "base_url": tool_llama.base_url}
-    asked = call(tool_llama.model, PROMPT, tool_choice=choice, **parameters)
-    assert asked.finish_reason == "tool_calls"
-    (requested,) = asked.tool_calls
+    first = call(tool_llama.model, PROMPT, tool_choice=choice, **parameters)
+    assert first.finish_reason == "tool_calls"
+    (requested,) = first.tool_calls
     assert requested.name == "weather"
     assert requested.parsed_arguments.keys() == {"unit", "tomorrow"}
     conversation = [
         {"role": "user", "content": PROMPT},
         # This server takes no message whose content is null.
-        {**asked.message, "content": ""},
+        {**first.message, "content": ""},
         {"role": "tool", "tool_call_id": requested.id, "content": "sunny"},
     ]
-    told = call(tool_llama.model, conversation, base_url=tool_llama.base_url, max_tokens=4)
-    assert told.usage.output_tokens == 4
+    second = call(tool_llama.model, conversation, base_url=tool_llama.base_url, max_tokens=4)
+    assert second.usage.output_tokens == 4
     # The names, the arguments and the result are in the prompt, as bytes.
-    assert told.usage.input_tokens > len(PROMPT) + len(requested.arguments) + len("sunny")
+    assert second.usage.input_tokens > len(PROMPT) + len(requested.arguments) + len("sunny")
 
 
 def test_a_streamed_tool_call_is_the_same(tool_llama: LlamaServer) -> None:

@@ -26,11 +26,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
 def examples() -> Callable[[str], list[str]]:
     """The Python examples of docs/integrations.md that have a word."""
 
-    def found(word: str) -> list[str]:
+    def examples_with(word: str) -> list[str]:
         blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
         return [block for block in blocks if word in block]
 
-    return found
+    return examples_with
 
 
 @pytest.fixture
@@ -44,11 +44,11 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
     }
     variables = {**os.environ, **llm_simulator.environment(*COMPATIBLE_HOSTS), **folders}
 
-    def run(command: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    def run(command: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).parent / command
         return subprocess.run(
             [program, *arguments],
-            input=given, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            input=stdin, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=200,
         )  # fmt: skip
 
     return run

@@ -52,7 +52,7 @@ def test_predict_evaluate_and_best_of_n(dspy: Any, lm: Any, simulator: Simulator
     ]
     evaluate = dspy.Evaluate(
         devset=examples,
-        metric=lambda example, found, trace=None: example.answer == found.answer,
+        metric=lambda example, prediction, trace=None: example.answer == prediction.answer,
         num_threads=4,
         display_progress=False,
     )
@@ -60,9 +60,9 @@ def test_predict_evaluate_and_best_of_n(dspy: Any, lm: Any, simulator: Simulator
         for _ in range(2):
             assert evaluate(dspy.ChainOfThought("question -> answer")).score == 100
             assert simulator.ledger().requests == 8
-        found = asyncio.run(dspy.Predict("question -> answer: int").acall(question="async"))
-        assert found.answer == 4
-        usage = found.get_lm_usage()["gpt-4.1"]
+        prediction = asyncio.run(dspy.Predict("question -> answer: int").acall(question="async"))
+        assert prediction.answer == 4
+        usage = prediction.get_lm_usage()["gpt-4.1"]
         assert usage["prompt_tokens"] > usage["completion_tokens"] > 0
         best = dspy.BestOfN(
             dspy.ChainOfThought("question -> answer"), N=3, reward_fn=lambda *_: 0.0, threshold=1.0
@@ -73,8 +73,8 @@ def test_predict_evaluate_and_best_of_n(dspy: Any, lm: Any, simulator: Simulator
 
 def test_structured_answers(dspy: Any, lm: Any, simulator: Simulator) -> None:
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
-        found = dspy.Predict("question -> city: str, size: int")(question="Where?")
-    assert (found.city, found.size) == ("text", 1)
+        prediction = dspy.Predict("question -> city: str, size: int")(question="Where?")
+    assert (prediction.city, prediction.size) == ("text", 1)
     (request,) = simulator.requests()
     assert request.body["response_format"]["type"] == "json_schema"
 
@@ -91,8 +91,10 @@ def test_the_tools_of_an_adapter(dspy: Any, lm: Any) -> None:
     }
     calling = dspy.Signature(fields)
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_native_function_calling=True)):
-        found = dspy.Predict(calling)(question='use the tool add({"x": 1, "y": 2})', tools=[dspy.Tool(add)])
-    assert found.calls.tool_calls[0].args == {"x": 1, "y": 2}
+        prediction = dspy.Predict(calling)(
+            question='use the tool add({"x": 1, "y": 2})', tools=[dspy.Tool(add)]
+        )
+    assert prediction.calls.tool_calls[0].args == {"x": 1, "y": 2}
 
 
 def test_streams(dspy: Any, lm: Any, simulator: Simulator) -> None:

@@ -24,12 +24,12 @@ def test_tools_and_reasoning(dspy: Any, simulator: Simulator, model: str) -> Non
     numbers = {"x": {"type": "integer"}, "y": {"type": "integer"}}
     tool = FunctionTool(name="add", parameters={"type": "object", "properties": numbers})
     lm, config = LM(model), Config(reasoning=Reasoning(effort="high"))
-    asked = Message.user('Please use the tool add({"x": 1, "y": 2})')
-    first = lm(Request(model=model, messages=(asked,), tools=(tool,), config=config, system="Be brief."))
+    question = Message.user('Please use the tool add({"x": 1, "y": 2})')
+    first = lm(Request(model=model, messages=(question,), tools=(tool,), config=config, system="Be brief."))
     (call,) = first.tool_calls
     assert (call.name, call.input, first.finish_reason) == ("add", {"x": 1, "y": 2}, "tool_call")
     result = Message(role="tool", parts=(ToolResultPart(id=call.id, content=(TextPart("the sum is 3"),)),))
-    again = Request(model=model, messages=(asked, first.message, result), tools=(tool,), config=config)
+    again = Request(model=model, messages=(question, first.message, result), tools=(tool,), config=config)
     assert "3" in lm(again).text
     kept = json.dumps(simulator.requests()[1].body)
     assert {"gpt-6.1-sol": "rs_", "claude-sonnet-5-5": '"signature"'}.get(model, "thoughtSignature") in kept
@@ -103,7 +103,7 @@ def test_settings_and_kinds_of_messages(lm: Any, simulator: Simulator) -> None:
 def test_log_probabilities(lm: Any) -> None:
     from dspy.lm15 import Config, Message, Request
 
-    asked = Request(model="gpt-4.1", messages=(Message.user("1+1?"),), config=Config(logprobs=2))
-    (token, *_) = lm(asked).logprobs
+    request = Request(model="gpt-4.1", messages=(Message.user("1+1?"),), config=Config(logprobs=2))
+    (token, *_) = lm(request).logprobs
     assert token.token
     assert len(token.top) == 2

@@ -115,7 +115,7 @@ def test_a_second_evaluation_sends_nothing(llm_simulator: Simulator, run_tool: R
         ended = run_tool("inspect", *command)
         assert ended.returncode == 0, ended.stderr
         assert llm_simulator.ledger().requests == 20
-    logs = [read_eval_log(found) for found in list_eval_logs(str(tmp_path / "logs"))]
+    logs = [read_eval_log(entry) for entry in list_eval_logs(str(tmp_path / "logs"))]
     first, second = sorted(logs, key=lambda log: log.eval.created)
     for log in (first, second):
         assert log.status == "success"

@@ -74,9 +74,9 @@ def test_only_models_with_a_key_are_registered(
     from llm_provider.integrations.llm import register_models
 
     def registered() -> set[str]:
-        found: list[Any] = []
-        register_models(lambda model, other: found.append(model.model_id))
-        return {re.split("[-/]", name.removeprefix("llm_provider/"))[0] for name in found}
+        names: list[Any] = []
+        register_models(lambda model, other: names.append(model.model_id))
+        return {re.split("[-/]", name.removeprefix("llm_provider/"))[0] for name in names}
 
     for name in [name for name in os.environ if name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
@@ -94,10 +94,10 @@ def test_tools_in_a_chain(llm: Any, simulator: Simulator, model: str) -> None:
         """Add two numbers."""
         return f"the sum is {x + y}"
 
-    found = llm.get_model(f"llm_provider/{model}").chain(
+    chain = llm.get_model(f"llm_provider/{model}").chain(
         CALL, tools=[add], options={"reasoning_effort": "high"}
     )
-    assert "the sum is 3" in found.text()
+    assert "the sum is 3" in chain.text()
     kept = json.dumps(simulator.requests()[1].body)
     assert {"gpt-6.1-sol": "rs_", "claude-sonnet-5-5": '"signature"'}.get(model, "thoughtSignature") in kept
     assert simulator.ledger().requests == 2

@@ -12,9 +12,9 @@ from tools.size import main
 @pytest.mark.long
 def test_every_part_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     main()
-    found = dict(re.findall(r"^(.+?) +([\d,]+)\b", capsys.readouterr().out, re.MULTILINE))
-    assert list(found) == [
+    counts = dict(re.findall(r"^(.+?) +([\d,]+)\b", capsys.readouterr().out, re.MULTILINE))
+    assert list(counts) == [
         "library without simulator", "simulator", "stubs (.pyi)", "tests", "benchmarks", "tools",
         "functions of the library", "functions of the simulator", "uses of Any there",
     ]  # fmt: skip
-    assert all(number != "0" for name, number in found.items() if name != "stubs (.pyi)")
+    assert all(number != "0" for name, number in counts.items() if name != "stubs (.pyi)")

@@ -168,26 +168,26 @@ def delivered() -> None:
 
 
 def results(on_error: Literal["return", "raise"]) -> None:
-    found = call_many("gpt-6.1-sol", ["a", "b"])
-    as_list: list[Response | LLMError] = found
+    results_of_texts = call_many("gpt-6.1-sol", ["a", "b"])
+    as_list: list[Response | LLMError] = results_of_texts
     assert_type(as_list[0], Response | LLMError)
-    assert_type(found[0], Response | LLMError)
-    assert_type(found[1:], Results[Response | LLMError])
-    assert_type(found.ok, Results[Response])
-    assert_type([answer.text for answer in found.ok], list[str])
-    assert_type(found.errors, list[LLMError])
-    assert_type(found.errors_by_index, dict[int, LLMError])
-    assert_type(found.raise_for_errors(), Results[Response])
-    assert_type(found.cost, Cost)
-    assert_type(found.cost.unknown, int)
-    total: float = sum(part.cost for part in (found, found))
+    assert_type(results_of_texts[0], Response | LLMError)
+    assert_type(results_of_texts[1:], Results[Response | LLMError])
+    assert_type(results_of_texts.ok, Results[Response])
+    assert_type([answer.text for answer in results_of_texts.ok], list[str])
+    assert_type(results_of_texts.errors, list[LLMError])
+    assert_type(results_of_texts.errors_by_index, dict[int, LLMError])
+    assert_type(results_of_texts.raise_for_errors(), Results[Response])
+    assert_type(results_of_texts.cost, Cost)
+    assert_type(results_of_texts.cost.unknown, int)
+    total: float = sum(part.cost for part in (results_of_texts, results_of_texts))
     print(f"{total:.4f}")
-    assert_type(found.usage, Usage)
-    assert_type(found.texts, list[str | None])
+    assert_type(results_of_texts.usage, Usage)
+    assert_type(results_of_texts.texts, list[str | None])
     # An error in place raises itself here, so the text is a text.
-    assert_type([result.text for result in found], list[str])
+    assert_type([result.text for result in results_of_texts], list[str])
     assert_type(Results.from_jsonl("results.jsonl"), Results[Response | LLMError])
-    assert_type(found[0].to_dict(), dict[str, Any])
+    assert_type(results_of_texts[0].to_dict(), dict[str, Any])
     assert_type(Response.from_dict({}), Response)
     assert_type(LLMError.from_dict({}), LLMError)
     # A pandas DataFrame or any iterable of mappings; the function gets a dict for each row.
@@ -197,7 +197,7 @@ def results(on_error: Literal["return", "raise"]) -> None:
         Results[Response | LLMError],
     )
     call_many("gpt-6.1-sol", "{question}", rows=rows, metadata=[{"id": 1}])
-    assert_type(found[0].metadata, Any)
+    assert_type(results_of_texts[0].metadata, Any)
     sweep = call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
     assert_type(sweep, dict[str, Results[Response | LLMError]])
     raising = call_many(("gpt-6.1-sol",), ["a"], on_error="raise")
@@ -404,13 +404,13 @@ def typed_by_their_format(own: Client, form: type[City], schema: dict[str, Any],
 
 
 def batches_typed_by_their_format(own: Client) -> None:
-    found = call_many("gpt-6.1-sol", ["a"], response_format=City)
-    assert_type(found, Results[Response[City] | LLMError])
-    assert_type(found.ok, Results[Response[City]])
-    assert_type([answer.parsed for answer in found.ok], list[City])
-    assert_type(found.raise_for_errors()[0].parsed, City)
+    cities = call_many("gpt-6.1-sol", ["a"], response_format=City)
+    assert_type(cities, Results[Response[City] | LLMError])
+    assert_type(cities.ok, Results[Response[City]])
+    assert_type([answer.parsed for answer in cities.ok], list[City])
+    assert_type(cities.raise_for_errors()[0].parsed, City)
     # An error in place raises itself here.
-    assert_type(found[0].parsed, City)
+    assert_type(cities[0].parsed, City)
     raising = own.call_many("gpt-6.1-sol", ["a"], on_error="raise", response_format=list[City])
     assert_type(raising, Results[Response[list[City]]])
     assert_type(raising.ok[0].parsed, list[City])

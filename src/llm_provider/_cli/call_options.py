@@ -77,18 +77,18 @@ def call_options(function: FunctionT) -> FunctionT:
     return function
 
 
-def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a call by the options of a command line, without those that were not given."""
     parameters: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in ("param", "schema") and value is not None and value != ():
             parameters[name] = list(value) if name == "stop" else value
-    for name, value in given.get("param") or ():
+    for name, value in options.get("param") or ():
         if name in parameters:
             raise RequestError(f"{name} is given twice: leave out one of its options")
         parameters[name] = value
-    if given.get("schema") is not None:
-        parameters["response_format"] = read_schema(given["schema"])
+    if options.get("schema") is not None:
+        parameters["response_format"] = read_schema(options["schema"])
     return parameters
 
 

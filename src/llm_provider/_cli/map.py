@@ -134,10 +134,10 @@ def run_map(
         if source != "-" and output is not None and Path(source).resolve() == output.path:
             raise RequestError("IN and OUT are the same file")
         maker = PromptMaker(template, column)
-        asked = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
+        parameters_of_answers = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
         with when_interrupted("nothing was sent; the same command begins again"):
             file = stack.enter_context(closing(RowFile(source, form)))
-            work = _Work(file, maker, model, asked, id_column, output, overwrite=overwrite)
+            work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
         _report_invalid(work)
         if dry_run:

@@ -159,16 +159,16 @@ def media_part(kind: str, address: str, **fields: str | None) -> dict[str, objec
     >>> media_part("audio", "data:audio/wav;base64,UklGRg==")
     {'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}
     """
-    given = {name: value for name, value in fields.items() if value is not None}
+    details = {name: value for name, value in fields.items() if value is not None}
     if kind == "audio":
         header, _, data = address.partition(",")
         subtype = header.partition(";")[0].rpartition("/")[2].removeprefix("x-")
         form = {"mpeg": "mp3", "wave": "wav"}.get(subtype, subtype)
-        return {"type": "input_audio", "input_audio": {"data": data, "format": form, **given}}
+        return {"type": "input_audio", "input_audio": {"data": data, "format": form, **details}}
     if kind == "document":
-        return {"type": "file", "file": {"file_data": address, **given}}
+        return {"type": "file", "file": {"file_data": address, **details}}
     name = "video_url" if kind == "video" else "image_url"
-    return {"type": name, name: {"url": address, **given}}
+    return {"type": name, name: {"url": address, **details}}
 
 
 def function_tool(name: str, description: str | None, parameters: Mapping[str, Any]) -> dict[str, object]:

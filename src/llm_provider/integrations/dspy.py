@@ -44,7 +44,7 @@ class _Scope:
     samples: int = 1
     rollout: int = 0
     response: Response | None = None
-    taken: int = 0
+    next_sample: int = 0
 
     def read_request(self, request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
         """The model, the conversation and the parameters of a call for all samples.
@@ -63,15 +63,15 @@ class _Scope:
         """The same for the next sample alone, as each is a stream by itself."""
         model, messages, parameters = self.read_request(request)
         parameters.pop("n", None)
-        parameters["draw"] = parameters.get("draw", 0) + self.taken
-        self.taken += 1
+        parameters["draw"] = parameters.get("draw", 0) + self.next_sample
+        self.next_sample += 1
         return model, messages, parameters
 
     def next_response(self, response: Response, request: lm15.Request) -> lm15.Response:
         """The next sample. The first carries the usage and the cost of all."""
         self.response = response if self.samples > 1 else None
-        number = self.taken
-        self.taken += 1
+        number = self.next_sample
+        self.next_sample += 1
         return make_response(response, response.choices[number], request, first=number == 0)
 
 
@@ -124,8 +124,8 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
 
     def _get_initial_kwargs(self, *, temperature: Any, max_tokens: Any, **kwargs: Any) -> dict[str, object]:
         # dspy.LM knows rules of OpenAI's models here. This library has its own for every model.
-        given = {key: value for key, value in kwargs.items() if value is not None}
-        return {"temperature": temperature, "max_tokens": max_tokens, **given}
+        options = {key: value for key, value in kwargs.items() if value is not None}
+        return {"temperature": temperature, "max_tokens": max_tokens, **options}
 
     def __call__(self, prompt: object = None, *, messages: object = None, **kwargs: Any) -> Any:
         """As `dspy.LM`; parameters of this library, such as `cache`, may be given to a call too."""

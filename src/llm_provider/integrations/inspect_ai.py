@@ -119,8 +119,8 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
-        given = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
-        self._variant = Variant(given)
+        parameters = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
+        self._variant = Variant(parameters)
         try:
             _ = self._variant.client  # a wrong value ends the evaluation before it begins
         except TypeError as error:
@@ -256,8 +256,8 @@ def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: To
         form = config.response_schema
         schema = form.json_schema.model_dump(exclude_none=True)
         fields = {"name": form.name, "schema": schema, "description": form.description, "strict": form.strict}
-        given = {name: value for name, value in fields.items() if value is not None}
-        parameters["response_format"] = {"type": "json_schema", "json_schema": given}
+        json_schema = {name: value for name, value in fields.items() if value is not None}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     if tools:
         parameters["tools"] = [
             conversation.function_tool(

@@ -214,10 +214,10 @@ def _in_environment(provider: str, variables: tuple[str, ...]) -> bool:
         return True
 
 
-def _messages(given: list[llm.Message]) -> Iterator[Message]:
+def _messages(messages: list[llm.Message]) -> Iterator[Message]:
     """The conversation in OpenAI's form. A system prompt that is repeated counts once."""
     system = None
-    for message in given:
+    for message in messages:
         texts = [part.text for part in message.parts if isinstance(part, TextPart)]
         if message.role == "assistant":
             calls = [

@@ -31,9 +31,9 @@ def test_the_map_is_read_in_our_columns(tmp_path: Path) -> None:
             search_context_cost_per_query={"search_context_size_low": 0.01, "search_context_size_high": 0.01},
         ),
     )
-    found = litellm_prices.read(path, TODAY)
-    assert found.name == "litellm 1.2.3"
-    assert found.quotes(TINY) == {
+    source = litellm_prices.read(path, TODAY)
+    assert source.name == "litellm 1.2.3"
+    assert source.quotes(TINY) == {
         "standard": {
             "": {
                 0: cells(
@@ -72,8 +72,8 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         gemini__speaker=entry("gemini", mode="audio_speech"),
         gemini__film=entry("gemini", mode="video_generation"),
     )
-    found = litellm_prices.read(path, TODAY)
-    assert set(found.models) == {
+    source = litellm_prices.read(path, TODAY)
+    assert set(source.models) == {
         TINY,
         ("openai", "prefixed"),
         ("openai", "leaving"),
@@ -83,15 +83,15 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         ("gemini", "painter"),
         ("gemini", "speaker"),
     }
-    assert found.shut_down == {("openai", "bygone"), ("openai", "family-2026-01-01"), ("openai", "family")}
+    assert source.shut_down == {("openai", "bygone"), ("openai", "family-2026-01-01"), ("openai", "family")}
 
 
 def test_limits_exclude_themselves_except_xais(tmp_path: Path) -> None:
     tiered = {"input_cost_per_token_above_200k_tokens": 4e-06}
     path = price_map(tmp_path, tiny=entry(**tiered), xai__tiny=entry("xai", **tiered))
-    found = litellm_prices.read(path, TODAY)
-    assert list(found.quotes(TINY)["standard"][""]) == [0, 200_001]
-    assert list(found.quotes(("xai", "tiny"))["standard"][""]) == [0, 200_000]
+    source = litellm_prices.read(path, TODAY)
+    assert list(source.quotes(TINY)["standard"][""]) == [0, 200_001]
+    assert list(source.quotes(("xai", "tiny"))["standard"][""]) == [0, 200_000]
 
 
 def test_a_level_without_the_price_of_images_has_no_price(tmp_path: Path) -> None:
@@ -99,16 +99,16 @@ def test_a_level_without_the_price_of_images_has_no_price(tmp_path: Path) -> Non
     prices = {"output_cost_per_image_token": 6e-05, "input_cost_per_token_flex": 1e-06}
     levels = {"input_cost_per_token_batches": 1e-06, "output_cost_per_image_token_batches": 3e-05}
     painter = entry("gemini", mode="image_generation", **prices, **levels)
-    found = litellm_prices.read(price_map(tmp_path, gemini__painter=painter), TODAY)
-    assert set(found.quotes(("gemini", "painter"))) == {"standard", "batch"}
+    source = litellm_prices.read(price_map(tmp_path, gemini__painter=painter), TODAY)
+    assert set(source.quotes(("gemini", "painter"))) == {"standard", "batch"}
 
 
 def test_off_peak_prices_are_a_level_of_their_own(tmp_path: Path) -> None:
     off_peak = {"input_cost_per_token": 1e-06, "windows": [{"hours_utc": "00:00-00:00", "weekdays": [6, 7]}]}
-    found = litellm_prices.read(
+    source = litellm_prices.read(
         price_map(tmp_path, deepseek__tiny=entry("deepseek", off_peak_pricing=off_peak)), TODAY
     )
-    assert found.quotes(("deepseek", "tiny"))["off_peak"] == {"": {0: cells(input=1)}}
+    assert source.quotes(("deepseek", "tiny"))["off_peak"] == {"": {0: cells(input=1)}}
 
 
 def test_without_litellm_its_map_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def test_the_files_figure_stays_while_a_source_has_it() -> None:
     old = [row(input=1)]
     done = refresh(old, sources, TODAY)
     assert done.rows == old
-    assert [found.kept for found in done.disagreements] == ["1"]
+    assert [disagreement.kept for disagreement in done.disagreements] == ["1"]
     agreed = refresh(old, [source("left 2", flat(input=2)), sources[1]], TODAY)
     assert [entry.input for entry in agreed.rows] == [1, 2]
     assert agreed.disagreements == []

@@ -114,14 +114,14 @@ def test_a_model_that_no_source_has_stays() -> None:
 
 
 def test_a_snapshot_has_rows_only_where_it_costs_otherwise() -> None:
-    found = Source("new 1")
-    found.models = {
+    source = Source("new 1")
+    source.models = {
         ("openai", "tiny"): flat(input=1),
         ("openai", "tiny-2026-01-01"): flat(input=1),
         ("openai", "tiny-20260201"): flat(input=2),
         ("openai", "lonely-2026-01-01"): flat(input=3),
     }
-    done = refresh([], [found], TODAY)
+    done = refresh([], [source], TODAY)
     assert [entry.model for entry in done.rows] == ["lonely-2026-01-01", "tiny", "tiny-20260201"]
 
 
@@ -137,15 +137,15 @@ def test_the_disagreements_of_today_are_listed_and_what_was_kept_is_in_the_file(
     with path.open(encoding="utf-8", newline="") as file:
         listed = list(csv.DictReader(file))
     assert listed
-    for found in listed:
+    for disagreement in listed:
         kept = table.find(
-            found["provider"],
-            found["model"],
-            variant=found["variant"],
-            input_tokens=int(found["min_input_tokens"]),
+            disagreement["provider"],
+            disagreement["model"],
+            variant=disagreement["variant"],
+            input_tokens=int(disagreement["min_input_tokens"]),
             at=date.fromisoformat(TODAY),
         )
-        assert getattr(kept, found["column"]) == Decimal(found["kept"]), found
+        assert getattr(kept, disagreement["column"]) == Decimal(disagreement["kept"]), disagreement
 
 
 # For any prices of the sources
