@@ -10,9 +10,9 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
-# A third of a test's time is waiting, so four processes keep two processors busy. Each collects all tests, which
-# takes 15 s. A process that has finished its own tests takes over tests that another has not begun.
-PARALLEL := --numprocesses 4 --dist worksteal
+# A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
+# the SDKs, which takes 20 s. A process that has finished its own tests takes over tests that another has not begun.
+PARALLEL := --numprocesses 3 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
 WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"
@@ -57,7 +57,7 @@ coverage: setup ## the full suite with branch coverage, which must reach the flo
 
 # Two of these run at once, so each prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header --numprocesses 3 --dist worksteal $(SDK_TESTS) --ignore tests/_providers/transport/test_body_size.py 2>&1); status=$$?; \
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header --numprocesses 2 --dist worksteal $(SDK_TESTS) --ignore tests/_providers/transport/test_body_size.py 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
 test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS

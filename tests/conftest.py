@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import inspect
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -114,20 +117,57 @@ def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What starts a program like `python -W error`, with the SDKs imported already."""
+    program = str(Path(__file__).with_name("warm_python.py"))
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # all processes of a run share one server
+    address = str(folder / "warm")
+    server: subprocess.Popen[str] | None = None
+    with (folder / "lock").open("w") as lock, socket.socket(socket.AF_UNIX) as connection:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            connection.connect(address)
+        except OSError:
+            Path(address).unlink(missing_ok=True)
+            # Else numpy starts threads when it is imported, and a fork does not copy threads.
+            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            command = [sys.executable, "-P", "-W", "error", program, address, "serve"]
+            server = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+            )
+            assert server.stdout is not None
+            assert server.stdout.readline() == "ready\n"
+            connection.connect(address)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        yield [sys.executable, "-I", "-S", program, address]
+    if server is not None:
+        server.wait(120)
+        server.stdout.close()
+
+
 @pytest.fixture
 def run_script() -> RunScript:
     """Run a program with the test's environment; it must end well."""
+    return partial(run_program, [sys.executable, "-W", "error"])
 
-    def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        completed = subprocess.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert completed.returncode == 0, completed.stderr
-        return completed
 
-    return run
+@pytest.fixture
+def run_warm_script(warm_python: list[str]) -> RunScript:
+    """The same for a program that may have the SDKs imported."""
+    return partial(run_program, warm_python)
+
+
+def run_program(python: list[str], code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    completed = subprocess.run(
+        [*python, "-c", textwrap.dedent(code)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed

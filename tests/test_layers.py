@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "llm_provider"
@@ -86,7 +85,11 @@ def module_name(path: Path) -> str:
 
 
 PATHS = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(PATHS[module].read_text(encoding="utf-8"))
 
 
 def statements(node: ast.AST, eager: bool = True) -> Iterator[tuple[ast.AST, bool]]:
@@ -110,12 +113,17 @@ def named_module(text: str) -> str | None:
     return ".".join(parts) if first == "llm_provider" and parts else None
 
 
-def imports(module: str) -> Iterator[Import]:
+@cache
+def imports(module: str) -> tuple[Import, ...]:
     """Everything a module imports anywhere, lazily, by a string and under TYPE_CHECKING too."""
+    return tuple(_imports(module))
+
+
+def _imports(module: str) -> Iterator[Import]:
     package = ["llm_provider", *filter(None, module.split("."))]
     if PATHS[module].name != "__init__.py":
         package.pop()
-    for node, eager in statements(TREES[module]):
+    for node, eager in statements(tree_of(module)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named = named_module(node.value)
             # A module names the package that it is in where it starts a program.
@@ -211,18 +219,24 @@ def test_there_are_no_cycles() -> None:
     assert set(TopologicalSorter(graph).static_order()) == set(PATHS)
 
 
-@pytest.mark.parametrize("module", sorted(set(PATHS) - MAY_BE_HEAVY))
-def test_heavy_packages_are_imported_lazily(module: str) -> None:
-    assert {name for name, eager in imports(module) if eager and name.partition(".")[0] in HEAVY} == set()
-
-
-@pytest.mark.parametrize("module", sorted(MAY_BE_HEAVY & set(PATHS)))
-def test_heavy_modules_are_imported_lazily(module: str) -> None:
+def test_heavy_packages_are_imported_lazily() -> None:
     eager = {
-        importer
-        for importer in PATHS
-        for name, at_import in imports(importer)
-        if at_import and name == f"llm_provider.{module}" and importer not in MAY_BE_HEAVY
+        f"{module} imports {name}"
+        for module in PATHS.keys() - MAY_BE_HEAVY
+        for name, at_import in imports(module)
+        if at_import and name.partition(".")[0] in HEAVY
+    }
+    assert eager == set()
+
+
+def test_heavy_modules_are_imported_lazily() -> None:
+    assert PATHS.keys() >= MAY_BE_HEAVY
+    heavy = {f"llm_provider.{module}" for module in MAY_BE_HEAVY}
+    eager = {
+        f"{module} imports {name}"
+        for module in PATHS.keys() - MAY_BE_HEAVY
+        for name, at_import in imports(module)
+        if at_import and name in heavy
     }
     assert eager == set()
 

@@ -79,7 +79,7 @@ def test_two_jobs_at_once_share_their_rows(client: Client, simulator: Simulator)
 
 
 def test_two_processes_share_one_batch(
-    client: Client, simulator: Simulator, run_script: RunScript, own_cache: Path
+    client: Client, simulator: Simulator, run_warm_script: RunScript, own_cache: Path
 ) -> None:
     simulator.configure(batch_seconds=60_000.0)
     script = """
@@ -87,7 +87,7 @@ def test_two_processes_share_one_batch(
         print([one.text for one in call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")])
     """
     outputs = []
-    run = threading.Thread(target=lambda: outputs.append(run_script(script).stdout))
+    run = threading.Thread(target=lambda: outputs.append(run_warm_script(script).stdout))
     run.start()
     results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
     run.join()

@@ -299,10 +299,10 @@ def test_results_whose_place_is_taken_back_are_waited_for(client: Client, simula
 @pytest.mark.parametrize("provider", CHAT)
 @pytest.mark.sampled(3)
 def test_a_process_that_is_killed_while_it_waits_for_results_loses_none(
-    simulator: Simulator, client: Client, run_script: RunScript, provider: str
+    simulator: Simulator, client: Client, run_warm_script: RunScript, provider: str
 ) -> None:
     simulator.configure(batch_results_late=10**6, prices="prices.csv")
-    run_script(
+    run_warm_script(
         f"""
         import os, threading
         from llm_provider import Client

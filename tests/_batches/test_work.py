@@ -77,14 +77,16 @@ def test_leaving_the_loop_leaves_the_batch(client: Client, simulator: Simulator)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT there")
-def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(client: Client, simulator: Simulator) -> None:
+def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(
+    client: Client, simulator: Simulator, warm_python: list[str]
+) -> None:
     simulator.configure(batch_seconds=86_000.0, batch_clock=10_000.0)
     script = """
         import llm_provider
         llm_provider.call_many("claude-haiku-5-5", ["1+1?"], delivery="batch")
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stderr=subprocess.PIPE, text=True
+        [*warm_python, "-c", textwrap.dedent(script)], stderr=subprocess.PIPE, text=True
     )
     assert wait_until(lambda: any(batch.batch_ids for batch in client.batches()))
     process.send_signal(signal.SIGINT)

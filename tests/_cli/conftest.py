@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -32,25 +33,31 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def program() -> Program:
+def program(warm_python: list[str]) -> Program:
     """Start the program."""
+    return partial(start, warm_python)
 
-    @contextmanager
-    def start(
-        *arguments: str, stdout: int = subprocess.PIPE, **variables: str
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "llm_provider", *arguments],
-            # Empty is unset: output that arrives at once was flushed by the program.
-            env={**os.environ, "PYTHONUNBUFFERED": "", **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-        )
-        with process:
-            try:
-                yield process
-            finally:
-                process.kill()
 
-    return start
+@pytest.fixture
+def cold_program() -> Program:
+    """Start the program in an interpreter of its own, which reads its variables and can be killed."""
+    return partial(start, [sys.executable, "-W", "error"])
+
+
+@contextmanager
+def start(
+    python: list[str], *arguments: str, stdout: int = subprocess.PIPE, **variables: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [*python, "-m", "llm_provider", *arguments],
+        # Empty is unset: output that arrives at once was flushed by the program.
+        env={**os.environ, "PYTHONUNBUFFERED": "", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()

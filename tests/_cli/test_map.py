@@ -261,11 +261,11 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
 
 
 def test_after_a_kill_the_rest_is_sent(
-    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+    run: RunCommand, cold_program: Program, simulator: Simulator, source: Path, target: Path
 ) -> None:
     simulator.inject(Fault(hang=True), match="7 + 1", times=None)
     words = ("map", MODEL, str(source), str(target), *TEMPLATE)
-    with program(*words) as process:
+    with cold_program(*words) as process:
         assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 11, 60)
         process.kill()
         process.wait(30)

@@ -18,10 +18,12 @@ from support import Program, RunCommand, errors_of, wait_until
 MODEL = "gpt-6.1-sol"
 
 
-def test_what_the_encoding_lacks_is_escaped(program: Program, run: RunCommand, simulator: Simulator) -> None:
+def test_what_the_encoding_lacks_is_escaped(
+    cold_program: Program, run: RunCommand, simulator: Simulator
+) -> None:
     # Asked here first, so that the other process finds the answer in the cache and starts fast.
     assert run("ask", MODEL, "→ é").out == "echo: → é\n"
-    with program("ask", MODEL, "→ é", PYTHONIOENCODING="latin-1") as process:
+    with cold_program("ask", MODEL, "→ é", PYTHONIOENCODING="latin-1") as process:
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, b"echo: \\u2192 \xe9\n", b"")
 

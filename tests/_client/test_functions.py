@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -92,8 +91,10 @@ def test_fifty_event_loops_one_after_the_other(client: Client, simulator: Simula
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_parent_and_forked_child_get_their_own_answers(simulator: Simulator, run_script: RunScript) -> None:
-    run_script(
+def test_parent_and_forked_child_get_their_own_answers(
+    simulator: Simulator, run_warm_script: RunScript
+) -> None:
+    run_warm_script(
         """
         import os, sys
         from llm_provider import Client, call
@@ -177,10 +178,12 @@ def test_a_timeout_of_asyncio_cancels_the_request(client: Client, simulator: Sim
         "list(llm_provider.stream('gpt-6.1-sol', 'slow'))",
     ],
 )
-def test_interrupting_cancels_the_request(simulator: Simulator, statement: str) -> None:
+def test_interrupting_cancels_the_request(
+    simulator: Simulator, statement: str, warm_python: list[str]
+) -> None:
     simulator.configure(latency=30)
     program = subprocess.Popen(
-        [sys.executable, "-c", f"import llm_provider; {statement}"], stderr=subprocess.PIPE, text=True
+        [*warm_python, "-c", f"import llm_provider; {statement}"], stderr=subprocess.PIPE, text=True
     )
     assert wait_until(lambda: simulator.ledger().in_flight > 0)
     program.send_signal(signal.SIGINT)
@@ -213,11 +216,13 @@ def test_module_functions_share_one_client(simulator: Simulator) -> None:
 HEAVY = ["openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic"]
 
 
-def test_neither_import_nor_a_hit_loads_an_sdk(simulator: Simulator, run_script: RunScript) -> None:
+def test_neither_import_nor_a_hit_loads_an_sdk(
+    simulator: Simulator, run_script: RunScript, run_warm_script: RunScript
+) -> None:
     ask = "llm_provider.call('{}', 'remember this')"
     models = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
     asks = "; ".join(f"answer = {ask.format(model)}" for model in models)
-    run_script(f"import llm_provider; {asks}")
+    run_warm_script(f"import llm_provider; {asks}")
     sent = simulator.ledger().requests
     hit = run_script(
         f"import sys, llm_provider; {asks}; assert answer.cached and answer.cost == 0; "

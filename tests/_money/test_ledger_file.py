@@ -244,7 +244,7 @@ def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path:
 
 
 def test_calls_that_run_while_the_program_ends_are_in_the_file(
-    run_script: RunScript, simulator: Simulator, tmp_path: Path
+    run_warm_script: RunScript, simulator: Simulator, tmp_path: Path
 ) -> None:
     path = tmp_path / "calls.jsonl"
     simulator.inject(Fault(hang=True), match="hang")
@@ -257,7 +257,7 @@ def test_calls_that_run_while_the_program_ends_are_in_the_file(
         while client.statistics()[0].in_flight == 0:
             time.sleep(0.01)
     """
-    run_script(program, FILE=str(path))
+    run_warm_script(program, FILE=str(path))
     read = Ledger.read(path)
     assert (read.requests, read.failed, read.unknown) == (1, 1, 1)
 

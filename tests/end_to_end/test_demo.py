@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,16 +36,16 @@ def table(out: str) -> dict[str, Line]:
     return {line.provider: line for line in (Line(*text.split()) for text in lines)}
 
 
-def run_in_a_pipe(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_in_a_pipe(warm_python: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(DEMO), *arguments], capture_output=True, text=True, check=False, timeout=100
+        [*warm_python, str(DEMO), *arguments], capture_output=True, text=True, check=False, timeout=100
     )
 
 
-def run_on_a_terminal(*arguments: str) -> tuple[int, str]:
+def run_on_a_terminal(warm_python: list[str], *arguments: str) -> tuple[int, str]:
     """Exit code, and everything that the terminal showed."""
     controller, terminal = pty.openpty()
-    process = subprocess.Popen([sys.executable, str(DEMO), *arguments], stdout=terminal, stderr=terminal)
+    process = subprocess.Popen([*warm_python, str(DEMO), *arguments], stdout=terminal, stderr=terminal)
     os.close(terminal)
     output = b""
     try:
@@ -60,8 +59,8 @@ def run_on_a_terminal(*arguments: str) -> tuple[int, str]:
     return process.wait(100), output.decode().replace("\r\n", "\n")
 
 
-def test_it_evaluates_four_providers_and_then_the_cache() -> None:
-    ended = run_in_a_pipe()
+def test_it_evaluates_four_providers_and_then_the_cache(warm_python: list[str]) -> None:
+    ended = run_in_a_pipe(warm_python)
     # On a slow machine it tells of calls that wait for the rate limit.
     assert ended.returncode == 0, ended.stderr
     assert all(line.startswith("llm_provider: ") for line in ended.stderr.splitlines()), ended.stderr
@@ -85,8 +84,8 @@ def test_it_evaluates_four_providers_and_then_the_cache() -> None:
     assert amounts[1] == amounts[2]
 
 
-def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator) -> None:
-    code, output = run_on_a_terminal("--model", "gpt-6.1-sol", "--questions", "7")
+def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator, warm_python: list[str]) -> None:
+    code, output = run_on_a_terminal(warm_python, "--model", "gpt-6.1-sol", "--questions", "7")
     assert code == 0
     assert "7/7" in output
     assert "cost=$0.00 cached=7" in output
@@ -96,16 +95,16 @@ def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator) -> None:
     assert table(output)["openai"].refused == "-"
 
 
-def test_a_missing_key_is_said_in_one_line() -> None:
-    ended = run_in_a_pipe("--model", "gpt-6.1-sol")
+def test_a_missing_key_is_said_in_one_line(warm_python: list[str]) -> None:
+    ended = run_in_a_pipe(warm_python, "--model", "gpt-6.1-sol")
     assert ended.returncode == 1
     assert ended.stderr.startswith("demo: no API key for openai: set OPENAI_API_KEY")
     assert ended.stderr.count("\n") == 1
 
 
-def test_what_goes_wrong_is_reported(simulator: Simulator) -> None:
+def test_what_goes_wrong_is_reported(simulator: Simulator, warm_python: list[str]) -> None:
     simulator.inject(Fault(status=400, message="no such field"))
-    ended = run_in_a_pipe("--model", "gpt-6.1-sol", "--questions", "3")
+    ended = run_in_a_pipe(warm_python, "--model", "gpt-6.1-sol", "--questions", "3")
     assert ended.returncode == 1
     failed, sent_again = ended.stderr.splitlines()
     assert failed.startswith("demo: calls that failed: 1; the first: no such field")

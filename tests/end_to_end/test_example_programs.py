@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
-
-from end_to_end.warm_python import WarmPython
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTEBOOK = EXAMPLES / "notebook.ipynb"
@@ -27,11 +26,10 @@ def test_every_script_is_run() -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_script(name: str, warm_python: WarmPython, tmp_path: Path) -> None:
+def test_a_script(name: str, warm_python: list[str], tmp_path: Path) -> None:
     (directory := tmp_path / "directory").mkdir()
     path = str(EXAMPLES / f"{name}.py")
-    code = f"import runpy, sys; sys.argv = [{path!r}]; runpy.run_path({path!r}, run_name='__main__')"
-    ended = warm_python.run(code, name, directory)
+    ended = subprocess.run([*warm_python, path], cwd=directory, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.search(
         SHOWN[name] if isinstance(SHOWN[name], re.Pattern) else re.escape(SHOWN[name]), ended.stdout

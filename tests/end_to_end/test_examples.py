@@ -2,7 +2,9 @@
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +29,18 @@ MODULES = [
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("name", MODULES)
+def has_examples(name: str) -> bool:
+    """Whether the source of a module has examples. It is not imported, because some import an SDK."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return ">>> " in Path(spec.origin).read_text(encoding="utf-8")
+
+
+WITH_EXAMPLES = [name for name in MODULES if has_examples(name)]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_of(name: str, simulator: Simulator) -> None:
     """A call that an example makes goes to the simulator."""
     outcome = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
@@ -35,11 +48,4 @@ def test_examples_of(name: str, simulator: Simulator) -> None:
 
 
 def test_there_are_examples_to_run() -> None:
-    finder = doctest.DocTestFinder(exclude_empty=True)
-    examples = [
-        example
-        for name in MODULES
-        for example in finder.find(importlib.import_module(name))
-        if example.examples
-    ]
-    assert len(examples) >= 20
+    assert len(WITH_EXAMPLES) >= 100

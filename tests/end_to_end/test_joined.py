@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -63,9 +62,9 @@ def test_a_batch_with_the_same_input_again_and_again(client: Client, simulator: 
 
 
 @pytest.mark.parametrize("latency", [0.0, 0.3])
-def test_processes(simulator: Simulator, tmp_path: Path, latency: float) -> None:
+def test_processes(simulator: Simulator, tmp_path: Path, latency: float, warm_python: list[str]) -> None:
     simulator.configure(latency=latency)
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "cache"), simulator.url("openai")]
+    command = [*warm_python, "-c", PROGRAM, str(tmp_path / "cache"), simulator.url("openai")]
     programs = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]

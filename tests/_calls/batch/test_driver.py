@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -175,12 +174,14 @@ def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: R
     assert float(grown.stdout) < 50
 
 
-def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_cache: Path) -> None:
+def test_an_interrupted_batch_keeps_what_was_answered(
+    simulator: Simulator, own_cache: Path, warm_python: list[str]
+) -> None:
     # The last ones have no answer while the batch runs for the first time.
     simulator.inject(Fault(hang=True), times=None, match="late")
     prompts = [*(f"item {number}" for number in range(150)), *(f"late {number}" for number in range(100))]
     code = f"from llm_provider import call_many; call_many('gpt-6.1-sol', {prompts}, max_concurrent=32)"
-    program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: simulator.ledger().answered == 150)
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)
@@ -189,7 +190,7 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
     # Some answers may have come that the batch has not handed out yet.
     assert 0 < int(answered) <= 150
     simulator.clear()
-    subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+    subprocess.run([*warm_python, "-c", code], check=True, env=dict(os.environ))
     # Not one that was answered and had reached the process is asked for again; those whose answer was
     # on the wire when the signal came are.
     assert 100 <= simulator.ledger().requests <= 100 + 32
@@ -202,10 +203,12 @@ def test_an_interrupted_batch_keeps_what_was_answered(simulator: Simulator, own_
         "asyncio.run(llm_provider.acall_many(['gpt-6.1-sol', 'gpt-5.5'], ['1+1?', 'late'], cache='off'))",
     ],
 )
-def test_an_interrupt_says_what_is_answered(simulator: Simulator, statement: str) -> None:
+def test_an_interrupt_says_what_is_answered(
+    simulator: Simulator, statement: str, warm_python: list[str]
+) -> None:
     simulator.inject(Fault(hang=True), times=None, match="late")
     code = f"import asyncio, llm_provider; {statement}"
-    program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: simulator.ledger().answered == 2 and simulator.ledger().in_flight == 2)
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)

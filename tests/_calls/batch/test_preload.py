@@ -122,13 +122,13 @@ ASK = {
 @pytest.mark.parametrize("before", ["", "call({model!r}, 'before')"], ids=["first", "after a call"])
 @pytest.mark.sampled(7)
 def test_a_process_without_descriptors_gets_a_typed_error(
-    simulator: Simulator, run_script: RunScript, left: int, before: str, ask: str
+    simulator: Simulator, run_warm_script: RunScript, left: int, before: str, ask: str
 ) -> None:
     model = MODELS[(left + len(before) + len(ask)) % len(MODELS)]
     program = FEW.format(
         model=model, left=left, ask=ASK[ask].format(model=model), before=before.format(model=model)
     )
-    found, later = json.loads(run_script(program).stdout)
+    found, later = json.loads(run_warm_script(program).stdout)
     if left == 100:
         assert found == (["echo: one"] if ask == "call" else 2)
     elif ask != "call":

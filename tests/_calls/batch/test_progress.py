@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from functools import partial
 from typing import Any
 
@@ -59,10 +58,8 @@ def test_each_observer_sees_each_result() -> None:
     assert (first.row_label, second.row_label) == tuple(labels)
 
 
-def test_nothing_shows_in_a_pipe(simulator: Simulator) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", BATCH.format("")], capture_output=True, text=True, check=True
-    )
+def test_nothing_shows_in_a_pipe(simulator: Simulator, warm_python: list[str]) -> None:
+    ended = subprocess.run([*warm_python, "-c", BATCH.format("")], capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
@@ -84,8 +81,8 @@ def test_a_pipe_gets_a_line_now_and_then(
         assert re.fullmatch(expected, capfd.readouterr().err)
 
 
-def test_it_can_be_forced(simulator: Simulator) -> None:
-    program = [sys.executable, "-c", BATCH.format(", progress=True")]
+def test_it_can_be_forced(simulator: Simulator, warm_python: list[str]) -> None:
+    program = [*warm_python, "-c", BATCH.format(", progress=True")]
     ended = subprocess.run(program, capture_output=True, text=True, check=True)
     assert ended.stdout == ""
     for fact in ("8/8", "cost=$0.000096"):
@@ -93,9 +90,11 @@ def test_it_can_be_forced(simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
-def test_it_shows_on_a_terminal(simulator: Simulator, arguments: str, shows: bool) -> None:
+def test_it_shows_on_a_terminal(
+    simulator: Simulator, arguments: str, shows: bool, warm_python: list[str]
+) -> None:
     terminal, side = pty.openpty()
-    subprocess.run([sys.executable, "-c", BATCH.format(arguments)], stderr=side, check=True)
+    subprocess.run([*warm_python, "-c", BATCH.format(arguments)], stderr=side, check=True)
     os.close(side)
     shown = b""
     try:
@@ -107,10 +106,10 @@ def test_it_shows_on_a_terminal(simulator: Simulator, arguments: str, shows: boo
     assert (b"8/8" in shown) == shows
 
 
-def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
+def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator, warm_python: list[str]) -> None:
     simulator.inject(Fault(status=429, retry_after="3"), times=1)
     program = [
-        sys.executable,
+        *warm_python,
         "-c",
         "from llm_provider import call_many; call_many('gpt-6.1-sol', ['Hi'], progress=True)",
     ]
@@ -121,9 +120,9 @@ def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator) -> None:
 
 @pytest.mark.parametrize("delivery", ["live", "batch"])
 @pytest.mark.sampled(2)
-def test_several_models_have_a_line_each(simulator: Simulator, delivery: str) -> None:
+def test_several_models_have_a_line_each(simulator: Simulator, delivery: str, warm_python: list[str]) -> None:
     program = [
-        sys.executable,
+        *warm_python,
         "-c",
         (
             "from llm_provider import call_many\n"

@@ -82,14 +82,14 @@ def test_the_tier_that_was_asked_for_is_priced(client: Client) -> None:
 
 
 def test_warnings_made_errors_lose_no_answer(
-    simulator: Simulator, run_script: RunScript, tmp_path: Path
+    simulator: Simulator, run_warm_script: RunScript, tmp_path: Path
 ) -> None:
     prices = tmp_path / "prices.csv"
     header = "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output"
     prices.write_text(
         f"{header},effective_from,source,as_of\nopenai,partly,standard,0,1,,,,,,me,2026-11-20\n"
     )
-    shown = run_script(
+    shown = run_warm_script(
         f"""
         from llm_provider import Client
         with Client(prices={str(prices)!r}, cache_dir="/dev/null") as client:

@@ -55,9 +55,9 @@ def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_gets_its_own_and_keeps_the_connections_of_its_parent_open(
-    run_script: RunScript, simulator: Simulator
+    run_warm_script: RunScript, simulator: Simulator
 ) -> None:
-    shown = run_script(
+    shown = run_warm_script(
         f"""
         import os, warnings
         from llm_provider import Client

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -275,14 +274,14 @@ class TestFailures:
         assert simulator.ledger().disconnects == 1
 
     def test_an_interrupted_program_keeps_the_answered_texts(
-        self, client: Client, simulator: Simulator
+        self, client: Client, simulator: Simulator, warm_python: list[str]
     ) -> None:
         simulator.inject(Fault(hang=True), match="text 150", times=None)
         code = (
             "from llm_provider import embed; "
             f"embed({GEMINI!r}, [f'text {{n}}' for n in range(250)], dimensions=2)"
         )
-        program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+        program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
         answered = numbered(100) + numbered(250)[200:]
         assert wait_until(lambda: is_stored(client, answered))
         program.send_signal(signal.SIGINT)
@@ -431,7 +430,9 @@ class TestCache:
         assert sorted(each.cached for each in found) == [False, True, True]
         assert simulator.ledger().requests == 1
 
-    def test_equal_calls_of_two_processes_share_their_requests(self, simulator: Simulator) -> None:
+    def test_equal_calls_of_two_processes_share_their_requests(
+        self, simulator: Simulator, warm_python: list[str]
+    ) -> None:
         simulator.configure(latency=1.0)
         code = (
             "import sys, llm_provider; sys.stdin.readline(); "
@@ -439,7 +440,7 @@ class TestCache:
         )
         running = [
             subprocess.Popen(
-                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [*warm_python, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
             for _ in range(2)
         ]
@@ -453,9 +454,9 @@ class TestCache:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
     def test_a_forked_child_embeds_with_the_same_client(
-        self, run_script: RunScript, simulator: Simulator
+        self, run_warm_script: RunScript, simulator: Simulator
     ) -> None:
-        shown = run_script(
+        shown = run_warm_script(
             f"""
             import os, warnings
             from llm_provider import Client

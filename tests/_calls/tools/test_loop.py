@@ -8,7 +8,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -762,7 +761,7 @@ def test_a_plain_call_loads_nothing_of_it_and_a_forked_child_has_a_loop_of_its_o
     assert done.stdout.split("\n")[:3] == ["[]", "echo: 2", "echo: 3"]
 
 
-def test_ctrl_c_ends_the_process_at_once(simulator: Simulator) -> None:
+def test_ctrl_c_ends_the_process_at_once(simulator: Simulator, warm_python: list[str]) -> None:
     program = """
 import asyncio, time
 from llm_provider import call
@@ -785,7 +784,7 @@ except KeyboardInterrupt:
     print("interrupted\\n", end="", flush=True)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*warm_python, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
