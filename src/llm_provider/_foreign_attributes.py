@@ -160,10 +160,7 @@ _TABLES: dict[str, dict[str, str]] = {
 def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
     """What to write in place of a name that an object or a module does not have; empty if nothing is like it.
 
-    Args:
-        owners: The rows of the table to search, in this order.
-        name: The name.
-        known: The names that there are.
+    `owners` are the rows of the table to search, in this order, and `known` the names that there are.
 
     >>> remedy_for(["Response"], "content", []), remedy_for(["Usage"], "input_token", ["input_tokens"])
     (': use .text', ": did you mean 'input_tokens'?")

@@ -331,11 +331,7 @@ class Estimator:
             size = row.min_input_tokens - 1
 
     def result(self, inputs: int | None = None) -> Estimate:
-        """The estimate.
-
-        Args:
-            inputs: The number of all inputs, if only a sample of them was added.
-        """
+        """The estimate. `inputs` is the number of all inputs, if only a sample of them was added."""
         scale = 1.0 if inputs is None or not self._inputs else inputs / self._inputs
         requests = round(self._requests * scale)
         variant = self._variant

@@ -20,8 +20,8 @@ class Estimates(dict[str, Estimate]):
     """The estimate of each of several models by its name. `print` shows a row for each, and their total.
 
     >>> from llm_provider import estimate
-    >>> found = estimate(["gpt-6.1-sol", "claude-sonnet-5-5"], ["Name a bird."], max_tokens=50)
-    >>> list(found), found.total.requests
+    >>> estimates = estimate(["gpt-6.1-sol", "claude-sonnet-5-5"], ["Name a bird."], max_tokens=50)
+    >>> list(estimates), estimates.total.requests
     (['gpt-6.1-sol', 'claude-sonnet-5-5'], 2)
     """
 

@@ -42,10 +42,7 @@ class History(NamedTuple):
 def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
     """Statistics of the newest stored answers of a call's model and server; None if there are too few.
 
-    Args:
-        engine: Reads the cache.
-        call: A call of that model.
-        count: Counts the tokens of a text, as for `input_tokens`.
+    `count` counts the tokens of a text, as for `input_tokens`.
     """
     tokens, seconds, factors = [], [], []
     for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):

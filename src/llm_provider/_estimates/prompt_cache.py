@@ -29,14 +29,7 @@ class CachedInput:
         self._requests: list[_Request] = []
 
     def add(self, call: Call[Any], requests: int, tokens: int, read: float) -> None:
-        """Add the requests of a call.
-
-        Args:
-            call: The call.
-            requests: How often its prompt is sent.
-            tokens: The rough number of its tokens.
-            read: The likely number.
-        """
+        """Add the requests of a call, with the rough and the likely number of tokens that each reads."""
         # It imports asyncio, which other estimates do not need.
         from .._calls.batch.prefix import prefixes_of
 
@@ -53,10 +46,8 @@ class CachedInput:
     ) -> dict[str, Range]:
         """Costs in USD with the prompt cache. The highest ones are those of a cache that keeps nothing.
 
-        Args:
-            costs: The costs without it, by service level.
-            lists: The rows of each service level, the longest prompts first.
-            read: Tokens that all requests read.
+        `costs` are those without it, by service level. `lists` are the rows of each service level, the
+        longest prompts first. `read` are the tokens of all requests.
         """
         changed = {}
         for name, cost in costs.items():

@@ -168,12 +168,7 @@ def _of_part(part: Any) -> Attachment | None:
 def with_references(
     messages: Sequence[Message], uploaded: Mapping[int, UploadReference]
 ) -> tuple[dict[str, Any], ...]:
-    """Messages with references in the place of the attachments that are uploaded.
-
-    Args:
-        messages: The conversation, which is not changed.
-        uploaded: The references by the `id()` of the attachment.
-    """
+    """Copies of messages with references, by the `id()` of an attachment, in place of what is uploaded."""
     changed = []
     for message in messages:
         content = message.get("content")

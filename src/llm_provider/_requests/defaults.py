@@ -25,10 +25,7 @@ def check_defaults(
 ) -> dict[str, Any]:
     """The defaults that are set, each checked and normalised. None means "not set".
 
-    Args:
-        function: The name of the function that the user called, for the message.
-        defaults: The values of the user, by name.
-        settings: Other names that the function takes, for a suggestion.
+    Messages name the `function` that the user called, and suggest `settings`, other names that it takes.
 
     Raises:
         TypeError: there is no such parameter.

@@ -19,9 +19,6 @@ _OWN = "LLM_PROVIDER_"
 class EnvFile:
     """The variables of a `.env` file, as python-dotenv reads it.
 
-    Args:
-        path: The file.
-
     Raises:
         RequestError: there is no such file, it cannot be read, a line is not valid, or it has a variable that
             only the environment may have.

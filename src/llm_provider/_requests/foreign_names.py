@@ -122,12 +122,7 @@ _SETTINGS = frozenset(
 
 
 def describe_unexpected(function: str, name: str, known: Collection[str]) -> str:
-    """The message for a parameter that a function does not have.
-
-    Args:
-        function: The name of the function that the user called.
-        name: The parameter.
-        known: The names of the function's parameters.
+    """The message for a parameter that a function does not have. `known` are the names of its parameters.
 
     >>> describe_unexpected("call", "stop_sequences", ["stop"])
     "call() got an unexpected parameter 'stop_sequences': write stop=['...']"
@@ -158,10 +153,7 @@ _PORTS = {
 def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:
     """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
 
-    Args:
-        prefix: The part of the name before the slash.
-        rest: The part behind it.
-        routes: The other names of each provider.
+    `rest` is the name behind the prefix, and `routes` are the other names of each provider.
 
     >>> problem_with("google", "gemini-3.8-flash", {"gemini": ("google",)})
     "model: there is no provider 'google'; write 'gemini/gemini-3.8-flash'"

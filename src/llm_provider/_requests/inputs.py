@@ -302,12 +302,7 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
 
 
 def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:
-    """The metadata of each prompt.
-
-    Args:
-        metadata: As the user gave it.
-        described: What a function of the user describes: the rows, or the prompts.
-        prompts: The prompts.
+    """The metadata of each prompt. A function of the user's describes the rows, or the prompts.
 
     Raises:
         TypeError: it is neither a function nor an iterable.

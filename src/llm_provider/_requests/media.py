@@ -123,11 +123,7 @@ def prompt_message(prompt: Sequence[object]) -> Message:
 
 
 def with_parts(message: Message, where: str) -> Message:
-    """A message whose content is a list of parts in OpenAI's form.
-
-    Args:
-        message: A message whose content is a list, a path, bytes or an image.
-        where: The place of the message, for errors.
+    """A message whose content, a list, a path, bytes or an image, is a list of parts in OpenAI's form.
 
     Raises:
         RequestError: a content cannot be sent.

@@ -51,12 +51,7 @@ def find_uncovered_kind(model: str) -> str | None:
 
 @functools.lru_cache(maxsize=1024)
 def check_answers(model: str, provider: str, name: str) -> None:
-    """Refuse a model that does something other than answer messages.
-
-    Args:
-        model: The model as the user named it.
-        provider: The route's name.
-        name: The model's name at the provider.
+    """Refuse a model that does something other than answer messages. `name` is its name at the provider.
 
     Raises:
         RequestError: the name is that of an embedding model, or of a kind that this library does not cover.

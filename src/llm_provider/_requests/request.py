@@ -88,7 +88,13 @@ class Request:
         checked = check_parameters(function, CHECKS, parameters)
         conversation = _conversation(messages)
         if not _RELATED.isdisjoint(checked):
-            conversation = _with_related(checked, conversation)
+            system = checked.pop("system", None)
+            if not _RELATED.isdisjoint(checked):
+                from .related_parameters import relate
+
+                relate(checked)
+            if system is not None:
+                conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
 
     def parameters_to_send(self) -> dict[str, Any]:
@@ -101,16 +107,6 @@ class Request:
                 name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())
             }
         return {**parameters, **self.options} if self.options else parameters
-
-
-def _with_related(checked: dict[str, Any], conversation: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Check the parameters that need others. Returns the messages, with the system prompt before them."""
-    system = checked.pop("system", None)
-    if not _RELATED.isdisjoint(checked):
-        from .related_parameters import relate
-
-        relate(checked)
-    return conversation if system is None else ({"role": "system", "content": system}, *conversation)
 
 
 def seal(parameters: Any) -> None:
@@ -149,12 +145,9 @@ def check_model_name(model: object) -> None:
 def check_parameters(
     function: str, checks: Mapping[str, Check], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters that are set, each checked and normalised.
+    """The parameters that are set, each checked and normalised. None means "not set".
 
-    Args:
-        function: The name of the function that the user called, for the message.
-        checks: The check of each parameter that the function has.
-        parameters: The user's values, by name. None means "not set".
+    `checks` has the check of each parameter of the `function` that the user called, which messages name.
 
     Raises:
         TypeError: a parameter that the function does not have.

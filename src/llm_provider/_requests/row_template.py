@@ -20,10 +20,7 @@ _MOST_DIGITS = 4
 def parse_template(template: str, name: str, example: str) -> tuple[str, list[str]]:
     """A template that reads fields of rows alone, and the names of its columns.
 
-    Args:
-        template: The user's template.
-        name: What the messages call it.
-        example: A field for the messages, such as "{text}".
+    Messages call it by its `name`, and have an `example` of a field, such as "{text}".
 
     Raises:
         RequestError: the template is not valid, has no field, or reads something else than fields.

@@ -145,9 +145,7 @@ def _result(item: Mapping[str, Any]) -> Message:
 def _of_gemini(content: Mapping[str, Any], known: list[_Call]) -> Iterator[Message]:
     """The messages for a content: an answer of the model, or the user's parts and results of functions.
 
-    Args:
-        content: The content.
-        known: The calls before it. Those of this content are added.
+    `known` are the calls before it. Those of this content are added.
     """
     parts = [_in_wire_words(plain(part)) for part in content["parts"]]
     if content.get("role") == "model":

@@ -42,12 +42,9 @@ def with_parameters(function: F) -> F:
 
 
 def document(docstring: str, group: str, rest: str) -> str:
-    """A docstring that has an entry for each parameter of a group as soon as it is shown.
+    """A docstring that has an entry for each parameter of a class in `parameters` as soon as it is shown.
 
-    Args:
-        docstring: The docstring, as it is in the source.
-        group: The name of a class in `parameters`.
-        rest: The name of the `**` argument, whose entry is replaced. Without an entry the others come last.
+    They replace the entry of the `**` argument, whose name is `rest`. Without an entry they come last.
     """
     made = _Docstring(docstring)
     made.group, made.rest = group, rest
