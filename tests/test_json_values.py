@@ -73,14 +73,13 @@ def test_a_missing_value_of_pandas_is_none() -> None:
 
 
 def test_plain_number() -> None:
-    import numpy
-
-    for value, plain in [
+    longest = numpy.longdouble(2)
+    for value, plain in (
         (numpy.int8(3), 3),
         (numpy.float32(0.1), 0.1),
         (numpy.float64(0.1), 0.1),
-        (numpy.longdouble(2), 2.0),
-    ]:
+        (longest, 2.0),
+    ):
         form = plain_number(value)
         assert (type(form), form) == (type(plain), plain)
     for wrong in (True, numpy.bool_(True), "1", None, 1j, numpy.array(1), [1]):

@@ -139,10 +139,8 @@ def test_every_style_of_docstring_gives_the_same_schema(function: Callable[..., 
 def test_a_function_without_docstring_and_parameters() -> None:
     def ping() -> None: ...
 
-    assert schema(ping) == {
-        "name": "ping",
-        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
-    }
+    parameters = {"type": "object", "properties": {}, "additionalProperties": False}
+    assert schema(ping) == {"name": "ping", "parameters": parameters}
     assert parsed(ping, "") == parsed(ping, "{}") == {}
 
 
@@ -183,11 +181,8 @@ def test_a_default_of_none_may_be_given() -> None:
     def find(city: str = None, day: str | None = None) -> None:  # type: ignore[assignment]  # noqa: RUF013  # as people write it
         """Find."""
 
-    for name in ("city", "day"):
-        assert schema(find)["parameters"]["properties"][name] == {
-            "anyOf": [{"type": "string"}, {"type": "null"}],
-            "default": None,
-        }
+    kind = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    assert schema(find)["parameters"]["properties"] == {"city": kind, "day": kind}
     assert parsed(find, '{"city": null}') == {"city": None}
 
 
@@ -256,7 +251,7 @@ def test_the_schema_is_made_once_and_dies_with_its_function() -> None:
     assert gone() is None
 
 
-def test_equal_schemas_make_equal_requests() -> None:
+def test_equal_schemas_make_equal_requests_and_copies_are_plain() -> None:
     def made() -> Callable[..., Any]:
         def f(x: int) -> int:
             """Double."""
@@ -264,19 +259,11 @@ def test_equal_schemas_make_equal_requests() -> None:
 
         return f
 
-    tools = [Request.build("gpt-5.5", "Hi", {"tools": [made()]}).tools for _ in range(2)]
-    assert tools[0] == tools[1]
-
-
-def test_copies_and_pickles_are_plain() -> None:
-    (tool,) = read_tools("tools", [lambda_free])
+    first, second = (Request.build("gpt-5.5", "Hi", {"tools": [made()]}).tools for _ in range(2))
+    assert first == second
+    (tool,) = read_tools("tools", [google])
     for twin in (pickle.loads(pickle.dumps(tool)), copy.deepcopy(tool)):
-        assert type(twin) is dict
-        assert twin == tool
-
-
-def lambda_free(x: int) -> int:
-    return x
+        assert (type(twin), twin) == (dict, tool)
 
 
 NOT_JSON = object()
@@ -369,9 +356,7 @@ def test_other_tools_stay_as_they_are() -> None:
 def test_rounds_need_a_function_and_one_sample(parameters: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         Request.build("gpt-5.5", "Hi", {"max_tool_rounds": 3, **parameters})
-
-
-def test_no_rounds_are_none() -> None:
+    # No rounds are none.
     assert Request.build("gpt-5.5", "Hi", {"max_tool_rounds": 0}).max_tool_rounds is None
     assert Request.build("gpt-5.5", "Hi", {"max_tool_rounds": 2, "tools": [google]}).max_tool_rounds == 2
 

@@ -115,18 +115,14 @@ class TestNulls:
         }
         value = {"a": None, "b": None, "c": None, "d": None}
         assert drop_nulls(value, schema) == {"a": None, "c": None, "d": None}
-        assert drop_nulls([value], {"items": schema, "$defs": schema["$defs"]}) == [
-            {"a": None, "c": None, "d": None}
-        ]
+        inside = drop_nulls([value], {"items": schema, "$defs": schema["$defs"]})
+        assert inside == [{"a": None, "c": None, "d": None}]
         assert drop_nulls({"b": None, "c": []}, {"anyOf": [schema], "$defs": schema["$defs"]}) == {"c": []}
 
     def test_the_alternative_that_matches_decides(self) -> None:
         alternative = {"properties": {"a": {"type": "integer"}, "k": {"const": 1}}, "required": ["k"]}
-        other = {
-            "properties": {"a": {"type": ["integer", "null"]}, "k": {"const": 2}},
-            "required": ["a", "k"],
-        }
-        schema = {"anyOf": [alternative, other]}
+        properties = {"a": {"type": ["integer", "null"]}, "k": {"const": 2}}
+        schema = {"anyOf": [alternative, {"properties": properties, "required": ["a", "k"]}]}
         assert drop_nulls({"a": None, "k": 1}, schema) == {"k": 1}
         assert drop_nulls({"a": None, "k": 2}, schema) == {"a": None, "k": 2}
 

@@ -46,13 +46,9 @@ class TestResponse:
         calls = (ToolCall(id="1", name="f", arguments="{}"),)
         message = {"role": "assistant", "content": "a"}
         first = Choice(
-            text="a",
-            reasoning="r",
-            tool_calls=calls,
-            finish_reason="tool_calls",
-            message=message,
+            text="a", reasoning="r", tool_calls=calls, finish_reason="tool_calls", message=message,
             logprobs=LOGPROBS,
-        )
+        )  # fmt: skip
         answer = dataclasses.replace(response(), choices=(first, Choice(text="b")))
         assert (answer.text, answer.texts, str(answer)) == ("a", ["a", "b"], "a")
         assert (answer.reasoning, answer.tool_calls, answer.finish_reason) == ("r", calls, "tool_calls")
@@ -74,7 +70,7 @@ class TestResponse:
         "answer",
         [
             response(
-                "ü", cost=0.1, cost_source="prices", id="x", metadata={"id": 7}, body='{"a": "ü"}'.encode()
+                "ü", cost=0.1, cost_source="prices", id="x", metadata={"id": 7}, body='{"a":"ü"}'.encode()
             ),
             response(cost=0.0, cached=True, timing=Timing(total=1.0, first_token=0.5), body=b"\xff"),
             response(
@@ -126,43 +122,34 @@ class TestResponse:
         call = ToolCall(id="1", name="weather", arguments='{"city": "Bern"}')
         first = Choice(text="one", reasoning="Let me think.", tool_calls=(call,), finish_reason="length")
         full = Response(
-            choices=(first, Choice(text="two")),
-            usage=Usage(input_tokens=1234, output_tokens=5),
-            model="m",
-            provider="p",
-            dropped=("top_k",),
-            metadata={"id": 7},
+            choices=(first, Choice(text="two")), usage=Usage(input_tokens=1234, output_tokens=5), model="m",
+            provider="p", dropped=("top_k",), metadata={"id": 7},
             failures=(FailedAttempt(error="RateLimitError"),),
-        )
+        )  # fmt: skip
         html = full._repr_html_()
         for part in (
-            "one",
-            "two",
-            "sample 2 of 2",
-            "Let me think.",
-            "→ weather({&quot;city&quot;: &quot;Bern",
-        ):
+            "one", "two", "sample 2 of 2", "Let me think.", "→ weather({&quot;city&quot;: &quot;Bern",
+            "⚠ length · 1,234 + 5 tokens · cost unknown · 0.00 s · 1 failed before · dropped top_k",
+            "{&#x27;id&#x27;: 7}",
+        ):  # fmt: skip
             assert part in html
-        assert "⚠ length · 1,234 + 5 tokens · cost unknown · 0.00 s · 1 failed before · dropped top_k" in html
-        assert "{&#x27;id&#x27;: 7}" in html
         assert len(response("x" * 100_000)._repr_html_()) < 7_000
 
 
 class TestParsed:
-    def test_a_pydantic_model_is_an_instance(self) -> None:
-        assert response('{"name": "Bern", "people": 134591}', response_format=City).parsed == City(
-            name="Bern", people=134591
-        )
-
     @pytest.mark.parametrize(
-        "response_format", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {"schema": {}}}]
+        ("text", "response_format", "value"),
+        [
+            ('{"name": "Bern", "people": 134591}', City, City(name="Bern", people=134591)),
+            ('{"a": 1}', {"type": "json_object"}, {"a": 1}),
+            ('{"a": 1}', {"type": "json_schema", "json_schema": {"schema": {}}}, {"a": 1}),
+            # None where no JSON was asked for.
+            ("Hello", None, None),
+            ("Hello", {"type": "text"}, None),
+        ],
     )
-    def test_a_dict_is_python_values(self, response_format: dict[str, Any]) -> None:
-        assert response('{"a": 1}', response_format=response_format).parsed == {"a": 1}
-
-    @pytest.mark.parametrize("response_format", [None, {"type": "text"}])
-    def test_is_none_where_no_json_was_asked_for(self, response_format: Any) -> None:
-        assert response("Hello", response_format=response_format).parsed is None
+    def test_is_the_value_of_the_text(self, text: str, response_format: Any, value: Any) -> None:
+        assert response(text, response_format=response_format).parsed == value
 
     @pytest.mark.parametrize(
         ("reason", "kind"),
@@ -180,10 +167,11 @@ class TestParsed:
         assert (caught.value.provider, caught.value.model, caught.value.maybe_billed) == ("p", "m", True)
 
     def test_the_error_holds_the_answer_and_the_reason(self) -> None:
+        with pytest.raises(JSONSchemaValidationError, match="people"):
+            _ = response('{"name": "Bern", "people": "many"}', response_format=City).parsed
+        calls = (ToolCall(id="1", name="f", arguments="{}"),)
         with pytest.raises(SchemaMismatchError, match="called tools") as caught:
-            _ = response(
-                "", response_format=City, cost=0.5, tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)
-            ).parsed
+            _ = response("", response_format=City, cost=0.5, tool_calls=calls).parsed
         error = caught.value
         assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
         assert error.usage == Usage(input_tokens=10, output_tokens=5)
@@ -207,7 +195,3 @@ class TestParsed:
     def test_is_generic_for_type_checkers_and_at_run_time(self) -> None:
         assert Response[City] == Response[City] != Response[int]
         assert response(response_format=City).__class__ is Response
-
-    def test_a_wrong_field_is_our_error(self) -> None:
-        with pytest.raises(JSONSchemaValidationError, match="people"):
-            _ = response(json.dumps({"name": "Bern", "people": "many"}), response_format=City).parsed

@@ -105,6 +105,9 @@ class TestHTML:
         assert "<td>cached</td>" in Results([response(cached=True, cost=0.0)])._repr_html_()
         assert "<th>id</th><th>metadata_text</th>" in html
         assert html.count("<tr>") == 4
+        # No colour of its own.
+        assert "color" not in html
+        assert "background" not in html
 
     def test_runs_nothing(self) -> None:
         metadata = {"<b>": "<script>"}
@@ -135,8 +138,3 @@ class TestHTML:
         answers[0] = dataclasses.replace(answers[0], model="other")
         assert "<th>model</th>" in Results(answers)._repr_html_()
         assert Results([])._repr_html_() == "<div>0 responses · $0.00</div>"
-
-    def test_has_no_colour_of_its_own(self, results: Results[Response | LLMError]) -> None:
-        html = results._repr_html_()
-        assert "color" not in html
-        assert "background" not in html
