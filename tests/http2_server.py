@@ -7,10 +7,9 @@ import contextlib
 import itertools
 import json
 import ssl
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -20,12 +19,14 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 from hyperframe.frame import GoAwayFrame
 
+from loop_support import LoopServer
+
 Fate = Callable[[int], ErrorCodes | str | None]
 """Of a request, by its number from 0: an error to reset its stream with, "goaway", or None for an answer."""
 
 
-class HTTP2Server:
-    """Answers every request with the same JSON, on an event loop in a thread of its own.
+class HTTP2Server(LoopServer):
+    """Answers every request with the same JSON.
 
     `requests` counts those that arrived whole and were begun, `connections` what they came on.
 
@@ -46,6 +47,10 @@ class HTTP2Server:
         most_streams: int = 100,
         seconds: float = 0.0,
     ) -> None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(*certificate)
+        tls.set_alpn_protocols(["h2"])
+        super().__init__(tls)
         self.requests = 0
         self.connections = 0
         self.fate = fate
@@ -53,37 +58,8 @@ class HTTP2Server:
         self.seconds = seconds
         self.numbers = itertools.count()
         self.answer = json.dumps(answer).encode()
-        self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._tls.load_cert_chain(*certificate)
-        self._tls.set_alpn_protocols(["h2"])
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="http2-server", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls))
-        self.root = f"https://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._run(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=30)
-
-    async def _end(self) -> None:
-        self._server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        # An aborted transport lets go of its socket in the loop's next turn.
-        await asyncio.sleep(0.01)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         connection = H2Connection(H2Configuration(client_side=False))
         connection.initiate_connection()

@@ -7,10 +7,11 @@ import contextlib
 import json
 import socket
 import struct
-import threading
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Self
+from typing import Any
+
+from loop_support import LoopServer
 
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -129,44 +130,15 @@ def expanding(head: bytes, block: bytes, times: int, *, status: int = 200) -> Be
     return behaviour
 
 
-class RawServer:
-    """Answers every request with one behaviour, on an event loop in a thread of its own.
-
-    `requests` counts the requests that arrived whole.
-    """
+class RawServer(LoopServer):
+    """Answers every request with one behaviour. `requests` counts the requests that arrived whole."""
 
     def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__()
         self.requests = 0
         self._behaviour = behaviour
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="raw-server", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port: int = self._server.sockets[0].getsockname()[1]
-        self.root = f"http://127.0.0.1:{self.port}"
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._run(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=60)
-
-    async def _end(self) -> None:
-        self._server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        # A closed transport lets go of its socket in the loop's next turn.
-        await asyncio.sleep(0.01)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             head = await reader.readuntil(b"\r\n\r\n")
             await reader.readexactly(_content_length(head))

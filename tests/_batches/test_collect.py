@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Ledger, NotFoundError, RateLimitError, Response
+from llm_provider import Client, Ledger, RateLimitError, Response
 from llm_provider._batches.collect import _encode_error, decode_error
 from llm_provider._batches.journal import Journal
 from llm_provider.simulator import Fault, Simulator
@@ -19,9 +19,9 @@ def test_errored_and_expired_rows_are_sent_once_more(
     client: Client, simulator: Simulator, model: str
 ) -> None:
     simulator.configure(batch_errored=0.05, batch_expired=0.05)
-    results = client.call_many(model, [f"{n}+1?" for n in range(1000)], delivery="batch")
-    assert results.texts == [str(n + 1) for n in range(1000)]
-    assert simulator.ledger().answered == 1000
+    results = client.call_many(model, [f"{n}+1?" for n in range(300)], delivery="batch")
+    assert results.texts == [str(n + 1) for n in range(300)]
+    assert simulator.ledger().answered == 300
     assert client.call_many(model, ["3+1?"])[0].cached  # type: ignore[union-attr]  # stored
 
 
@@ -52,15 +52,8 @@ def test_results_are_read_again_after_a_break(client: Client, simulator: Simulat
         simulator.inject(Fault(abort_after=0), match=name, times=3)
     for model in MODELS:
         results = client.call_many(model, ["1+1?", "2+2?"], delivery="batch")
-        assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
+        assert results.texts == ["2", "4"]
     assert simulator.ledger().answered == 6
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_results_that_are_gone_are_reported(client: Client, simulator: Simulator, model: str) -> None:
-    simulator.configure(batch_results_seconds=0.0)
-    (result,) = client.call_many(model, ["Hi"], delivery="batch")
-    assert isinstance(result, NotFoundError)
 
 
 def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulator) -> None:
@@ -83,12 +76,9 @@ def test_an_answer_that_is_not_kept_is_given_and_not_paid_again(client: Client, 
 
 
 def test_an_error_survives_the_journal() -> None:
-    error = RateLimitError("slow down", status=429, code="busy")
+    error = RateLimitError("slow down", status=429, code="busy", maybe_billed=True)
     again = decode_error(_encode_error(error))
-    assert (type(again), again.message, again.status, again.code) == (
-        RateLimitError,
-        "slow down",
-        429,
-        "busy",
-    )
+    assert type(again) is RateLimitError
+    for name in ("message", "status", "code", "retryable", "maybe_billed"):
+        assert getattr(again, name) == getattr(error, name), name
     assert decode_error({"class": "sys", "message": "x"}).retryable is False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
-from llm_provider import Client, LLMError, PendingBatchError, RequestError, Response, track
+from llm_provider import Client, PendingBatchError, RequestError, Response, Results, track
 from llm_provider.simulator import Simulator
+from loop_support import run_threads
 from support import RunScript
 
 HOSTS = [
@@ -62,19 +62,17 @@ def test_texts_are_embedded(client: Client, tmp_path: Path, model: str) -> None:
 
 
 def test_two_jobs_at_once_share_their_rows(client: Client, simulator: Simulator) -> None:
-    results: dict[int, list[Response | LLMError]] = {}
+    results: dict[int, Results[Any]] = {}
 
     def run(number: int) -> None:
         inputs = ["1+1?", "2+2?", f"{number}+0?"]
         results[number] = client.call_many("gpt-5.5", inputs, delivery="batch")
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in (7, 8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [result.text for result in results[7]] == ["2", "4", "7"]  # type: ignore[union-attr]  # none failed
-    assert [result.text for result in results[8]] == ["2", "4", "8"]  # type: ignore[union-attr]  # none failed
+    run_threads(lambda: run(7), lambda: run(8))
+    assert {number: each.texts for number, each in results.items()} == {
+        7: ["2", "4", "7"],
+        8: ["2", "4", "8"],
+    }
     assert simulator.ledger().answered == 4
 
 
@@ -86,13 +84,14 @@ def test_two_processes_share_one_batch(
         from llm_provider import call_many
         print([one.text for one in call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")])
     """
-    outputs = []
-    run = threading.Thread(target=lambda: outputs.append(run_warm_script(script).stdout))
-    run.start()
-    results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
-    run.join()
-    assert [result.text for result in results] == ["2", "4"]  # type: ignore[union-attr]  # none failed
-    assert outputs == ["['2', '4']\n"]
+    outputs: list[str] = []
+
+    def run() -> None:
+        results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
+        outputs.append(f"{results.texts}\n")
+
+    run_threads(run, lambda: outputs.append(run_warm_script(script).stdout))
+    assert outputs == ["['2', '4']\n"] * 2
     assert simulator.ledger().answered == 2
 
 

@@ -23,14 +23,14 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
         assert (same.id, same.batch_ids, same.model) == (batch.id, batch.batch_ids, "gpt-5.5")
         requests = simulator.ledger().requests
         html = same._repr_html_()
-        assert f"Batch {same.id}: in_progress, 0 of 2 rows done" in html
+        assert f"Batch {same.id}: in_progress, {same.counts.done} of 2 rows done" in html
         assert same.batch_ids[0] in html
         assert simulator.ledger().requests == requests, "a view sends nothing"
         with pytest.raises(TimeoutError):
             same.wait(0.01)
-        assert [result.text for result in same.results()] == ["2", "4"]
+        assert same.results().texts == ["2", "4"]
         assert (same.status, same.counts.done) == ("completed", 2)
-    assert [result.text for result in batch.results()] == ["2", "echo: stored before", "4"]
+    assert batch.results().texts == ["2", "echo: stored before", "4"]
     assert simulator.ledger().answered == 3
 
 
@@ -53,7 +53,7 @@ def test_the_same_call_attaches(client: Client, simulator: Simulator) -> None:
     first = client.submit_many("claude-haiku-5-5", ["1+1?", "2+2?"])
     second = client.submit_many("claude-haiku-5-5", ["2+2?", "3+3?"])
     assert first.batch_ids[0] in second.batch_ids
-    assert [result.text for result in second.results()] == ["4", "6"]
+    assert second.results().texts == ["4", "6"]
     assert simulator.ledger().answered == 3
 
 
@@ -87,7 +87,7 @@ def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) 
     client.call("gpt-5.5", "Hi")
     batch = client.submit_many("gpt-5.5", ["Hi"])
     assert (batch.status, batch.batch_ids, batch.model) == ("completed", (), None)
-    assert [result.text for result in batch.results()] == ["echo: Hi"]
+    assert batch.results().texts == ["echo: Hi"]
     assert client.batches() == []
 
 
@@ -126,7 +126,7 @@ def test_a_wait_that_was_broken_off_begins_again(client: Client, simulator: Simu
     for _ in range(2):
         with pytest.raises(TimeoutError):
             batch.wait(0.01)
-    assert [result.text for result in batch.results()] == ["2", "4"]
-    assert [result.text for result in batch.results()] == ["2", "4"]
+    assert batch.results().texts == ["2", "4"]
+    assert batch.results().texts == ["2", "4"]
     assert len(batch.batch_ids) == 2
     assert simulator.ledger().answered == 2

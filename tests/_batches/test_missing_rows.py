@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -40,13 +40,13 @@ def late(times: int, setting: str = "batch_results_late") -> Disturb:
     return lambda simulator, provider: simulator.configure(**{setting: times})
 
 
-def not_found(times: int, operation: str = "") -> Disturb:
+def not_found(times: int | None, operation: str = "") -> Disturb:
     return lambda simulator, provider: simulator.inject(
         Fault(status=404), match=operation or DOWNLOAD.get(provider, "files.download"), times=times
     )
 
 
-def cut(lines: int, times: int = 1) -> Disturb:
+def cut(lines: int, times: int | None = 1) -> Disturb:
     return lambda simulator, provider: simulator.inject(
         Fault(cut_after=lines), match=DOWNLOAD.get(provider, "files.download"), times=times
     )
@@ -79,6 +79,10 @@ def texts_of(results: Any) -> list[str]:
     return [result.text if isinstance(result, Response) else repr(result) for result in results]
 
 
+def texts_of_vectors(vectors: Iterable[Iterable[float]]) -> list[str]:
+    return TEXTS if len({tuple(vector) for vector in vectors}) == len(INPUTS) else []
+
+
 def many(client: Client, model: str, **parameters: Any) -> list[str]:
     return texts_of(client.call_many(model, INPUTS, delivery="batch", **parameters))
 
@@ -97,13 +101,11 @@ def one_by_one(client: Client, model: str, **parameters: Any) -> list[str]:
 
 
 def vectors(client: Client, model: str, **parameters: Any) -> list[str]:
-    embeddings = client.embed(model, INPUTS, delivery="batch", **parameters).vectors
-    return TEXTS if len({tuple(vector) for vector in embeddings}) == len(INPUTS) else []
+    return texts_of_vectors(client.embed(model, INPUTS, delivery="batch", **parameters).vectors)
 
 
 def vectors_in_a_loop(client: Client, model: str, **parameters: Any) -> list[str]:
-    embeddings = asyncio.run(client.aembed(model, INPUTS, delivery="batch", **parameters)).vectors
-    return TEXTS if len({tuple(vector) for vector in embeddings}) == len(INPUTS) else []
+    return texts_of_vectors(asyncio.run(client.aembed(model, INPUTS, delivery="batch", **parameters)).vectors)
 
 
 CHATS, EMBEDS = (many, many_in_a_loop, handle, one_by_one), (vectors, vectors_in_a_loop)
@@ -176,15 +178,9 @@ def test_no_row_is_paid_twice(
 
 NEVER: dict[str, Disturb] = {
     "results late": late(10**6),
-    "results not found": lambda simulator, provider: simulator.inject(
-        Fault(status=404), match=DOWNLOAD.get(provider, "files.download"), times=None
-    ),
-    "batch not found": lambda simulator, provider: simulator.inject(
-        Fault(status=404), match="batches.retrieve", times=None
-    ),
-    "half of the results": lambda simulator, provider: simulator.inject(
-        Fault(cut_after=3), match=DOWNLOAD.get(provider, "files.download"), times=None
-    ),
+    "results not found": not_found(None),
+    "batch not found": not_found(None, "batches.retrieve"),
+    "half of the results": cut(3, None),
 }
 
 
@@ -304,13 +300,13 @@ def test_a_process_that_is_killed_while_it_waits_for_results_loses_none(
     simulator.configure(batch_results_late=10**6, prices="prices.csv")
     run_warm_script(
         f"""
-        import os, threading
+        import os, threading, time
         from llm_provider import Client
         with Client() as client:
             batch = client.submit_many({CHAT[provider]!r}, {INPUTS!r})
             threading.Thread(target=batch.results, daemon=True).start()
             while batch.last_status != "ended":
-                pass
+                time.sleep(0.01)
             os._exit(0)
         """
     )

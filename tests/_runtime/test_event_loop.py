@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import signal
+import sys
 import threading
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
+from loop_support import in_a_loop, run_threads
 from support import RunScript
 
 
@@ -21,14 +25,7 @@ async def where() -> tuple[int, int]:
 
 def test_there_is_one_loop_for_all_threads() -> None:
     seen: set[tuple[int, int]] = set()
-    threads = [
-        threading.Thread(target=lambda: seen.add(event_loop.wait(event_loop.submit(where()))))
-        for _ in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*[lambda: seen.add(event_loop.wait(event_loop.submit(where())))] * 20)
     assert len(seen) == 1
     assert threading.get_ident() not in {thread for thread, _ in seen}
 
@@ -49,14 +46,15 @@ def test_cancelling_the_future_cancels_the_work() -> None:
     assert cancelled.wait(60)
 
 
-def test_a_job_runs_in_the_context_of_the_thread_that_made_it() -> None:
+def test_a_job_runs_in_the_context_of_its_thread_and_its_errors_come_through() -> None:
     name = contextvars.ContextVar("name", default="nobody's")
 
-    async def look() -> str:
-        return name.get()
+    async def fail() -> None:
+        raise LookupError(name.get())
 
     name.set("the caller's")
-    assert event_loop.wait(event_loop.submit(look())) == "the caller's"
+    with pytest.raises(LookupError, match="the caller's"):
+        event_loop.wait(event_loop.submit(fail()))
 
 
 def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
@@ -122,14 +120,6 @@ def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:
     assert done.index("sent 0") < done.index("began 20")
 
 
-def test_errors_come_through() -> None:
-    async def fail() -> None:
-        raise LookupError("lost")
-
-    with pytest.raises(LookupError, match="lost"):
-        event_loop.wait(event_loop.submit(fail()))
-
-
 def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) -> None:
     ended = run_script(
         """
@@ -139,6 +129,7 @@ def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) ->
         assert threading.active_count() == 1
         async def forever():
             await asyncio.sleep(3600)
+        event_loop.current().loop.slow_callback_duration = 60  # of a busy machine
         event_loop.submit(forever())
         """,
         PYTHONDEVMODE="1",
@@ -162,3 +153,46 @@ def test_open_connections_are_closed_quietly_at_the_end(
         """,
     )
     assert (ended.stdout, ended.stderr) == ("", "")
+
+
+# --- signals. tests/end_to_end/test_notebook.py interrupts real cells --------------------------------------
+
+
+async def connected() -> int:
+    """The descriptor that wakes the loop on signals; -1 if there is none."""
+    event_loop.wake_on_signals(asyncio.get_running_loop())
+    there = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(there)
+    return there
+
+
+def test_a_script_keeps_its_signals() -> None:
+    assert asyncio.run(connected()) == -1
+
+
+@in_a_loop
+async def test_a_kernel_is_woken_once_and_never_against_its_will(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = SimpleNamespace(IPKernelApp=SimpleNamespace(initialized=lambda: True))
+    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)  # type: ignore[arg-type]  # as far as it is used
+    monkeypatch.setattr(event_loop, "_waking", [])
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGUSR1, lambda: None)
+    others = await connected()
+    assert others != -1
+    assert event_loop._waking == []
+    loop.remove_signal_handler(signal.SIGUSR1)
+    first, second = await connected(), await connected()
+    assert first == second != -1
+    woken, waker = event_loop._waking
+    assert first == waker.fileno()
+    # The default handler would end the program.
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+    signal.set_wakeup_fd(-1)
+    event_loop._drain(woken)
+    with pytest.raises(BlockingIOError):
+        woken.recv(1)
+    loop.remove_reader(woken)
+    woken.close()
+    waker.close()

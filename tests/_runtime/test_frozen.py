@@ -1,4 +1,4 @@
-"""Quickly made objects equal those that dataclasses makes."""
+"""Quickly made objects equal those of dataclasses, and a late value is made once, by its first reader."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import copy
 import dataclasses
 import inspect
 import pickle
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import pytest
 
-from llm_provider import Response, Usage
-from llm_provider._runtime.frozen import quickly_made
+from llm_provider import Response, TokenLogprob, Usage
+from llm_provider._runtime.frozen import LateValue, quickly_made
 from llm_provider._types.response import Choice
 
 T = TypeVar("T")
@@ -40,12 +41,7 @@ class Quick:
 
 @pytest.mark.parametrize(
     ("positional", "named"),
-    [
-        ((1,), {}),
-        ((1, "b"), {"fourth": 5.0}),
-        ((1, "b", [3]), {}),
-        ((), {"first": 1, "third": [4]}),
-    ],
+    [((1,), {}), ((1, "b"), {"fourth": 5.0}), ((1, "b", [3]), {}), ((), {"first": 1, "third": [4]})],
 )
 def test_it_takes_what_the_plain_one_takes(positional: tuple[Any, ...], named: dict[str, Any]) -> None:
     plain = Plain(*positional, **named)
@@ -106,3 +102,41 @@ def test_a_generic_class_stays_generic() -> None:
     assert type(box) is Box
     assert box == Box(1) != Box(2)
     assert Box[int] == Box[int] != Box[str]
+
+
+# --- fields that are made when they are read -------------------------------------------------------------
+
+TOKENS = (TokenLogprob(token="a", logprob=-1.0),)
+
+
+def pickled(choice: Choice) -> Choice:
+    copied: Choice = pickle.loads(pickle.dumps(choice))
+    return copied
+
+
+@pytest.mark.parametrize(
+    "read", [lambda choice: choice, pickled, copy.copy, copy.deepcopy, dataclasses.replace]
+)
+def test_readers_see_the_value(read: Callable[[Choice], Choice]) -> None:
+    late: Any = LateValue(lambda: TOKENS)
+    seen, plain = read(Choice(text="a", logprobs=late)), Choice(text="a", logprobs=TOKENS)
+    assert seen == plain
+    assert (repr(seen), dataclasses.asdict(seen), seen.logprobs) == (
+        repr(plain),
+        dataclasses.asdict(plain),
+        TOKENS,
+    )
+
+
+def test_it_is_made_once() -> None:
+    made: list[int] = []
+    late: Any = LateValue(lambda: made.append(1) or TOKENS)
+    choice = Choice(logprobs=late)
+    assert not made
+    assert choice.logprobs is choice.logprobs is TOKENS
+    assert len(made) == 1
+
+
+def test_the_field_stays_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Choice().logprobs = None  # type: ignore[misc]  # that is what is tested

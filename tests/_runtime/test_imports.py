@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from llm_provider import MissingDependencyError
 from llm_provider._runtime.imports import import_optional, is_unfinished, when_imported
 from llm_provider.simulator import Simulator
+from loop_support import run_threads
 from support import RunScript
 
 MODULES = {
@@ -39,14 +39,7 @@ def test_two_threads_that_import_each_others_modules_both_succeed() -> None:
     def take(name: str, value: str) -> None:
         results.append(when_imported(lambda: getattr(importlib.import_module(name), value)))
 
-    threads = [
-        threading.Thread(target=take, args=arguments)
-        for arguments in [("first_half", "here"), ("second_half", "there")]
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(lambda: take("first_half", "here"), lambda: take("second_half", "there"))
     assert sorted(results) == [1, 2]  # type: ignore[type-var]  # the items are numbers
 
 

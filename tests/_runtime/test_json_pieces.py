@@ -1,8 +1,13 @@
-"""Large JSON in pieces: the same values and errors as in one."""
+"""Large JSON in pieces: the same values and errors as in one, and no collections of garbage meanwhile."""
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
@@ -11,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._runtime import json_pieces
-from llm_provider._runtime.json_pieces import loads
+from llm_provider._runtime.json_pieces import collector_paused, loads
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},é\0', max_size=4),
@@ -44,5 +49,51 @@ def test_they_read_what_orjson_reads(
 
 
 def test_a_text_that_looks_like_a_place_stays_a_text() -> None:
-    value = {"a": "\0list 0", "b": [[number] for number in range(300_000)]}
-    assert loads(orjson.dumps(value)) == value
+    value = {"a": "\0list 0", "b": [[number] for number in range(130_000)]}
+    body = orjson.dumps(value)
+    assert len(body) > json_pieces.LARGE
+    assert loads(body) == value
+
+
+# --- the garbage collector rests while a block is open in any thread ---------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def enabled() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_it_rests_until_the_last_block_of_any_thread_ends() -> None:
+    with ThreadPoolExecutor(1) as other:
+        collector_paused.__enter__()
+        other.submit(collector_paused.__enter__).result()
+        collector_paused.__exit__()
+        assert not gc.isenabled()
+        other.submit(collector_paused.__exit__).result()
+    assert gc.isenabled()
+
+
+def test_it_is_enabled_after_an_error() -> None:
+    with pytest.raises(ValueError, match="bad"), collector_paused:
+        raise ValueError("bad")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_the_user_has_disabled_stays_so() -> None:
+    gc.disable()
+    with collector_paused:
+        pass
+    assert not gc.isenabled()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_collects() -> None:
+    with collector_paused:
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert not gc.isenabled()

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._runtime.leases import Lease, Leases, _tag
+from loop_support import in_a_loop
 from support import RunScript
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -70,86 +71,83 @@ def release(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline().strip() == "released"
 
 
+def take(leases: Leases, name: str = "name") -> Lease:
+    lease = leases.take(name)
+    assert lease is not None
+    return lease
+
+
 async def wait(leases: Leases, name: str = "name") -> Lease | None:
     return await asyncio.wait_for(leases.wait(name), 30)
 
 
-def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
-    async def main() -> None:
-        first, other = Leases(tmp_path), Leases(tmp_path)
-        lease = first.take("name")
-        assert lease is not None
-        assert not lease.released_before
-        assert first.take("name") is None
-        assert other.take("name") is None
-        assert other.take("another name") is not None
-        lease.release()
-        lease.release()
-        again = other.take("name")
-        assert again is not None
-        assert again.released_before
-        # The old lease has nothing more to release.
-        lease.release()
-        assert first.take("name") is None
-
-    asyncio.run(main())
+@in_a_loop
+async def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
+    first, other = Leases(tmp_path), Leases(tmp_path)
+    lease = take(first)
+    assert not lease.released_before
+    assert first.take("name") is None
+    assert other.take("name") is None
+    assert other.take("another name") is not None
+    lease.release()
+    lease.release()
+    again = take(other)
+    assert again.released_before
+    # The old lease has nothing more to release.
+    lease.release()
+    assert first.take("name") is None
 
 
-def test_every_way_to_the_directory_is_the_same_one(tmp_path: Path) -> None:
+@in_a_loop
+async def test_every_way_to_the_directory_is_the_same_one(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-
-    async def main() -> None:
-        first, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
-        lease = first.take("name")
-        assert other.take("name") is None
-        other.close()
-        assert Leases(tmp_path / "link" / "leases").take("name") is None
-        assert lease is not None
-
-    asyncio.run(main())
+    first, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
+    lease = first.take("name")
+    assert other.take("name") is None
+    other.close()
+    assert Leases(tmp_path / "link" / "leases").take("name") is None
+    assert lease is not None
 
 
-def test_other_processes_are_excluded_until_the_holder_has_finished(tmp_path: Path, start: Start) -> None:
-    async def main() -> None:
-        leases = Leases(tmp_path)
-        holder = start()
-        assert leases.take("name") is None
-        waiting = [asyncio.create_task(wait(leases)) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        release(holder)
-        # All at once: at most the one that looks between mark and lock finds the name free.
-        ends = await asyncio.gather(*waiting)
-        assert sum(lease is not None for lease in ends) <= 1
+@in_a_loop
+async def test_other_processes_are_excluded_until_the_holder_has_finished(
+    tmp_path: Path, start: Start
+) -> None:
+    leases = Leases(tmp_path)
+    holder = start()
+    assert leases.take("name") is None
+    waiting = [asyncio.create_task(wait(leases)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    release(holder)
+    # All at once: at most the one that looks between mark and lock finds the name free.
+    ends = await asyncio.gather(*waiting)
+    assert sum(lease is not None for lease in ends) <= 1
 
-    asyncio.run(main())
 
+@in_a_loop
+async def test_closing_a_client_keeps_what_another_one_holds(tmp_path: Path, start: Start) -> None:
+    first, other = Leases(tmp_path), Leases(tmp_path)
+    lease, passing = first.take("name"), other.take("another name")
+    assert passing is not None
+    other.close()
+    passing.release()
+    del other, passing
+    start(
+        """
+        import asyncio, sys
+        from pathlib import Path
+        from llm_provider._runtime.leases import Leases
 
-def test_closing_a_client_keeps_what_another_one_holds(tmp_path: Path, start: Start) -> None:
-    async def main() -> None:
-        first, other = Leases(tmp_path), Leases(tmp_path)
-        lease, passing = first.take("name"), other.take("another name")
-        assert passing is not None
-        other.close()
-        passing.release()
-        del other, passing
-        start(
-            """
-            import asyncio, sys
-            from pathlib import Path
-            from llm_provider._runtime.leases import Leases
+        async def main():
+            print("free" if Leases(Path(sys.argv[1])).take("name") else "taken")
 
-            async def main():
-                print("free" if Leases(Path(sys.argv[1])).take("name") else "taken")
-
-            asyncio.run(main())
-            """,
-            first="taken",
-        )
-        assert lease is not None
-        lease.release()
-
-    asyncio.run(main())
+        asyncio.run(main())
+        """,
+        first="taken",
+    )
+    assert lease is not None
+    lease.release()
 
 
 def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
@@ -162,8 +160,7 @@ def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
 
     async def main() -> None:
         leases = Leases(tmp_path)
-        lease = leases.take("name")
-        assert lease is not None
+        lease = take(leases)
         leases.close()
         assert is_open()
         lease.release()
@@ -173,102 +170,87 @@ def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start: Start) -> None:
-    async def main() -> None:
-        leases = Leases(tmp_path)
-        holder = start()
-        waiting = asyncio.create_task(wait(leases))
-        await asyncio.sleep(0.05)
-        holder.kill()
-        lease = await waiting
-        assert lease is not None
-        assert not lease.released_before
-
-    asyncio.run(main())
+@in_a_loop
+async def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start: Start) -> None:
+    leases = Leases(tmp_path)
+    holder = start()
+    waiting = asyncio.create_task(wait(leases))
+    await asyncio.sleep(0.05)
+    holder.kill()
+    lease = await waiting
+    assert lease is not None
+    assert not lease.released_before
 
 
-def test_who_gives_up_is_succeeded_by_one(tmp_path: Path) -> None:
-    async def main() -> None:
-        first, other = Leases(tmp_path), Leases(tmp_path)
-        lease = first.take("name")
-        assert lease is not None
-        waiting = {asyncio.create_task(wait(other)) for _ in range(3)}
-        await asyncio.sleep(0.05)
-        lease.release(finished=False)
-        heirs = 0
-        while waiting:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            assert len(done) == 1
-            heir = done.pop().result()
-            assert heir is not None
-            heir.release(finished=False)
-            heirs += 1
-        assert heirs == 3
-
-    asyncio.run(main())
-
-
-def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> None:
-    async def main() -> None:
-        leases = Leases(tmp_path, beat=0.01, patience=0.3)
-        holder = start()
-        holder.send_signal(signal.SIGSTOP)
-        waiting = {asyncio.create_task(wait(leases)) for _ in range(3)}
+@in_a_loop
+async def test_who_gives_up_is_succeeded_by_one(tmp_path: Path) -> None:
+    first, other = Leases(tmp_path), Leases(tmp_path)
+    lease = take(first)
+    waiting = {asyncio.create_task(wait(other)) for _ in range(3)}
+    await asyncio.sleep(0.05)
+    lease.release(finished=False)
+    heirs = 0
+    while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        assert len(done) == 1
         heir = done.pop().result()
         assert heir is not None
-        # The others now wait for the heir, who lives and beats.
-        done, _ = await asyncio.wait(waiting, timeout=1.0)
-        assert not done
-        heir.release()
-        for lease in await asyncio.gather(*waiting):
-            if lease is not None:
-                lease.release()
-        # The name itself is still the stopped one's, and is free once it has gone on.
-        assert leases.take("name") is None
-        holder.send_signal(signal.SIGCONT)
-        release(holder)
-        assert leases.take("name") is not None
-
-    asyncio.run(main())
+        heir.release(finished=False)
+        heirs += 1
+    assert heirs == 3
 
 
-def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
-    async def main() -> None:
-        # On one loop, both are late together on a busy machine.
-        first, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
-        lease = first.take("name")
-        assert lease is not None
-        waiting = asyncio.create_task(wait(other))
-        await asyncio.sleep(1.0)
-        assert not waiting.done()
-        lease.release()
-        await waiting
+@in_a_loop
+async def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> None:
+    leases = Leases(tmp_path, beat=0.01, patience=0.3)
+    holder = start()
+    holder.send_signal(signal.SIGSTOP)
+    waiting = {asyncio.create_task(wait(leases)) for _ in range(3)}
+    done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    heir = done.pop().result()
+    assert heir is not None
+    # The others now wait for the heir, who lives and beats.
+    done, _ = await asyncio.wait(waiting, timeout=1.0)
+    assert not done
+    heir.release()
+    for lease in await asyncio.gather(*waiting):
+        if lease is not None:
+            lease.release()
+    # The name itself is still the stopped one's, and is free once it has gone on.
+    assert leases.take("name") is None
+    holder.send_signal(signal.SIGCONT)
+    release(holder)
+    assert leases.take("name") is not None
 
-    asyncio.run(main())
+
+@in_a_loop
+async def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+    # On one loop, both are late together on a busy machine.
+    first, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
+    lease = take(first)
+    waiting = asyncio.create_task(wait(other))
+    await asyncio.sleep(1.0)
+    assert not waiting.done()
+    lease.release()
+    await waiting
 
 
-def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None:
-    async def main() -> None:
-        holder, other = Leases(tmp_path), Leases(tmp_path)
-        name, neighbour = names_with_a_shared_mark(holder)
-        lease = holder.take(name)
-        assert lease is not None
-        waiting = asyncio.create_task(wait(other, name))
-        for _ in range(10):
-            passing = holder.take(neighbour)
-            assert passing is not None
-            passing.release()
-            await asyncio.sleep(0.01)
-        assert not waiting.done()
-        lease.release()
-        passing = holder.take(neighbour)
-        assert passing is not None
+@in_a_loop
+async def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None:
+    holder, other = Leases(tmp_path), Leases(tmp_path)
+    name, neighbour = names_with_a_shared_mark(holder)
+    lease = take(holder, name)
+    waiting = asyncio.create_task(wait(other, name))
+    for _ in range(10):
+        passing = take(holder, neighbour)
         passing.release()
-        # The mark is gone, but the name is free.
-        assert await waiting is not None
-
-    asyncio.run(main())
+        await asyncio.sleep(0.01)
+    assert not waiting.done()
+    lease.release()
+    passing = take(holder, neighbour)
+    passing.release()
+    # The mark is gone, but the name is free.
+    assert await waiting is not None
 
 
 def names_with_a_shared_mark(leases: Leases) -> tuple[str, str]:
@@ -287,7 +269,10 @@ def names_with_a_shared_mark(leases: Leases) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(tmp_path: Path, start: Start) -> None:
+@in_a_loop
+async def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(
+    tmp_path: Path, start: Start
+) -> None:
     holder = start(
         """
         import asyncio, os, sys, time
@@ -313,27 +298,23 @@ def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(tmp_path: 
         asyncio.run(main())
         """
     )
-
-    async def main() -> None:
-        leases = Leases(tmp_path)
-        assert leases.take("name") is None
-        assert leases.take("the child's") is None
-        holder.kill()
-        holder.wait()
-        lease = await wait(leases)
-        assert lease is not None
-        assert not lease.released_before
-        lease.release()
-        # The child lives on and still holds what is its own.
-        assert leases.take("the child's") is None
-        assert holder.stdin is not None
-        assert holder.stdout is not None
-        holder.stdin.write("\n")
-        holder.stdin.flush()
-        assert holder.stdout.readline() == "True True\n"
-        assert await wait(leases, "the child's") is not None
-
-    asyncio.run(main())
+    leases = Leases(tmp_path)
+    assert leases.take("name") is None
+    assert leases.take("the child's") is None
+    holder.kill()
+    holder.wait()
+    lease = await wait(leases)
+    assert lease is not None
+    assert not lease.released_before
+    lease.release()
+    # The child lives on and still holds what is its own.
+    assert leases.take("the child's") is None
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    assert holder.stdout.readline() == "True True\n"
+    assert await wait(leases, "the child's") is not None
 
 
 def test_the_directory_is_made_for_the_user_alone(tmp_path: Path) -> None:
@@ -360,42 +341,37 @@ TROUBLES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("trouble", [None, *TROUBLES])
-def test_where_nothing_can_be_locked_every_lease_is_granted(tmp_path: Path, trouble: str | None) -> None:
+@in_a_loop
+async def test_where_nothing_can_be_locked_every_lease_is_granted(
+    tmp_path: Path, trouble: str | None
+) -> None:
     directory = tmp_path / "cache" / "leases" if trouble else None
     if trouble:
         if trouble != "a file above":
             (tmp_path / "cache").mkdir()
         TROUBLES[trouble](tmp_path / "cache" / "leases")
-
-    async def main() -> None:
-        first, other = Leases(directory), Leases(directory)
-        for leases in (first, other, first):
-            lease = leases.take("name")
-            assert lease is not None
-            assert not lease.released_before
-        assert await wait(first) is not None
-        lease.release()
-        first.close()
-
-    asyncio.run(main())
+    first, other = Leases(directory), Leases(directory)
+    for leases in (first, other, first):
+        lease = take(leases)
+        assert not lease.released_before
+    assert await wait(first) is not None
+    lease.release()
+    first.close()
 
 
-def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        leases = Leases(tmp_path / "leases", beat=0.01)
-        lease = leases.take("name")
-        assert lease is not None
-        shutil.rmtree(tmp_path / "leases")
-        await asyncio.sleep(0.05)
-        lease.release()
-        assert leases.take("name") is not None
-        leases.close()
-        del lease
-        # Opened anew, it is made anew.
-        assert leases.take("name") is not None
-        assert (tmp_path / "leases").is_dir()
-
-    asyncio.run(main())
+@in_a_loop
+async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None:
+    leases = Leases(tmp_path / "leases", beat=0.01)
+    lease = take(leases)
+    shutil.rmtree(tmp_path / "leases")
+    await asyncio.sleep(0.05)
+    lease.release()
+    assert leases.take("name") is not None
+    leases.close()
+    del lease
+    # Opened anew, it is made anew.
+    assert leases.take("name") is not None
+    assert (tmp_path / "leases").is_dir()
 
 
 def test_a_disk_that_takes_no_more_fails_nothing(tmp_path: Path, run_script: RunScript) -> None:

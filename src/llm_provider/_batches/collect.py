@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -67,12 +67,9 @@ def poll_pause(age: float) -> float:
 
 
 class Collector:
-    """Waits for one batch.
+    """Waits for one batch, which was submitted.
 
     Args:
-        engine: The engine of the client.
-        remote: The account.
-        record: The batch, which was submitted.
         shared: A call of the job that waits for it; None where nobody does.
         ended: Called with each row of the batch and its end, after it is stored.
         metadata: Gives the metadata of the input that waits for a row.
@@ -86,7 +83,7 @@ class Collector:
         record: Record,
         shared: Call[Any] | None,
         ended: Callable[[str, RowEnd], object],
-        metadata: Callable[[str], Any] = lambda custom_id: None,
+        metadata: Callable[[str], object] = lambda custom_id: None,
         patience: float = RESULTS_PATIENCE,
     ) -> None:
         self._engine = engine
@@ -332,15 +329,14 @@ def _explain_missing(remote: RemoteBatch) -> LLMError:
     return mark_unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 
-def _encode_error(error: LLMError) -> dict[str, Any]:
+def _encode_error(error: LLMError) -> dict[str, object]:
     """An error as JSON."""
-    fields: dict[str, Any] = {"code": error.code, "status": error.status, "retryable": error.retryable}
-    if error.cost is None:
-        fields["maybe_billed"] = True
-    return {"class": type(error).__name__, "message": error.message, **fields}
+    names = ("message", "code", "status", "retryable")
+    fields = {"class": type(error).__name__} | {name: getattr(error, name) for name in names}
+    return fields | {"maybe_billed": True} if error.cost is None else fields
 
 
-def decode_error(fields: dict[str, Any]) -> LLMError:
+def decode_error(fields: Mapping[str, Any]) -> LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 

@@ -37,11 +37,7 @@ if TYPE_CHECKING:
 
 
 class BatchDelivery:
-    """The batches of one client, on one event loop.
-
-    Args:
-        engine: The engine of the client.
-    """
+    """The batches of one client, on one event loop."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -65,7 +61,7 @@ class BatchDelivery:
             target = job.shared.target
             key = self._key(target, job.shared)
             remote = self._remote(target, key)
-            async with self._exclusive("batches"):
+            async with self._exclusive():
                 await self._submit(job, remote, key)
 
     async def run(self, job: Job) -> None:
@@ -107,10 +103,12 @@ class BatchDelivery:
                 row.sent += 1
             if shared:
                 job.note(record)
-        kinds: dict[tuple[Any, ...], list[Wanted]] = {}
+        kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [group for rows in kinds.values() for group in split_by_limits(rows, remote.limits)]
+        groups = [
+            group for rows in kinds.values() for group in split_by_limits(rows, remote.connection.limits)
+        ]
         if groups:
             submitter.check_damaged([content_of(group) for group in groups])
         for group in groups:
@@ -283,7 +281,7 @@ class BatchDelivery:
                 return job.calls[row.kind]
         return None
 
-    def _metadata(self, custom_id: str) -> Any:
+    def _metadata(self, custom_id: str) -> object:
         """The metadata of the first input that waits for a row."""
         for job in self._jobs:
             if custom_id in job.wanted:
@@ -325,10 +323,8 @@ class BatchDelivery:
     async def refresh(self, record: Record, patience: float | None = None) -> bool:
         """Ask the provider for the state of a batch.
 
-        Args:
-            record: The batch.
-            patience: Seconds for which the provider is asked again while it fails or does not find the batch,
-                and no submission of unknown outcome is looked for; default that of the client.
+        With `patience`, the provider is asked again for so many seconds while it fails or does not find the
+        batch, and no submission of unknown outcome is looked for. Without it, the client's patience counts.
 
         Returns:
             Whether it is under way at the provider.
@@ -342,7 +338,7 @@ class BatchDelivery:
             return False
         remote = self._remote_of(header)
         if record.remote is None and patience is None:
-            async with self._exclusive("batches"):
+            async with self._exclusive():
                 await self._submitter(remote, header.destination).settle(record)
         if record.remote is not None:
             allowed = self._patience(None) if patience is None else patience
@@ -374,7 +370,7 @@ class BatchDelivery:
             task.cancel()
         for remote in self._remotes.values():
             with contextlib.suppress(Exception):  # nothing can be done about it
-                await remote.close()
+                await remote.connection.close()
         self._remotes.clear()
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as above
@@ -416,13 +412,13 @@ class BatchDelivery:
         return next((key for key in keys if key.identity == account), keys[0])
 
     @contextlib.asynccontextmanager
-    async def _exclusive(self, name: str) -> AsyncIterator[None]:
+    async def _exclusive(self) -> AsyncIterator[None]:
         """Let no other task and no other process of this machine submit."""
         async with self._planning:
             leases = self._engine.here().flights.leases
             lease = None
             while lease is None:
-                lease = leases.take(name) or await leases.wait(name)
+                lease = leases.take("batches") or await leases.wait("batches")
             try:
                 yield
             finally:
@@ -432,14 +428,9 @@ class BatchDelivery:
 async def read_end(
     engine: Engine, record: Record, row: Wanted | RowLine, call: Call[Any], whole: Callable[[], Call[Any]]
 ) -> RowEnd:
-    """The end of a row of a batch whose results were read before.
+    """The end of a row of a batch whose results were read before. `call` is like the call of the row.
 
-    Args:
-        engine: The engine of the client.
-        record: The batch.
-        row: The row.
-        call: A call like that of the row.
-        whole: Makes the call of the row, which decodes an answer that the cache does not keep.
+    `whole` makes the call of the row, which decodes an answer that the cache does not keep.
     """
     kept = record.read_row(row.custom_id)
     if kept is not None and "error" in kept:

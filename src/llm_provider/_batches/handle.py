@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -74,28 +74,23 @@ class Batch:
         self._refreshed = float("-inf")
 
     def __repr__(self) -> str:
-        counts = self._counts()
+        counts = self.counts
         return (
-            f"Batch({self.id}, {self.provider}, {self.model}, {self._status()}, "
+            f"Batch({self.id}, {self.provider}, {self.model}, {self.last_status}, "
             f"{counts.done} of {counts.total} rows done)"
         )
 
     def _repr_html_(self) -> str:
         from .. import _html
 
-        counts = self._counts()
-        created = (
-            "" if self.created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
-        )
-        rows = f"{counts.done:,} of {counts.total:,} rows done"
-        title = f"{rows}, {counts.failed:,} failed" if counts.failed else rows
-        details = (
-            self.provider or "",
-            self.model or "",
-            created and f"submitted {created}",
-            *self.batch_ids[:3],
-        )
-        return _html.block(_html.safe(f"Batch {self.id}: {self._status()}, {title}"), _html.small(*details))
+        counts, created = self.counts, ""
+        if self.created is not None:
+            created = time.strftime("submitted %Y-%m-%d %H:%M", time.localtime(self.created))
+        title = f"{counts.done:,} of {counts.total:,} rows done"
+        if counts.failed:
+            title += f", {counts.failed:,} failed"
+        details = _html.small(self.provider or "", self.model or "", created, *self.batch_ids[:3])
+        return _html.block(_html.safe(f"Batch {self.id}: {self.last_status}, {title}"), details)
 
     @property
     def batch_ids(self) -> tuple[str, ...]:
@@ -110,7 +105,16 @@ class Batch:
     @property
     def last_status(self) -> str:
         """`status` as far as it is known without asking the provider."""
-        return self._status()
+        for record in self._records:
+            record.reload()
+        if all(record.state == "forgotten" for record in self._records) and self._records:
+            return "forgotten"
+        under_way = [record for record in self._records if record.is_open]
+        if not under_way:
+            return "completed"
+        if any(record.remote is None for record in under_way):
+            return "submitting"
+        return "ended" if all(record.ended for record in under_way) else "in_progress"
 
     @property
     def states(self) -> dict[str, str]:
@@ -127,19 +131,23 @@ class Batch:
         Raises:
             LLMError: the provider does not answer.
         """
-        if self._status() in ("in_progress", "submitting"):
+        if self.last_status in ("in_progress", "submitting"):
             self.refresh()
-        return self._status()
+        return self.last_status
 
     @property
     def counts(self) -> BatchCounts:
         """Rows in all, done and failed, as the provider told last."""
-        return self._counts()
+        return BatchCounts(
+            sum(len(record.rows) for record in self._records),
+            sum(record.counts[0] for record in self._records),
+            sum(record.counts[1] for record in self._records),
+        )
 
     @property
     def done(self) -> bool:
         """Whether all results are stored. It does not ask the provider."""
-        return self._status() in ("completed", "forgotten")
+        return self.last_status in ("completed", "forgotten")
 
     def refresh(self, patience: float | None = None) -> None:
         """Ask the provider for the present state.
@@ -289,32 +297,11 @@ class Batch:
         except LLMError as error:
             return error
 
-    # --- the state ---------------------------------------------------------------------------------------
-
-    def _status(self) -> str:
-        for record in self._records:
-            record.reload()
-        if all(record.state == "forgotten" for record in self._records) and self._records:
-            return "forgotten"
-        under_way = [record for record in self._records if record.is_open]
-        if not under_way:
-            return "completed"
-        if any(record.remote is None for record in under_way):
-            return "submitting"
-        return "ended" if all(record.ended for record in under_way) else "in_progress"
-
-    def _counts(self) -> BatchCounts:
-        return BatchCounts(
-            sum(len(record.rows) for record in self._records),
-            sum(record.counts[0] for record in self._records),
-            sum(record.counts[1] for record in self._records),
-        )
-
-    def _submit(self, name: str, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _submit(self, name: str, work: event_loop.Work[T]) -> Future[T]:
         event_loop.refuse_own_thread(f"Batch.{name}")
         return event_loop.submit(work)
 
-    def _wait(self, name: str, work: Coroutine[Any, Any, T]) -> T:
+    def _wait(self, name: str, work: event_loop.Work[T]) -> T:
         return event_loop.wait(self._submit(name, work))
 
 
@@ -322,9 +309,9 @@ def submit_inputs(
     engine: Engine, work: BatchWork, inputs: Iterable[Prompt], on_error: str, observers: Observers
 ) -> Batch:
     """Submit the inputs of a job, and return without waiting. The observers see each result."""
-    results, deliver = _collect_for(observers)
+    results, take = _collect_for(work, observers)
     for index, entry in enumerate(work.lookup(inputs)):
-        _take(work, index, entry, deliver)
+        take(index, entry)
     work.load()
     event_loop.wait(event_loop.submit(work.submit()))
     return _batch_of(engine, work, results, on_error)
@@ -338,30 +325,31 @@ async def asubmit_inputs(
     observers: Observers,
 ) -> Batch:
     """`submit_inputs` for any event loop."""
-    results, deliver = _collect_for(observers)
+    results, take = _collect_for(work, observers)
     async for index, entry in look_up(work.lookup, inputs):
-        _take(work, index, entry, deliver)
+        take(index, entry)
         # While inputs are read, the user's other tasks run.
         await asyncio.sleep(0)
     await event_loop.run(work.submit())
     return _batch_of(engine, work, results, on_error)
 
 
-def _collect_for(observers: Observers) -> tuple[dict[int, Any], Callable[[int, Any], None]]:
-    """The results by index, and what adds one."""
+def _collect_for(
+    work: BatchWork, observers: Observers
+) -> tuple[dict[int, Any], Callable[[int, object], None]]:
+    """The results by index, and what takes a result or the call that gives one."""
     results: dict[int, Any] = {}
 
     def deliver(index: int, result: Any) -> None:
         results[index] = observers.show(index, result)[1]
 
-    return results, deliver
+    def take(index: int, entry: object) -> None:
+        if isinstance(entry, Call):
+            work.add(index, entry, deliver)
+        else:
+            deliver(index, entry)
 
-
-def _take(work: BatchWork, index: int, entry: object, deliver: Callable[[int, Any], None]) -> None:
-    if isinstance(entry, Call):
-        work.add(index, entry, deliver)
-    else:
-        deliver(index, entry)
+    return results, take
 
 
 def _batch_of(engine: Engine, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:

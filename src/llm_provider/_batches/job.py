@@ -54,7 +54,7 @@ class Job:
         self._since = time.time() - (time.perf_counter() - shared.started) - _LOOKUP_SECONDS
         self.wanted: dict[str, Wanted] = {}
         """The rows that have not ended, by name."""
-        self.calls: dict[tuple[Any, ...], Call[Any]] = {}
+        self.calls: dict[tuple[object, ...], Call[Any]] = {}
         """One call for each kind of rows."""
         self.records: list[Record] = []
         """The batches with rows that have not ended."""

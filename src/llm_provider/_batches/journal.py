@@ -64,12 +64,12 @@ class RowLine(NamedTuple):
     """The texts of an embedding."""
     keys: tuple[str, ...] = ()
     """The cache keys of the parts."""
-    metadata: Any = None
+    metadata: object = None
     """The user's value for the first input that waits for the row, as JSON holds it."""
 
     def encode(self) -> bytes:
         """The line, without its line break."""
-        fields: dict[str, Any] = {"row": self.custom_id, "parts": self.parts}
+        fields: dict[str, object] = {"row": self.custom_id, "parts": self.parts}
         if self.keys != (self.custom_id,):
             fields["keys"] = self.keys
         if self.texts is not None:
@@ -152,11 +152,7 @@ def content_hash(custom_ids: Iterable[str]) -> str:
 
 
 class Record:
-    """One batch of the journal.
-
-    Args:
-        path: Its file.
-    """
+    """One batch of the journal, and its file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -313,17 +309,15 @@ class Record:
             return file.read(length)
 
     def _line(self, offset: int, length: int) -> dict[str, Any]:
-        try:
+        with contextlib.suppress(ValueError):
             fields = orjson.loads(self._bytes(offset, length))
-        except ValueError:
-            raise KeyError(f"a line of {self.path} is damaged") from None
-        if not isinstance(fields, dict):
-            raise KeyError(f"a line of {self.path} is damaged")
-        return fields
+            if isinstance(fields, dict):
+                return fields
+        raise KeyError(f"a line of {self.path} is damaged")
 
     # --- writing -----------------------------------------------------------------------------------------
 
-    def append(self, event: str, **fields: Any) -> None:
+    def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns.
 
         Raises:
@@ -344,7 +338,7 @@ class Record:
             os.close(descriptor)
         self.reload()
 
-    def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, Any] | None) -> None:
+    def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, object] | None) -> None:
         """Write the end of a row that the cache does not keep."""
         fields = {"error": error} if body is None else {"body": body.decode()}
         self.append("kept", row=custom_id, **fields)
@@ -364,11 +358,7 @@ class Record:
 
 
 class Journal:
-    """The files of all batches of one cache.
-
-    Args:
-        directory: The directory, made by the first batch.
-    """
+    """The files of all batches of one cache, in a directory that the first batch makes."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -384,12 +374,10 @@ class Journal:
         """Every batch, oldest first."""
         records = {}
         for path in sorted(self.directory.glob(f"*{_SUFFIX}")) if self.directory.is_dir() else ():
-            record = self._records.get(path.name)
-            if record is None:
-                record = Record(path)
-            else:
-                record.reload()
-            records[path.name] = record
+            known = self._records.get(path.name)
+            if known is not None:
+                known.reload()
+            records[path.name] = known or Record(path)
         self._records = records
         return list(records.values())
 
@@ -400,9 +388,7 @@ class Journal:
     def write(self, header: Header, rows: Iterable[tuple[str, bytes]]) -> Record:
         """Write the intent to submit some rows as one batch. It is on disk when this returns.
 
-        Args:
-            header: The facts of the batch.
-            rows: The name of each row, and its line as `RowLine.encoded` gives it.
+        `rows` are the name of each row, and its line as `RowLine.encode` gives it.
 
         Raises:
             OSError: it cannot be written.

@@ -34,9 +34,7 @@ Verdict = Literal["wait", "lost", "gone"]
 class MissingRows:
     """The readings of one batch, until all of its rows have ended.
 
-    Args:
-        record: The batch.
-        patience: Seconds for which nothing new may come.
+    For `patience` seconds nothing new may come.
     """
 
     def __init__(self, record: Record, patience: float) -> None:

@@ -17,7 +17,6 @@ from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
 from .._providers.shared.batches import (
     BatchConnection,
-    BatchLimits,
     BatchSpec,
     RemoteBatch,
     RowReply,
@@ -33,15 +32,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
 
 
 class Remote:
-    """The batches of one account at one server.
+    """The batches of one account at one server; `RequestError` if the host has none.
 
-    Args:
-        target: A destination there.
-        key: The account's key.
-        patience: Seconds for which a request is tried again while it fails.
-
-    Raises:
-        RequestError: the host has no batches.
+    A request is tried again for `patience` seconds while it fails.
     """
 
     def __init__(self, target: Target, key: APIKey, patience: float) -> None:
@@ -50,25 +43,11 @@ class Remote:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
         self._adapter = registry.load(target.route.adapter)
         self._provider, self._key, self._patience = target.provider, key, patience
-        self._connection: BatchConnection = when_imported(lambda: module.connect(target, key))
-
-    @property
-    def limits(self) -> BatchLimits:
-        """How much one batch may hold."""
-        return self._connection.limits
-
-    @property
-    def keeps_label(self) -> bool:
-        """Whether a listed batch shows the label that it was created with."""
-        return self._connection.keeps_label
-
-    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
-        """One row as a line of the file."""
-        return self._connection.line(spec, custom_id, body)
+        self.connection: BatchConnection = when_imported(lambda: module.connect(target, key))
 
     async def upload(self, path: Path) -> str | None:
         """Upload the file of a batch."""
-        return await self._retry(lambda: self._connection.upload(path))
+        return await self._retry(lambda: self.connection.upload(path))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """Submit a batch, in one request.
@@ -77,25 +56,20 @@ class Remote:
             LLMError: there was no answer. Unless its status is a 4xx, the batch may have been accepted.
         """
         try:
-            return await self._connection.create(spec, path, file)
+            return await self.connection.create(spec, path, file)
         except Exception as error:
             raise self._map_error(error) from None
 
     async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
-        """The present state of a batch.
-
-        Args:
-            identifier: The provider's name of it.
-            patience: Seconds for which it is asked again after failures; default that of the account.
-        """
-        return await self._retry(lambda: self._connection.retrieve(identifier), patience)
+        """The present state of a batch, asked again for `patience` seconds; default that of the account."""
+        return await self._retry(lambda: self.connection.retrieve(identifier), patience)
 
     async def recent(self, since: float) -> list[RemoteBatch]:
         """The batches that were created since a Unix time, newest first."""
 
         async def list_recent() -> list[RemoteBatch]:
             batches = []
-            async for remote in self._connection.recent():
+            async for remote in self.connection.recent():
                 if remote.created < since:
                     break
                 batches.append(remote)
@@ -109,7 +83,7 @@ class Remote:
         pauses = Pauses(self._patience)
         while True:
             try:
-                async for reply in self._connection.results(remote, scratch):
+                async for reply in self.connection.results(remote, scratch):
                     if reply.custom_id not in seen:
                         seen.add(reply.custom_id)
                         yield reply
@@ -123,11 +97,7 @@ class Remote:
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""
-        await self._retry(lambda: self._connection.cancel(identifier))
-
-    async def close(self) -> None:
-        """Close every connection."""
-        await self._connection.close()
+        await self._retry(lambda: self.connection.cancel(identifier))
 
     async def _retry(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
         pauses = Pauses(self._patience if patience is None else patience)
@@ -148,11 +118,7 @@ class Remote:
 
 
 class Pauses:
-    """The pauses between attempts of one request, until its patience ends.
-
-    Args:
-        patience: Seconds.
-    """
+    """The pauses between attempts of one request, until its patience of some seconds ends."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience

@@ -52,7 +52,7 @@ class Pending:
     rows: int = 0
     """Rows that have not ended."""
     error: LLMError | None = None
-    metadata: Any = None
+    metadata: object = None
     """The user's value for the input."""
     sent: SentRequests = field(default_factory=SentRequests)
     """The rows that it pays for."""
@@ -65,8 +65,8 @@ class Wanted:
     custom_id: str
     keys: tuple[str, ...]
     """The cache keys of its parts."""
-    kind: tuple[Any, ...]
-    """The facts that all rows of one batch share."""
+    kind: tuple[object, ...]
+    """What all rows of one batch share."""
     span: tuple[int, int]
     """Offset and length of its line in the spool."""
     size: int
@@ -109,10 +109,7 @@ def rows_of_call(
 ) -> list[tuple[RowLine, tuple[int, ...], int]]:
     """The rows that ask for some parts of a call: line, numbers of the parts, bytes of the body.
 
-    Args:
-        call: The call.
-        parts: Its parts that are missing.
-        most: The most parts of one row; None for as many as in a live request.
+    A row has at most `most` parts; with None it has as many as a live request.
     """
     groups = call.operation.groups(call, parts)
     if most is not None:
@@ -134,7 +131,7 @@ def rows_of_call(
 
 
 def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
-    """The facts that all rows of a batch share."""
+    """What all rows of a batch share."""
     target, encoded = call.target, call.encoded
     return Header(
         id=name,

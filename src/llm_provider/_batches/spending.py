@@ -21,12 +21,7 @@ _PLACEHOLDER = Decimal("0.000001")
 
 
 class Spending:
-    """The reservation of one batch.
-
-    Args:
-        engine: The engine of the client.
-        shared: A call of the job.
-    """
+    """The reservation of one batch, of whose job `shared` is a call."""
 
     def __init__(self, engine: Engine, shared: Call[Any]) -> None:
         self._prices = engine.recorder.prices
@@ -36,9 +31,6 @@ class Spending:
 
     async def reserve(self, calls: Iterable[Call[Any]]) -> None:
         """Reserve the worst case of all rows together.
-
-        Args:
-            calls: The calls of the rows.
 
         Raises:
             BudgetExceededError: it is more than is left.

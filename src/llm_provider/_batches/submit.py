@@ -65,9 +65,7 @@ class Submitter:
     """Submits to one account.
 
     Args:
-        journal: The journal.
-        remote: The account.
-        destination: Its name in the journal.
+        destination: The name of the account in the journal.
         patience: Seconds for which it waits for results by which a batch is recognised.
     """
 
@@ -121,7 +119,7 @@ class Submitter:
             by_label = remote.label is not None and remote.label == record.id
             if by_label or (remote.input_file is not None and remote.input_file == record.file):
                 return remote
-        if self._remote.keeps_label:
+        if self._remote.connection.keeps_label:
             return None
         known = {each.remote for each in self._journal.records()} | record.not_ours
         candidates = [
@@ -190,7 +188,7 @@ class Submitter:
         """Submit rows as one batch.
 
         Args:
-            header: Its facts.
+            header: What its rows share.
             rows: The rows. None is in an open batch.
             spool: Has their lines.
             adopt: Whether to take over a batch with the same rows that the journal has lost.
@@ -211,7 +209,14 @@ class Submitter:
                     damaged.remove()
             return record
         try:
-            await self._send(record, self._spec(header, content), file_ids)
+            spec = BatchSpec(
+                operation=header.operation,
+                headers=dict(header.headers),
+                label=header.id,
+                content=content,
+                origin=self._journal.origin,
+            )
+            await self._send(record, spec, file_ids)
         except LLMError:
             record.reload()
             if record.remote is None and record.submitting is None:
@@ -221,7 +226,7 @@ class Submitter:
 
     async def _find_lost(self, content: str) -> RemoteBatch | None:
         """A batch of the provider with these rows that the journal does not have."""
-        if not self._remote.keeps_label:
+        if not self._remote.connection.keeps_label:
             return next((each for each in self.damaged.values() if each.content == content), None)
         try:
             recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
@@ -241,15 +246,6 @@ class Submitter:
         """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
         elsewhere = remote.origin not in (None, self._journal.origin)
         _note_submitted(record, remote, label=remote.label, elsewhere=elsewhere)
-
-    def _spec(self, header: Header, content: str) -> BatchSpec:
-        return BatchSpec(
-            operation=header.operation,
-            headers=dict(header.headers),
-            label=header.id,
-            content=content,
-            origin=self._journal.origin,
-        )
 
     async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
@@ -286,7 +282,7 @@ class Submitter:
         with path.open("wb") as file:
             for row in rows_of(record):
                 body = with_ids(body_of(record.header, row), file_ids)
-                file.write(self._remote.line(spec, row.custom_id, body) + b"\n")
+                file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
 
 
 def content_of(rows: Iterable[Wanted]) -> str:

@@ -35,7 +35,6 @@ class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
 
     Args:
-        engine: The engine of the client.
         lookup: Yields for each input its stored answer, its error, or its call.
         resend: Where rows that failed or expired are sent once more.
     """

@@ -145,9 +145,7 @@ class ResponseCache:
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
         """The entry of a key; None if there is none, or if it cannot be read. Counts as a hit or a miss.
 
-        Args:
-            key: The key.
-            ahead: The value of the key that `read_ahead` has read.
+        `ahead` is the value of the key that `read_ahead` has read.
         """
         entry = self._unwritten.get(key) if self._unwritten else None
         if entry is None and ahead is not None:
@@ -169,11 +167,7 @@ class ResponseCache:
         return self._unwritten.get(key) or self._read(key)
 
     def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
-        """Recent answers of one model and server, each with the payload of its question.
-
-        Args:
-            question: A question to that model and server.
-            count: How many of the newest answers of the provider and endpoint to look through.
+        """Answers of the model and server of a question, among the newest of its provider and endpoint.
 
         Returns:
             Answers and payloads; a payload is None if it is not stored in full. Empty if the cache cannot be

@@ -15,6 +15,8 @@ import atexit
 import contextlib
 import contextvars
 import functools
+import signal
+import socket
 import threading
 import weakref
 from collections import deque
@@ -23,7 +25,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
 from .forks import run_around_forks
-from .signal_wakeup import wake_on_signals
+from .notebooks import in_jupyter
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -237,6 +239,39 @@ def inbox_here() -> Inbox:
         inbox = _inboxes[here] = Inbox(here)
         wake_on_signals(here)
     return inbox
+
+
+_waking: list[socket.socket] = []
+"""The sockets by which signals wake a loop. They stay open as long as the process."""
+
+
+def wake_on_signals(loop: asyncio.AbstractEventLoop) -> None:
+    """Have signals wake an event loop, if it is that of a Jupyter kernel and nothing else wakes it.
+
+    On SIGINT, ipykernel cancels the task of the cell by `call_soon`, which does not wake a loop that waits
+    for sockets. A cell that awaits an answer would end at the loop's next event, which may be the answer.
+    """
+    if not in_jupyter() or _waking or threading.current_thread() is not threading.main_thread():
+        return
+    woken, waker = socket.socketpair()
+    woken.setblocking(False)
+    waker.setblocking(False)
+    with contextlib.suppress(NotImplementedError):
+        # Windows' default loop has no readers. It wakes on signals by itself.
+        loop.add_reader(woken, _drain, woken)
+        before = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        if before == -1:
+            _waking.extend((woken, waker))
+            return
+        signal.set_wakeup_fd(before)
+        loop.remove_reader(woken)
+    woken.close()
+    waker.close()
+
+
+def _drain(woken: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        woken.recv(4096)
 
 
 class _HandOver(Generic[T]):

@@ -12,9 +12,10 @@ import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from threading import Lock
     from types import FrameType
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ def wait_for_imports() -> None:
         lock.acquire()
 
 
-def _locks() -> list[Any]:
+def _locks() -> list[Lock]:
     locks = [getattr(sys.modules.get(module), name, None) for module, name in _LOCKS]
     return [lock for lock in locks if lock is not None]
 

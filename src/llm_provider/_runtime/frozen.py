@@ -1,7 +1,8 @@
-"""An optimisation: frozen dataclasses whose objects are made in half of the time.
+"""Frozen dataclasses that are made in half of the time, and fields whose value is made when it is read.
 
-It saves 14 % of the CPU time of a call that the cache answers (34 µs instead of 40), and 1 to 2 % of a call
-that is sent. The decorator `quickly_made` may be removed anywhere: it changes nothing but the time.
+The first is an optimisation. It saves 14 % of the CPU time of a call that the cache answers (34 µs instead of
+40), and 1 to 2 % of a call that is sent. The decorator `quickly_made` may be removed anywhere: it changes
+nothing but the time.
 
 Microseconds on CPython 3.11, plain and quick: `Request` 2.9 and 0.8, `Response` 1.5 and 0.7, `Usage` 1.5 and
 0.7, `Choice` 1.0 and 0.6, `Timing` 0.8 and 0.6.
@@ -10,6 +11,7 @@ Microseconds on CPython 3.11, plain and quick: `Request` 2.9 and 0.8, `Response`
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, cast
 
@@ -57,4 +59,28 @@ def quickly_made(frozen: type[T]) -> type[T]:
     exec("\n".join(lines), scope)  # noqa: S102 -- the source holds names of fields only, as in dataclasses
     initialize = functools.update_wrapper(scope["__init__"], frozen.__init__)
     frozen.__init__ = initialize  # type: ignore[method-assign]  # it has the same signature
+    return frozen
+
+
+class LateValue:
+    """The value of a field until it is read: `make` makes it."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+def with_late_field(frozen: type[T], name: str) -> type[T]:
+    """Let a field of a dataclass with slots hold a `LateValue`. Readers see only the value that it makes."""
+    slot = vars(frozen)[name]
+
+    def read(self: T) -> object:
+        value = slot.__get__(self)
+        if type(value) is LateValue:
+            value = value.make()
+            slot.__set__(self, value)
+        return value
+
+    setattr(frozen, name, property(read, slot.__set__, doc=f"The {name}, made when they are first read."))
     return frozen

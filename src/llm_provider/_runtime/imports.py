@@ -74,6 +74,7 @@ def when_imported(action: Callable[[], T]) -> T:
     """
     until = time.monotonic() + LONGEST_IMPORT
     while True:
+        missing = None
         try:
             with hold_interrupts():
                 return action()
@@ -82,12 +83,10 @@ def when_imported(action: Callable[[], T]) -> T:
                 missing = error.name if isinstance(error, ModuleNotFoundError) else None
                 if missing is None:
                     raise
-                problem = f"the package {missing!r} is not installed, which this provider needs"
-            else:
-                problem = ""
-        if problem:
+        if missing is not None:
             raise MissingDependencyError(
-                f"{problem}: pip install . in a checkout of this project installs it"
+                f"the package {missing!r} is not installed, which this provider needs: pip install . in a "
+                "checkout of this project installs it"
             )
         time.sleep(PAUSE)
 

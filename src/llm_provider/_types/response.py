@@ -21,8 +21,7 @@ from .._errors import (
 )
 from .._foreign_attributes import NoMapping
 from .._json_values import json_value
-from .._runtime.frozen import quickly_made
-from .._runtime.late_fields import with_late_field
+from .._runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -96,8 +95,9 @@ def test_a_lease_is_renewed_until_it_is_released(
     behind.close()
 
 
-def test_closing_names_the_answers_that_were_not_sent(store: SqliteStore, local: Local) -> None:
-    behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
+def test_closing_names_the_answers_that_were_not_sent(
+    store: SqliteStore, local: Local, behind: SecondLevelAccess
+) -> None:
     store.fails = OSError("gone")
     behind.write([Write("a", b"v", local=True)])
     behind.close()
@@ -106,10 +106,9 @@ def test_closing_names_the_answers_that_were_not_sent(store: SqliteStore, local:
 
 
 def test_an_answer_that_cannot_be_kept_is_counted(
-    store: SqliteStore, local: Local, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, local: Local, behind: SecondLevelAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "_MOST_PENDING", 2)
-    behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     store.fails = OSError("gone")
     behind.write([Write(f"{number}", b"v", local=True) for number in range(5)])
     behind.flush()
@@ -123,25 +122,21 @@ def test_an_answer_that_cannot_be_kept_is_counted(
     [([b"v"], "returned list, not a mapping"), ({"a": "v"}, "a value of str, not of bytes")],
 )
 def test_a_store_that_returns_something_else_is_named(
-    answer: Any, message: str, local: Local, store: SqliteStore
+    answer: object, message: str, local: Local, store: SqliteStore, behind: SecondLevelAccess
 ) -> None:
     store.get_many = lambda keys: answer  # type: ignore[method-assign]  # the store is one of the test
-    behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     assert behind.read(["a"]) == {}
     assert message in local.warnings[0]
-    behind.close()
 
 
 def test_a_store_that_hangs_does_not_hold_its_reader(
-    store: SqliteStore, local: Local, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, local: Local, behind: SecondLevelAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "_LONGEST_READ", 0.05)
-    behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
     with store._lock:
         assert behind.read(["a"]) == {}
         assert behind.read(["b"]) == {}
     assert "no answer within 0.05 s" in local.warnings[0]
-    behind.close()
 
 
 def test_a_lease_that_is_released_while_it_is_renewed_ends(

@@ -21,6 +21,8 @@ MODEL = "gpt-6.1-sol"
 PROMPTS = [f"row {number}" for number in range(140)]
 EMBEDDER = "text-embedding-3-small"
 
+Machine = Callable[..., Client]
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
@@ -28,7 +30,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 
 @pytest.fixture
-def machine(simulator: Simulator, tmp_path: Path) -> Iterator[Callable[..., Client]]:
+def machine(simulator: Simulator, tmp_path: Path) -> Iterator[Machine]:
     """Makes clients of machines that share nothing but their second level."""
     clients: list[Client] = []
 
@@ -77,19 +79,12 @@ def as_vectors(client: Client) -> list[Any]:
 
 
 WAYS = [
-    several,
-    as_a_list,
-    from_a_generator,
-    from_an_event_loop,
-    as_tasks,
-    as_a_stream,
-    as_samples,
-    as_vectors,
-]
+    several, as_a_list, from_a_generator, from_an_event_loop, as_tasks, as_a_stream, as_samples, as_vectors
+]  # fmt: skip
 
 
 def test_another_machine_finds_every_answer_in_every_way_to_call(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
+    simulator: Simulator, store: SqliteStore, machine: Machine
 ) -> None:
     first = machine(SecondLevel(store, wait_for_writes=True))
     for way in (as_a_list, as_samples, as_vectors):
@@ -112,7 +107,7 @@ def test_another_machine_finds_every_answer_in_every_way_to_call(
 
 
 def test_answers_are_copied_into_the_local_store(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client], tmp_path: Path
+    store: SqliteStore, machine: Machine, tmp_path: Path
 ) -> None:
     as_a_list(machine(SecondLevel(store, wait_for_writes=True)))
     second = machine(store)
@@ -129,9 +124,7 @@ def test_answers_are_copied_into_the_local_store(
         assert "row 7" in (tmp_path / "copies.jsonl").read_text()
 
 
-def test_an_answer_is_in_both_stores_before_it_counts(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_an_answer_is_in_both_stores_before_it_counts(store: SqliteStore, machine: Machine) -> None:
     client = machine(SecondLevel(store, wait_for_writes=True))
     client.call(MODEL, "Hi")
     assert len(store.export()) == 1  # type: ignore[arg-type]  # any iterable, here a list
@@ -141,9 +134,7 @@ def test_an_answer_is_in_both_stores_before_it_counts(
     assert len(store.export()) == 2  # type: ignore[arg-type]  # any iterable, here a list
 
 
-def test_only_modes_that_read_and_write_use_the_second_level(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_only_modes_that_read_and_write_use_the_second_level(store: SqliteStore, machine: Machine) -> None:
     client = machine(store)
     client.call(MODEL, "Hi", cache="off")
     client.close()
@@ -155,7 +146,7 @@ def test_only_modes_that_read_and_write_use_the_second_level(
 
 
 def test_a_stream_is_stored_in_both_levels(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
+    simulator: Simulator, store: SqliteStore, machine: Machine
 ) -> None:
     client = machine(SecondLevel(store, wait_for_writes=True))
     for mode in ("use", "refresh", "off"):
@@ -173,7 +164,7 @@ def as_a_stream_of(client: Client, prompt: str) -> list[Any]:
 
 
 def test_a_miss_in_both_levels_is_final_for_only(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
+    simulator: Simulator, store: SqliteStore, machine: Machine
 ) -> None:
     client = machine(SecondLevel(store, mode="only"))
     for way in WAYS:
@@ -185,9 +176,7 @@ def test_a_miss_in_both_levels_is_final_for_only(
     assert simulator.ledger().requests == 0
 
 
-def test_a_damaged_value_is_a_miss(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_a_damaged_value_is_a_miss(store: SqliteStore, machine: Machine) -> None:
     machine(SecondLevel(store, wait_for_writes=True)).call(MODEL, "Hi")
     [(key, value)] = store.export()
     store.put_many({key: value[:40] + bytes([value[40] ^ 1]) + value[41:]})
@@ -197,9 +186,7 @@ def test_a_damaged_value_is_a_miss(
     assert machine(store).call(MODEL, "Hi").cached
 
 
-def test_an_event_loop_never_waits_for_the_store(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_an_event_loop_never_waits_for_the_store(store: SqliteStore, machine: Machine) -> None:
     client = machine(store)
     loop_threads: list[str] = []
     reading = store.get_many
@@ -214,9 +201,7 @@ def test_an_event_loop_never_waits_for_the_store(
     assert set(loop_threads) == {"llm_provider-second-level-reader"}
 
 
-def test_a_store_that_fails_costs_no_call_and_no_answer(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_a_store_that_fails_costs_no_call_and_no_answer(store: SqliteStore, machine: Machine) -> None:
     client = machine(store)
     store.fails = OSError("the server is gone")
     with pytest.warns(CacheWarning, match="the server is gone") as warned:
@@ -230,9 +215,7 @@ def test_a_store_that_fails_costs_no_call_and_no_answer(
     assert wait_until(lambda: len(list(store.export())) == len(PROMPTS))
 
 
-def test_push_and_pull_complete_both_levels(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client], tmp_path: Path
-) -> None:
+def test_push_and_pull_complete_both_levels(store: SqliteStore, machine: Machine, tmp_path: Path) -> None:
     with Client(cache_dir=tmp_path / "machine 0") as alone:
         several(alone)
     first = machine(store)
@@ -256,9 +239,7 @@ def test_push_and_pull_complete_both_levels(
         alone.cache.pull()
 
 
-def test_an_estimate_knows_what_the_second_level_has(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
-) -> None:
+def test_an_estimate_knows_what_the_second_level_has(store: SqliteStore, machine: Machine) -> None:
     as_a_list(machine(SecondLevel(store, wait_for_writes=True)))
     second = machine(store)
     store.gets.clear()
@@ -270,7 +251,7 @@ def test_an_estimate_knows_what_the_second_level_has(
 
 
 def test_a_batch_of_the_provider_has_only_rows_that_no_machine_has(
-    simulator: Simulator, store: SqliteStore, machine: Callable[..., Client]
+    simulator: Simulator, store: SqliteStore, machine: Machine
 ) -> None:
     as_a_list(machine(SecondLevel(store, wait_for_writes=True)))
     sent = simulator.ledger().requests

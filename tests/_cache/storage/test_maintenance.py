@@ -40,12 +40,8 @@ def test_a_whole_cache_is_whole(store: Store) -> None:
     assert verify(store)
     fill(store, 50)
     verification = verify(store)
-    assert (bool(verification), verification.entries, verification.damaged, verification.problems) == (
-        True,
-        50,
-        (),
-        (),
-    )
+    assert verification
+    assert (verification.entries, verification.damaged, verification.problems) == (50, (), ())
 
 
 def test_a_damaged_answer_is_named(store: Store) -> None:

@@ -6,7 +6,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import diskcache
 import pytest
 from diskcache.core import MODE_PICKLE, MODE_RAW, MODE_TEXT
 
@@ -38,11 +37,3 @@ def test_rows_of_other_kinds_are_errors(tmp_path: Path, mode: int, filename: str
         disk.fetch(mode, filename, value, False)
     with pytest.raises(ValueError, match="foreign key"):
         disk.get(b"pickled key", False)
-
-
-def test_diskcache_stores_and_finds_bytes_through_it(tmp_path: Path) -> None:
-    with diskcache.Cache(str(tmp_path), disk=BytesDisk) as cache:
-        cache["key"] = b"value"
-        assert (cache["key"], list(cache)) == (b"value", ["key"])
-        with pytest.raises(TypeError):
-            cache["key"] = "text"

@@ -12,7 +12,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from llm_provider._cache.storage.row_format import BytesDisk
 from llm_provider._cache.storage.shard import DATABASE
 from llm_provider._cache.storage.store import CacheRefusedError, Store
+from loop_support import run_threads
 from support import RunScript
 
 PATIENCE = 0.1
@@ -94,6 +94,7 @@ def test_it_is_a_fanout_cache(tmp_path: Path, store: Store) -> None:
     with diskcache.FanoutCache(str(tmp_path / "cache" / "v2"), shards=8, disk=BytesDisk) as fanout:
         assert [fanout.get(key) for key, _, _ in rows(40)] == [value for _, value, _ in rows(40)]
         assert len(fanout) == store.count() == 40
+        assert sorted(fanout) == sorted(key for key, _, _ in rows(40))
         assert (fanout.eviction_policy, fanout.cull_limit, fanout.statistics) == ("none", 0, 0)
         assert fanout.set("another", b"by diskcache")
         assert not fanout.check()
@@ -128,16 +129,10 @@ def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
         connection.close()
 
 
-def test_a_later_value_replaces_an_earlier_one(store: Store) -> None:
-    store.write(rows(3))
-    store.write([("key-1", b"new", "tag")])
-    assert (store.read("key-1"), store.count()) == (b"new", 3)
-
-
 def test_items_come_sorted_and_can_be_deleted(store: Store) -> None:
-    store.write(rows(700))
-    assert list(store.items()) == sorted((key, value) for key, value, _ in rows(700))
-    store.delete([key for key, _, _ in rows(500)])
+    store.write(rows(2000))
+    assert list(store.items()) == sorted((key, value) for key, value, _ in rows(2000))
+    store.delete([key for key, _, _ in rows(1800)])
     assert len(list(store.items())) == store.count() == 200
 
 
@@ -221,9 +216,8 @@ TestAsADict.settings = settings(max_examples=10, stateful_step_count=12, deadlin
 
 def test_only_the_user_can_look_into_it(tmp_path: Path, store: Store) -> None:
     store.write(rows(1))
-    assert {
-        stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "cache", tmp_path / "cache" / "v2")
-    } == {0o700}
+    for path in (tmp_path / "cache", tmp_path / "cache" / "v2"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("fault", ["link", "file", "open", "foreign"])
@@ -376,30 +370,30 @@ def test_a_fork_in_the_middle_of_reading_and_writing(run_script: RunScript, tmp_
 def test_a_hundred_threads_share_the_files(tmp_path: Path, store: Store) -> None:
     store.write(rows(200))
     results: list[list[str]] = []
-    threads = [threading.Thread(target=lambda: results.append(missing(store, 200))) for _ in range(100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*[lambda: results.append(missing(store, 200))] * 100)
     assert results == [[]] * 100
     # Eight shards: the database and its log for two connections, and their shared memory.
     assert len(open_databases(tmp_path)) <= 40
+    store.close()
+    assert open_databases(tmp_path) == []
 
 
 # --- damage ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("content", [b"", b"this was a database", b"\0" * 8192])
+@pytest.mark.parametrize("meets", ["reading", "writing"])
 def test_a_destroyed_database_is_put_aside(
-    tmp_path: Path, store: Store, messages: list[str], content: bytes
+    tmp_path: Path, store: Store, messages: list[str], content: bytes, meets: str
 ) -> None:
     store.write(rows(100))
     damaged = database_of(tmp_path / "cache", "key-0")
     store.close()
     damaged.write_bytes(content)
-    lost = missing(store, 100)
-    assert 0 < len(lost) < 40
-    assert "key-0" in lost
+    if meets == "reading":
+        lost = missing(store, 100)
+        assert 0 < len(lost) < 40
+        assert "key-0" in lost
     assert store.write(rows(100)) == {}
     assert missing(store, 100) == []
     assert len(messages) == len(store.list_damaged()) == 1
@@ -428,29 +422,6 @@ def test_readable_rows_of_a_damaged_database_are_rescued(
     assert "0 of its answers were rescued" not in messages[0]
     assert store.write(big) == {}
     assert [key for key, value, _ in big if store.read(key) != value] == []
-
-
-def test_damage_that_only_writing_meets(tmp_path: Path, store: Store, messages: list[str]) -> None:
-    store.write(rows(100))
-    damaged = database_of(tmp_path / "cache", "key-0")
-    store.close()
-    damaged.write_bytes(b"no database")
-    assert store.write([("key-0", b"value-0", None)]) == {}
-    assert store.read("key-0") == b"value-0"
-    assert len(messages) == 1
-
-
-def test_a_pickle_and_a_path_are_not_followed(tmp_path: Path, store: Store) -> None:
-    store.write(rows(20))
-    store.close()
-    for path in (tmp_path / "cache").glob(f"v2/*/{DATABASE}"):
-        with sqlite3.connect(path) as database:
-            # diskcache as it comes would run the one and read the other.
-            database.execute("UPDATE Cache SET mode = 4, value = x'80034b012e' WHERE rowid % 2 = 0")
-            database.execute("UPDATE Cache SET mode = 2, filename = '/etc/hostname' WHERE rowid % 2 = 1")
-        database.close()
-    assert len(missing(store, 20)) == 20
-    assert list(store.items()) == []
 
 
 @pytest.mark.parametrize("what", ["", "v2", "v2/*", "v2/*/cache.db"])
@@ -595,10 +566,3 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path, messages: li
     store = Store(tmp_path / "file" / "cache", messages.append)
     with pytest.raises(OSError, match="Not a directory"):
         store.write(rows(1))
-
-
-def test_the_files_are_closed(tmp_path: Path, store: Store) -> None:
-    store.write(rows(40))
-    assert missing(store, 40) == []
-    store.close()
-    assert open_databases(tmp_path) == []

@@ -37,14 +37,3 @@ def test_a_cancelled_task_ends_after_the_future(way: str) -> None:
 
     ended = ["ended, done=True"]
     assert asyncio.run(main()) == (["timed out", *ended] if way == "timeout" else ended)
-
-
-def test_errors_come_through() -> None:
-    async def main() -> None:
-        future: UncancellableFuture[None] = UncancellableFuture()
-        assert not future.cancel("never")
-        future.set_exception(OSError("broken"))
-        await future
-
-    with pytest.raises(OSError, match="broken"):
-        asyncio.run(main())

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from llm_provider._cache.storage.worker import BatchQueue, Worker
+from loop_support import run_threads
 from support import RunScript
 
 
-def test_work_is_done_in_order_in_one_thread() -> None:
+@pytest.fixture
+def worker() -> Iterator[Worker]:
     worker = Worker("test")
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def gate() -> threading.Event:
+    return threading.Event()
+
+
+def test_work_is_done_in_order_in_one_thread(worker: Worker) -> None:
     seen: list[tuple[int, int]] = []
     futures = [
         worker.submit(lambda number=number: seen.append((number, threading.get_ident())))
@@ -25,17 +39,15 @@ def test_work_is_done_in_order_in_one_thread() -> None:
     assert len({thread for _, thread in seen}) == 1
 
 
-def test_an_error_goes_to_whoever_asked() -> None:
-    worker = Worker("test")
+def test_an_error_goes_to_whoever_asked(worker: Worker) -> None:
     with pytest.raises(ZeroDivisionError):
         worker.submit(lambda: 1 / 0).result(60)
     assert worker.submit(lambda: "still alive").result(60) == "still alive"
-    worker.close()
 
 
-def test_closing_finishes_the_queue_and_a_later_task_starts_a_thread() -> None:
-    worker = Worker("test")
-    gate = threading.Event()
+def test_closing_finishes_the_queue_and_a_later_task_starts_a_thread(
+    worker: Worker, gate: threading.Event
+) -> None:
     worker.submit(lambda: gate.wait(60))
     last = worker.submit(lambda: "last")
     gate.set()
@@ -43,11 +55,9 @@ def test_closing_finishes_the_queue_and_a_later_task_starts_a_thread() -> None:
     assert last.result(0) == "last"
     assert worker.submit(lambda: "again").result(60) == "again"
     worker.close()
-    worker.close()
 
 
-def test_closing_without_waiting_does_not_end_the_next_thread() -> None:
-    worker = Worker("test")
+def test_closing_without_waiting_does_not_end_the_next_thread(worker: Worker) -> None:
     for number in range(50):
         gate = threading.Event()
         worker.submit(lambda gate=gate: gate.wait(60))
@@ -55,11 +65,10 @@ def test_closing_without_waiting_does_not_end_the_next_thread() -> None:
         after = worker.submit(lambda number=number: number)
         gate.set()
         assert after.result(60) == number
-    worker.close()
 
 
-def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_started() -> None:
-    worker, seen = Worker("test"), []
+def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_started(worker: Worker) -> None:
+    seen: list[str] = []
     assert not worker.close(last=lambda: seen.append("nothing was started"))
     worker.submit(lambda: seen.append("work"))
     assert worker.close(last=lambda: seen.append("last"))
@@ -79,8 +88,10 @@ def test_it_works_while_the_interpreter_ends(run_script: RunScript) -> None:
     assert output.stdout == "written at exit\n"
 
 
-def test_items_that_come_while_the_worker_is_busy_are_one_batch() -> None:
-    worker, gate, sizes = Worker("test"), threading.Event(), []
+def test_items_that_come_while_the_worker_is_busy_are_one_batch(
+    worker: Worker, gate: threading.Event
+) -> None:
+    sizes: list[int] = []
 
     def work(items: list[int]) -> list[int]:
         sizes.append(len(items))
@@ -93,11 +104,10 @@ def test_items_that_come_while_the_worker_is_busy_are_one_batch() -> None:
     gate.set()
     assert [future.result(60) for future in futures] == [-number for number in range(50)]
     assert sizes == [50]
-    worker.close()
 
 
-def test_flushing_waits_for_earlier_items() -> None:
-    worker, gate, done = Worker("test"), threading.Event(), []
+def test_flushing_waits_for_earlier_items(worker: Worker, gate: threading.Event) -> None:
+    done: list[int] = []
     batches: BatchQueue[int, None] = BatchQueue(worker, lambda items: [done.append(item) for item in items])
     batches.flush()
     worker.submit(lambda: gate.wait(60))
@@ -107,11 +117,9 @@ def test_flushing_waits_for_earlier_items() -> None:
     batches.flush()
     assert (done, len(batches)) == ([0, 1, 2], 0)
     assert batches.submit(3).result(60) is None
-    worker.close()
 
 
-def test_a_loop_is_woken_once_for_a_batch() -> None:
-    worker, gate = Worker("test"), threading.Event()
+def test_a_loop_is_woken_once_for_a_batch(worker: Worker, gate: threading.Event) -> None:
     batches: BatchQueue[int, int] = BatchQueue(worker, lambda items: items)
 
     async def ask() -> list[int]:
@@ -127,11 +135,9 @@ def test_a_loop_is_woken_once_for_a_batch() -> None:
         return results
 
     assert asyncio.run(ask()) == list(range(50))
-    worker.close()
 
 
-def test_a_loop_that_ended_harms_nobody() -> None:
-    worker, gate = Worker("test"), threading.Event()
+def test_a_loop_that_ended_harms_nobody(worker: Worker, gate: threading.Event) -> None:
     done: list[int] = []
     batches: BatchQueue[int, None] = BatchQueue(worker, lambda items: [done.append(item) for item in items])
 
@@ -145,11 +151,9 @@ def test_a_loop_that_ended_harms_nobody() -> None:
     other.result(60)
     assert batches.submit(3).result(60) is None
     assert done == [1, 2, 3]
-    worker.close()
 
 
-def test_many_threads_and_loops_get_their_own_results() -> None:
-    worker = Worker("test")
+def test_many_threads_and_loops_get_their_own_results(worker: Worker) -> None:
     batches: BatchQueue[int, int] = BatchQueue(worker, lambda items: [item * item for item in items])
     wrong: list[int] = []
 
@@ -166,27 +170,6 @@ def test_many_threads_and_loops_get_their_own_results() -> None:
 
         asyncio.run(all_of_them())
 
-    threads = [
-        threading.Thread(target=target, args=(1000 * number,))
-        for number, target in enumerate([from_a_thread, from_a_loop] * 4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    ways = [from_a_thread, from_a_loop] * 4
+    run_threads(*(partial(way, 1000 * number) for number, way in enumerate(ways)))
     assert wrong == []
-    worker.close()
-
-
-def test_an_error_that_nobody_asks_for_harms_nothing() -> None:
-    worker, seen = Worker("test"), []
-
-    def broken() -> None:
-        seen.append("broken")
-        raise OSError("nobody is told")
-
-    worker.submit(broken)
-    worker.submit(lambda: seen.append("next"))
-    assert worker.submit(lambda: "last").result(5) == "last"
-    assert seen == ["broken", "next"]
-    worker.close()

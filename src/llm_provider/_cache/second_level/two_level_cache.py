@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
-from typing import TypeVar
 
 from ..._errors import RequestError
 from ..response_cache import MOST_AHEAD_BYTES, PATIENCE, ResponseCache, warn
@@ -28,8 +27,6 @@ from ..storage.store import Store
 from ..storage.worker import BatchQueue
 from .access import MOST_KEYS, SecondLevelAccess, Write
 from .settings import SecondLevel
-
-T = TypeVar("T")
 
 _LINGER = 0.002
 """Seconds that a call which is about to be sent waits for others, to ask the second level together."""
@@ -156,19 +153,14 @@ class TwoLevelCache(ResponseCache):
             OSError: the local store or the second level cannot be used.
         """
 
-        def work(store: Store) -> Imported:
-            added = total = 0
-            for values in _groups(store.items()):
-                intact = _leave_out_damaged(values)
-                present = self._access.get_now(list(intact))
-                lacking = {key: value for key, value in intact.items() if key not in present}
-                if lacking:
-                    self._access.put_now(lacking)
-                added += len(lacking)
-                total += len(intact)
-            return Imported(added=added, kept=total - added)
+        def add(_: Store, values: dict[str, bytes]) -> int:
+            present = self._access.get_now(list(values))
+            lacking = {key: value for key, value in values.items() if key not in present}
+            if lacking:
+                self._access.put_now(lacking)
+            return len(lacking)
 
-        return self._with_both(work)
+        return self._copy(Store.items, add)
 
     def pull(self) -> Imported:
         """Copy the answers of the second level, without those that are there, for example before `export`.
@@ -177,17 +169,27 @@ class TwoLevelCache(ResponseCache):
             OSError: the second level or the local store cannot be used.
         """
 
+        def add(store: Store, values: dict[str, bytes]) -> int:
+            return store.insert([_row(*item) for item in values.items() if self._read(item[0]) is None])
+
+        return self._copy(lambda _: self._access.store.export(), add)
+
+    def _copy(
+        self,
+        read: Callable[[Store], Iterable[tuple[str, bytes]]],
+        add: Callable[[Store, dict[str, bytes]], int],
+    ) -> Imported:
+        """Copy answers from one level to the other; `add` takes intact ones and returns how many it added."""
+
         def work(store: Store) -> Imported:
             added = total = 0
-            for values in _groups(self._access.store.export()):
-                intact = _leave_out_damaged(values)
-                added += store.insert([_row(*item) for item in intact.items() if self._read(item[0]) is None])
+            rest = iter(read(store))
+            while group := dict(islice(rest, MOST_KEYS)):
+                intact = _leave_out_damaged(group)
+                added += add(store, intact)
                 total += len(intact)
             return Imported(added=added, kept=total - added)
 
-        return self._with_both(work)
-
-    def _with_both(self, work: Callable[[Store], T]) -> T:
         self._access.flush()
         try:
             return self._with_store(work)
@@ -234,9 +236,3 @@ def _decode(key: str, values: Mapping[str, bytes]) -> Entry | None:
 
 def _leave_out_damaged(values: Mapping[str, bytes]) -> dict[str, bytes]:
     return {key: value for key, value in values.items() if decode_entry(key, value) is not None}
-
-
-def _groups(items: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
-    rest = iter(items)
-    while group := dict(islice(rest, MOST_KEYS)):
-        yield group

@@ -18,8 +18,8 @@ from typing import Any
 
 import orjson
 
+from ..._runtime.frozen import LateValue
 from ..._runtime.json_pieces import loads, read_large
-from ..._runtime.late_fields import LateValue
 from ..._types.logprobs import TokenLogprob
 
 _IDS = ("token_id", "tokenId", "id")
