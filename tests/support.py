@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import inspect
 import os
 import shutil
 import subprocess
@@ -16,8 +18,50 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 import llm_provider
-from llm_provider import Choice, Response, Usage
+from llm_provider import Choice, Client, LLMError, Response, Usage
 from llm_provider._money.pricing import find_table
+
+WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
+"""The methods of a client that ask a model."""
+
+
+def ask(client: Client, way: str, model: str, prompt: Any = "Hi", **parameters: Any) -> Any:
+    """The response to one prompt in one of the `WAYS`. The error of a call that fails is raised."""
+    method = getattr(client, way)
+
+    async def awaited() -> Any:
+        if way == "acall":
+            return await method(model, prompt, **parameters)
+        if way == "astream":
+            async with method(model, prompt, **parameters) as deltas:
+                async for _ in deltas:
+                    pass
+            return deltas.response
+        if way == "acall_many":
+            return (await method(model, [prompt], **parameters))[0]
+        results = [result async for _, result in method(model, [prompt], **parameters)]
+        return results[0]
+
+    if way.startswith("a"):
+        result = asyncio.run(awaited())
+    elif way == "call":
+        result = method(model, prompt, **parameters)
+    elif way == "stream":
+        with method(model, prompt, **parameters) as deltas:
+            list(deltas)
+        result = deltas.response
+    elif way == "call_many":
+        result = method(model, [prompt], **parameters)[0]
+    else:
+        [(_, result)] = method(model, [prompt], **parameters)
+    if isinstance(result, LLMError):
+        raise result
+    return result
+
+
+def finish(result: Any) -> Any:
+    """A result, awaited on a loop of its own if it has to be."""
+    return asyncio.run(result) if inspect.isawaitable(result) else result
 
 
 class RunScript(Protocol):

@@ -14,7 +14,7 @@ def test_a_sample_is_one_delta() -> None:
 
 
 def test_a_delta_gets_the_number_of_its_sample_and_one_too_many_is_not_shown() -> None:
-    shown: list[Step] = []
-    emit = renumber(shown.extend, [3, 5])
+    steps: list[Step] = []
+    emit = renumber(steps.extend, [3, 5])
     emit([Delta(text="a", index=0), Delta(text="b", index=1), Delta(text="c", index=2)])
-    assert shown == [Delta(text="a", index=3), Delta(text="b", index=5)]
+    assert steps == [Delta(text="a", index=3), Delta(text="b", index=5)]

@@ -143,7 +143,7 @@ class TestCount:
 
 
 @pytest.mark.parametrize(
-    ("stored", "given", "failing", "all_read", "blames"),
+    ("stored", "to_send", "failing", "all_read", "blames"),
     [
         (100, 2, 2, True, True),
         (1, 4, 4, True, True),
@@ -156,11 +156,11 @@ class TestCount:
     ],
 )
 def test_few_failing_inputs_beside_answered_ones_are_the_suspects(
-    stored: int, given: int, failing: int, *, all_read: bool, blames: bool
+    stored: int, to_send: int, failing: int, *, all_read: bool, blames: bool
 ) -> None:
     batch = EarlyStop()
-    batch.stored, batch.given, batch.all_read = stored, given, all_read
+    batch.stored, batch.to_send, batch.all_read = stored, to_send, all_read
     batch.failing |= set(range(failing))
     assert batch.blames_inputs is blames
-    batch.stored, batch.given, batch.ended_calls, batch.answered_calls = 0, given + stored, stored, stored
+    batch.stored, batch.to_send, batch.ended_calls, batch.answered_calls = 0, to_send + stored, stored, stored
     assert batch.blames_inputs is blames

@@ -14,7 +14,7 @@ MODEL = "gpt-6.1-sol"
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.name == "llm_provider.calls"]
+    return [record.getMessage() for record in caplog.records if record.name == "llm_provider.calls"]
 
 
 def test_a_shared_request_is_paid_once(

@@ -17,15 +17,15 @@ LATE = FailedAttempt(error="APITimeoutError", maybe_billed=True)
 
 def sent(*ends: FailedAttempt | Charge | None, under_way: int = 0) -> SentRequests:
     """Requests that have ended, each with its failure or its charge, and others under way."""
-    found = SentRequests()
+    requests = SentRequests()
     for end in ends:
-        found.begin()
-        found.end(end if isinstance(end, FailedAttempt) else None)
+        requests.begin()
+        requests.end(end if isinstance(end, FailedAttempt) else None)
         if isinstance(end, Charge):
-            found.charges += (end,)
+            requests.charges += (end,)
     for _ in range(under_way):
-        found.begin()
-    return found
+        requests.begin()
+    return requests
 
 
 def charge(usd: str | None, tokens: int | None = 1, source: str = "prices") -> Charge:
@@ -75,7 +75,7 @@ def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requests", "told"),
+    ("requests", "message"),
     [
         (sent(), "nothing was sent"),
         (sent(REFUSED, LATE), "after RateLimitError, APITimeoutError"),
@@ -84,8 +84,8 @@ def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
         (sent(charge("0.1"), charge("0.1"), LATE), "2 requests were answered, after APITimeoutError"),
     ],
 )
-def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, told: str) -> None:
+def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: str) -> None:
     error = requests.deadline_error(DEADLINE)
-    assert str(error).startswith(f"not answered by the deadline of 5 s: {told}")
+    assert str(error).startswith(f"not answered by the deadline of 5 s: {message}")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +10,21 @@ import pytest
 
 from llm_provider import AskedCall, BadRequestError, Client, LLMError, RequestError, Response, track
 from llm_provider.simulator import Fault, Simulator
+from support import WAYS, ask
 
 MODEL = "gpt-6.1-sol"
 
 
-@pytest.mark.parametrize("front", ["call", "acall", "stream", "astream", "call_many", "acall_many"])
-def test_on_result_receives_each_result(simulator: Simulator, tmp_path: Path, front: str) -> None:
-    told: list[Response | LLMError] = []
-
-    async def astreamed(prompt: str) -> None:
-        async for _ in client.astream(MODEL, prompt):
-            pass
-
-    ways: dict[str, Callable[[str], object]] = {
-        "call": lambda prompt: client.call(MODEL, prompt),
-        "acall": lambda prompt: asyncio.run(client.acall(MODEL, prompt)),
-        "stream": lambda prompt: list(client.stream(MODEL, prompt)),
-        "astream": lambda prompt: asyncio.run(astreamed(prompt)),
-        "call_many": lambda prompt: client.call_many(MODEL, [prompt]),
-        "acall_many": lambda prompt: asyncio.run(client.acall_many(MODEL, [prompt])),
-    }
+@pytest.mark.parametrize("way", WAYS[:6])
+def test_on_result_receives_each_result(simulator: Simulator, tmp_path: Path, way: str) -> None:
+    results: list[Response | LLMError] = []
     simulator.inject(Fault(status=400), times=None, match="wrong")
-    with Client(cache_dir=tmp_path, on_result=told.append) as client:
-        ways[front]("Hi")
-        ways[front]("Hi")
+    with Client(cache_dir=tmp_path, on_result=results.append) as client:
+        ask(client, way, MODEL)
+        ask(client, way, MODEL)
         with contextlib.suppress(BadRequestError):
-            ways[front]("wrong")
-    first, again, failed = told
+            ask(client, way, MODEL, "wrong")
+    first, again, failed = results
     assert isinstance(first, Response)
     assert isinstance(again, Response)
     assert (first.cached, again.cached, type(failed)) == (False, True, BadRequestError)
@@ -63,8 +49,8 @@ def len_of(text: str) -> int:
 
 
 def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, tmp_path: Path) -> None:
-    told: list[tuple[Any, AskedCall | None]] = []
-    with Client(cache_dir=tmp_path, on_result=lambda result, asked: told.append((result, asked))) as client:
+    pairs: list[tuple[Any, AskedCall | None]] = []
+    with Client(cache_dir=tmp_path, on_result=lambda result, call: pairs.append((result, call))) as client:
         with track("outer"), track("inner"):
             client.call("openai/gpt-6.1-sol", "Hi")
         client.call_many("gpt-6.1-sol", ["Hi", "new"], metadata=["first", "second"])
@@ -78,17 +64,17 @@ def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, t
         client.call("gpt-6.1-sol", "no tool", tools=[len_of], max_tool_rounds=1, tool_choice="none")
         with pytest.raises(RequestError):
             client.call("gpt-6.1-sol", "bad", max_tokens=-1)
-    *calls, (_, refused) = told
+    *calls, (_, refused) = pairs
     assert refused is None
     rounds, calls = calls[-1], calls[:-1]
     assert rounds[1] is not None
     assert (rounds[0].text, rounds[1].messages[0]["content"]) == ("echo: no tool", "no tool")
-    asked = [one for _, one in calls if one is not None]
-    assert len(asked) == len(calls) == 8
-    assert (asked[0].model, asked[0].tag, asked[0].operation) == ("openai/gpt-6.1-sol", "outer/inner", "chat")
-    assert asked[0].messages == ({"role": "user", "content": "Hi"},)
-    batches = {one.metadata: one.messages[0]["content"] for one in asked[1:5]}
+    made = [call for _, call in calls if call is not None]
+    assert len(made) == len(calls) == 8
+    assert (made[0].model, made[0].tag, made[0].operation) == ("openai/gpt-6.1-sol", "outer/inner", "chat")
+    assert made[0].messages == ({"role": "user", "content": "Hi"},)
+    batches = {call.metadata: call.messages[0]["content"] for call in made[1:5]}
     assert batches == {"first": "Hi", "second": "new", "third": "Hi", "fourth": "new"}
-    assert [one.provider for one in asked[5:]] == ["anthropic", "openai", "openai"]
-    assert asked[6].messages == ("one", "two")
-    assert asked[7].messages[0]["content"] == "bad"
+    assert [call.provider for call in made[5:]] == ["anthropic", "openai", "openai"]
+    assert made[6].messages == ("one", "two")
+    assert made[7].messages[0]["content"] == "bad"

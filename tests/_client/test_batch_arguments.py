@@ -8,19 +8,13 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._client.batch_arguments import (
-    by_model,
-    check_models,
-    parse_batch,
-    parse_submission,
-    refuse_several,
-)
+from llm_provider._client.batch_arguments import by_model, check_models, parse_batch
 
 
 def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
-    given: Any = {"on_eror": "raise"}
+    parameters: Any = {"on_eror": "raise"}
     with pytest.raises(TypeError, match=r"call_many\(\) got .* did you mean 'on_error'"):
-        parse_batch("call_many", "a", ["a"], given, {})
+        parse_batch("call_many", "a", ["a"], parameters, {})
     with pytest.raises(TypeError, match=r"iter_many\(\) got an unexpected parameter 'on_error'"):
         parse_batch("iter_many", "a", ["a"], {"on_error": "raise"}, {})  # type: ignore[typeddict-unknown-key]  # on purpose
 
@@ -29,12 +23,12 @@ def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
     ("name", "remedy"), [("wait", r"write submit_many\("), ("dry_run", r"write estimate\(")]
 )
 def test_a_former_parameter_names_its_function(name: str, remedy: str) -> None:
-    given: Any = {name: True}
+    parameters: Any = {name: True}
     for function in ("call_many", "acall_many", "iter_many"):
         with pytest.raises(
             TypeError, match=rf"{function}\(\) got an unexpected parameter '{name}': {remedy}"
         ):
-            parse_batch(function, "a", ["a"], given, {})
+            parse_batch(function, "a", ["a"], parameters, {})
 
 
 def test_metadata_of_a_call_stays_a_parameter() -> None:
@@ -43,18 +37,16 @@ def test_metadata_of_a_call_stays_a_parameter() -> None:
     assert parsed.parameters == {"metadata": {"run": "7"}}
     parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]}, {})
     described = parsed.inputs[0].metadata
-    assert described is not None
     assert described("a") == 1
     assert parsed.parameters == {}
 
 
 def test_the_options_are_frozen_and_the_arguments_are_untouched() -> None:
-    given: Any = {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
-    parsed = parse_batch("call_many", "m", ["a", "b"], given, {})
-    assert given == {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
+    parameters: Any = {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
+    parsed = parse_batch("call_many", "m", ["a", "b"], parameters, {})
+    assert parameters == {"delivery": "batch", "progress": False, "max_concurrent": 3, "budget": 2, "seed": 1}
     assert (parsed.delivery.mode, parsed.delivery.resend, parsed.progress) == ("batch", "batch", False)
     assert (parsed.total, parsed.parameters.keys()) == (2, {"seed", "budget"})
-    assert parsed.concurrency is not None
     assert parsed.concurrency.most == 3
     with pytest.raises(dataclasses.FrozenInstanceError):
         parsed.progress = True  # type: ignore[misc]  # on purpose
@@ -65,8 +57,8 @@ def test_each_model_gets_all_inputs() -> None:
     each = [(model, list(part.prompts)) for model, part in parsed.each]  # type: ignore[arg-type]  # no asynchronous iterable
     assert each == [("a", ["x", "y"]), ("b", ["x", "y"])]
     assert parsed.total == 4
-    found: Any = by_model(["a", "b"], [1, 2, 3, 4])  # type: ignore[arg-type]  # any sequence
-    assert found == {"a": [1, 2], "b": [3, 4]}
+    results: Any = by_model(["a", "b"], [1, 2, 3, 4])  # type: ignore[arg-type]  # any sequence
+    assert results == {"a": [1, 2], "b": [3, 4]}
     with pytest.raises(RequestError, match="'a' twice"):
         check_models(["a", "a"])
 
@@ -76,11 +68,13 @@ def test_choices_are_checked() -> None:
     with pytest.raises(RequestError, match="on_error must be 'return' or 'raise', not 'ignore'"):
         parse_batch("call_many", "m", ["a"], {}, {}, ignored)
     with pytest.raises(RequestError, match=r"submit_many\(\) submits a batch, and 'auto' may send live"):
-        parse_submission("submit_many", "m", ["a"], {"delivery": "auto"}, {})
-    assert parse_submission("submit_many", "m", ["a"], {"delivery": None}, {}).delivery.mode == "batch"
+        parse_batch("submit_many", "m", ["a"], {"delivery": "auto"}, {})
+    for parameters in ({}, {"delivery": None}, {"delivery": "batch"}):
+        assert parse_batch("submit_many", "m", ["a"], parameters, {}).delivery.mode == "batch"
 
 
 def test_one_model_is_enough_where_results_have_no_name_of_it() -> None:
-    refuse_several("iter_many", "gpt-6.1-sol")
-    with pytest.raises(RequestError, match=r"iter_many\(\) takes one model, not a tuple"):
-        refuse_several("iter_many", ("a", "b"))
+    for function in ("iter_many", "aiter_many", "submit_many", "asubmit_many"):
+        assert parse_batch(function, "gpt-6.1-sol", ["a"], {}, {}).models == ("gpt-6.1-sol",)
+        with pytest.raises(RequestError, match=rf"{function}\(\) takes one model, not a tuple"):
+            parse_batch(function, ("a", "b"), ["a"], {}, {})

@@ -25,19 +25,19 @@ def test_the_name_of_a_model_tells_its_kind_and_a_parameter_overrules_it(
     named = client.estimate(EMBEDDER, ["a", "b"], dimensions=256, delivery="batch")
     assert (named.requests, named.output_tokens.high) == (1, 0)
     where = {"base_url": simulator.url("openai")}
-    asked: Any = client.estimate
-    assert asked("local/own", ["a", "b"], **where).requests == 2
-    assert asked("local/own", ["a", "b"], kind="embedding", **where).requests == 1
+    estimate: Any = client.estimate
+    assert estimate("local/own", ["a", "b"], **where).requests == 2
+    assert estimate("local/own", ["a", "b"], kind="embedding", **where).requests == 1
     with pytest.raises(TypeError, match=r"estimate\(\) got an unexpected parameter 'temperature'"):
         client.estimate(EMBEDDER, ["a"], temperature=0)
     assert simulator.requests() == []
 
 
-def test_several_embedding_models_read_an_iterator_once(client: Client, simulator: Simulator) -> None:
+def test_several_embedding_models_read_an_iterator_once(client: Client) -> None:
     models = [EMBEDDER, "gemini/gemini-embedding-001"]
-    found = client.estimate(models, iter(["a", "b"]))
-    assert (type(found), list(found)) == (Estimates, models)
-    assert [one.inputs for one in found.values()] == [2, 2]
+    estimates = client.estimate(models, iter(["a", "b"]))
+    assert (type(estimates), list(estimates)) == (Estimates, models)
+    assert [estimate.inputs for estimate in estimates.values()] == [2, 2]
     with pytest.raises(RequestError, match="estimate them apart"):
         client.estimate([CHAT, EMBEDDER], ["a"])
     with pytest.raises(RequestError, match="twice"):

@@ -21,22 +21,19 @@ from llm_provider import (
     UnknownModelError,
     UnsupportedParameterError,
 )
-from llm_provider._runtime import event_loop
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
+from support import finish, wait_until
 
 MODEL = "gpt-6.1-sol"
+EITHER = pytest.mark.parametrize("way", ["call_many", "acall_many"])
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simulator, front: str) -> None:
+@EITHER
+def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simulator, way: str) -> None:
     simulator.inject(Fault(status=400), times=1, match="number 0")
     inputs = [f"number {number}" for number in range(20)]
     with pytest.raises(BatchError, match="1 of 20 calls failed") as caught:
-        if front == "sync":
-            client.call_many(MODEL, inputs, on_error="raise")
-        else:
-            asyncio.run(client.acall_many(MODEL, inputs, on_error="raise"))
+        finish(getattr(client, way)(MODEL, inputs, on_error="raise"))
     assert list(caught.value.errors) == [0]
     assert caught.value.__cause__ is caught.value.results[0]
     # The nineteen others were stored: a second run asks for the one that failed only.
@@ -71,33 +68,30 @@ def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -
         asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
+@EITHER
 def test_rows_fill_a_template_and_metadata_travels_with_them(
-    simulator: Simulator, own_cache: Path, front: str
+    simulator: Simulator, own_cache: Path, way: str
 ) -> None:
     rows = [{"sum": "1+1", "id": 1}, {"sum": "fails", "id": 2}, {"sum": "2+2", "id": 3}]
     simulator.inject(Fault(finish="no_choices"), times=None, match="fails")
-    told: list[object] = []
+    metadata: list[object] = []
     file = own_cache.parent / "calls.jsonl"
     with Client(
-        cache_dir=own_cache, on_result=lambda result: told.append(result.metadata), ledger=file
+        cache_dir=own_cache, on_result=lambda result: metadata.append(result.metadata), ledger=file
     ) as client:
         client.call(MODEL, "What is 1+1?")
-        asked: dict[str, Any] = {"rows": rows, "metadata": lambda row: {"id": row["id"]}}
-        if front == "sync":
-            results = client.call_many(MODEL, "What is {sum}?", **asked)
-            (missed, *_) = client.call_many(MODEL, ["new"], metadata=[4], cache="only")
-        else:
-            results = asyncio.run(client.acall_many(MODEL, "What is {sum}?", **asked))
-            (missed, *_) = asyncio.run(client.acall_many(MODEL, ["new"], metadata=[4], cache="only"))
-        assert client.estimate(MODEL, "What is {sum}?", **asked).inputs == 3
+        options: dict[str, Any] = {"rows": rows, "metadata": lambda row: {"id": row["id"]}}
+        call_many = getattr(client, way)
+        results = finish(call_many(MODEL, "What is {sum}?", **options))
+        (missed,) = finish(call_many(MODEL, ["new"], metadata=[4], cache="only"))
+        assert client.estimate(MODEL, "What is {sum}?", **options).inputs == 3
     assert results.texts == ["2", None, "4"]
     assert [result.metadata for result in results] == [{"id": 1}, {"id": 2}, {"id": 3}]
     assert results[0].cached
     assert missed.metadata == 4
     assert results.to_pandas()["id"].tolist() == [1, 2, 3]
-    assert told[0] is None
-    assert sorted(map(str, told[1:])) == ["4", "{'id': 1}", "{'id': 2}", "{'id': 3}"]
+    assert metadata[0] is None
+    assert sorted(map(str, metadata[1:])) == ["4", "{'id': 1}", "{'id': 2}", "{'id': 3}"]
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {line["outcome"]: line.get("metadata") for line in lines[1:]} == {
         "hit": {"id": 1}, "failed": {"id": 2}, "answered": {"id": 3}
@@ -107,25 +101,18 @@ def test_rows_fill_a_template_and_metadata_travels_with_them(
 MODELS = [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"]
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_several_models_get_the_same_inputs(client: Client, simulator: Simulator, front: str) -> None:
+@EITHER
+def test_several_models_get_the_same_inputs(client: Client, way: str) -> None:
     inputs = (f"What is {number}+0?" for number in (0, 1, 2))
-    asked: dict[str, Any] = {
-        "max_tokens": 50,
-        "metadata": ["a", "b", "c"],
-        "budget": 1.0,
-        "max_concurrent": 2,
-    }
-    if front == "sync":
-        found = client.call_many(MODELS, inputs, **asked)
-    else:
-        found = asyncio.run(client.acall_many(tuple(MODELS), inputs, **asked))
-    assert list(found) == MODELS
-    for results in found.values():
+    options = {"max_tokens": 50, "metadata": ["a", "b", "c"], "budget": 1.0, "max_concurrent": 2}
+    models = MODELS if way == "call_many" else tuple(MODELS)
+    by_name = finish(getattr(client, way)(models, inputs, **options))
+    assert list(by_name) == MODELS
+    for results in by_name.values():
         assert results.texts == ["0", "1", "2"]
         assert [result.metadata for result in results] == ["a", "b", "c"]
-    assert [results[0].provider for results in found.values()] == ["openai", "anthropic", "gemini"]
-    assert sum(results.cost for results in found.values()) == pytest.approx(float(client.usage.spent))
+    assert [results[0].provider for results in by_name.values()] == ["openai", "anthropic", "gemini"]
+    assert sum(results.cost for results in by_name.values()) == pytest.approx(float(client.usage.spent))
 
 
 def test_several_models_share_a_budget_and_raise_together(client: Client, simulator: Simulator) -> None:
@@ -136,13 +123,10 @@ def test_several_models_share_a_budget_and_raise_together(client: Client, simula
     assert simulator.ledger().requests == 0
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_an_estimate_for_several_models_has_one_of_each(client: Client, front: str) -> None:
-    if front == "sync":
-        found = client.estimate(MODELS, ["a", "b"], max_tokens=50)
-    else:
-        found = asyncio.run(client.aestimate(MODELS, ["a", "b"], max_tokens=50))
-    assert {model: expected.inputs for model, expected in found.items()} == dict.fromkeys(MODELS, 2)
+@pytest.mark.parametrize("way", ["estimate", "aestimate"])
+def test_an_estimate_for_several_models_has_one_of_each(client: Client, way: str) -> None:
+    estimates = finish(getattr(client, way)(MODELS, ["a", "b"], max_tokens=50))
+    assert {model: expected.inputs for model, expected in estimates.items()} == dict.fromkeys(MODELS, 2)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +188,7 @@ def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, ow
     assert lines[3] == [1, 2]
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
+@pytest.mark.parametrize("way", ["iter_many", "acall_many"])
 @pytest.mark.parametrize(
     ("inputs", "rows"),
     [
@@ -215,41 +199,31 @@ def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, ow
     ],
 )
 def test_inputs_that_are_no_prompts_are_refused_before_anything_is_sent(
-    client: Client, simulator: Simulator, front: str, inputs: Any, rows: Any
+    client: Client, simulator: Simulator, way: str, inputs: Any, rows: Any
 ) -> None:
     with pytest.raises((TypeError, RequestError)):
-        if front == "sync":
-            client.iter_many(MODEL, inputs, rows=rows)
-        else:
-            asyncio.run(client.acall_many(MODEL, inputs, rows=rows))
+        finish(getattr(client, way)(MODEL, inputs, rows=rows))
     with pytest.raises((TypeError, RequestError)):
         client.estimate(MODEL, inputs, rows=rows)
     assert simulator.ledger().requests == 0
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_an_estimate_counts_what_would_be_sent(client: Client, simulator: Simulator, front: str) -> None:
+@pytest.mark.parametrize("way", ["estimate", "aestimate"])
+def test_an_estimate_counts_what_would_be_sent(client: Client, simulator: Simulator, way: str) -> None:
     client.call(MODEL, "stored")
     inputs = ["stored", "new", "new"]
-    if front == "sync":
-        found = client.estimate(MODEL, inputs)
-    else:
-        found = asyncio.run(client.aestimate(MODEL, inputs))
-    assert (found.inputs, found.cached, found.duplicates, found.requests) == (3, 1, 1, 1)
-    assert found == client.estimate(MODEL, inputs)
+    estimate = finish(getattr(client, way)(MODEL, inputs))
+    assert (estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests) == (3, 1, 1, 1)
+    assert estimate == client.estimate(MODEL, inputs)
     assert simulator.ledger().requests == 1
 
 
-@pytest.mark.parametrize("front", ["sync", "async"])
-def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, front: str) -> None:
-    one = client.call(MODEL, "How much is it?", max_tokens=100).cost
-    assert one is not None
-    budget = Budget(one * 200)
+@EITHER
+def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, way: str) -> None:
+    price = client.call(MODEL, "How much is it?", max_tokens=100).cost
+    budget = Budget(price * 200)
     inputs = [f"How much is {number}?" for number in range(400)]
-    if front == "sync":
-        results = client.call_many(MODEL, inputs, budget=budget, max_tokens=100)
-    else:
-        results = asyncio.run(client.acall_many(MODEL, inputs, budget=budget, max_tokens=100))
+    results = finish(getattr(client, way)(MODEL, inputs, budget=budget, max_tokens=100))
     answered = [result for result in results if isinstance(result, Response)]
     assert all(isinstance(result, (Response, BudgetExceededError)) for result in results)
     assert 0 < len(answered) < 400
@@ -263,8 +237,8 @@ def test_pairs_have_the_indices_of_the_inputs(client: Client) -> None:
     async def collect() -> dict[int, object]:
         return {index: result async for index, result in client.aiter_many(MODEL, inputs)}
 
-    for found in (dict(client.iter_many(MODEL, inputs)), asyncio.run(collect())):
-        assert {index: getattr(result, "text", None) for index, result in found.items()} == {
+    for results in (dict(client.iter_many(MODEL, inputs)), asyncio.run(collect())):
+        assert {index: getattr(result, "text", None) for index, result in results.items()} == {
             number: str(number) for number in range(20)
         }
 
@@ -275,12 +249,3 @@ def test_leaving_a_batch_early_cancels_its_requests(client: Client, simulator: S
         assert isinstance(result, Response)
         break
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
-
-
-def test_a_batch_on_the_loops_own_thread_raises(client: Client) -> None:
-    async def inside() -> None:
-        client.call_many(MODEL, ["a"])
-
-    client.call(MODEL, "starts the loop")
-    with pytest.raises(RuntimeError, match="call_many"):
-        event_loop.submit(inside()).result(30)

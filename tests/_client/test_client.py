@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import (
-    BudgetExceededError,
-    Client,
-    MissingAPIKeyError,
-    RequestError,
-    Usage,
-    price,
-)
+from llm_provider import BudgetExceededError, Client, MissingAPIKeyError, RequestError, Usage, price
 from llm_provider.simulator import Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -78,9 +71,9 @@ def test_connections_are_shared(client: Client, simulator: Simulator) -> None:
 
 
 def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) -> None:
-    with Client(cache_dir=tmp_path) as one, Client(cache_dir=tmp_path) as other:
-        one.call(MODEL, "Hi")
-        assert (len(one.statistics()), len(other.statistics())) == (1, 0)
+    with Client(cache_dir=tmp_path) as first, Client(cache_dir=tmp_path) as other:
+        first.call(MODEL, "Hi")
+        assert (len(first.statistics()), len(other.statistics())) == (1, 0)
         assert other.call(MODEL, "Hi").cached
 
 
@@ -120,9 +113,9 @@ class TestDefaults:
             assert not client.call(MODEL, "1+1?", max_tokens=51).cached
             assert client.call(MODEL, "1+1?", max_tokens=None, seed=None).cached
         with Client(cache_dir=own_cache) as plain:
-            asked = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
-            assert plain.call(MODEL, "1+1?", **asked).text == answer.text  # type: ignore[arg-type]  # wrong on purpose, or any value
-            assert plain.call(MODEL, "1+1?", **asked).cached  # type: ignore[arg-type]  # wrong on purpose, or any value
+            options = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
+            assert plain.call(MODEL, "1+1?", **options).text == answer.text  # type: ignore[arg-type]  # wrong on purpose, or any value
+            assert plain.call(MODEL, "1+1?", **options).cached  # type: ignore[arg-type]  # wrong on purpose, or any value
 
     def test_a_wrong_one_is_found_at_once(self) -> None:
         with pytest.raises(TypeError, match="did you mean 'temperature'"):

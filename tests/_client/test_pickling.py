@@ -17,7 +17,7 @@ from llm_provider.simulator import Simulator
 MODEL = "gpt-6.1-sol"
 
 
-def asked(client: Client, number: int) -> tuple[int, str, str, int]:
+def usage_after(client: Client, number: int) -> tuple[int, str, str, int]:
     """What a task of another process finds."""
     answer = client.call(MODEL, f"What is {number}+1?")
     return id(client._original or client), answer.text, str(client.cache.directory), client.usage.requests
@@ -27,7 +27,7 @@ def test_tasks_of_another_process_share_one_client(simulator: Simulator, tmp_pat
     with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "runs.jsonl", max_concurrent=3) as client:
         variant = client.with_options(max_tokens=50)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            first, second, third = pool.map(asked, [client, client, variant], [1, 2, 2])
+            first, second, third = pool.map(usage_after, [client, client, variant], [1, 2, 2])
         # The second question is not in the cache with another limit of tokens.
         assert [first[1], second[1], third[1]] == ["2", "3", "3"]
         assert first[0] == second[0] == third[0]

@@ -29,10 +29,10 @@ def test_defaults_and_dropped_parameters(simulator: Simulator) -> None:
 
 
 def test_on_result_hears_of_failures_only(simulator: Simulator) -> None:
-    told: list[Any] = []
+    results: list[Any] = []
     simulator.inject(Fault(status=401))
-    with Client(on_result=told.append) as client:
+    with Client(on_result=results.append) as client:
         with pytest.raises(AuthenticationError):
             client.count_tokens("claude-sonnet-5-5", "hello")
         client.count_tokens("claude-sonnet-5-5", "hello")
-    assert [isinstance(each, LLMError) for each in told] == [True]
+    assert [isinstance(each, LLMError) for each in results] == [True]

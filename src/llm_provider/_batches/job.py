@@ -164,7 +164,7 @@ class Job:
         # The calls of a job differ in their inputs alone.
         call = copy(pending.call or self.shared)
         call.parts, call.started = pending.parts, pending.started
-        call.sent, call.found = pending.sent, pending.samples
+        call.sent, call.answered = pending.sent, pending.samples
         error = error or pending.error
         if error is None:
             try:

@@ -31,9 +31,9 @@ class BatchProgress(Progress):
         self._begun = time.monotonic()
         super().__init__(total, show, lambda: (), models=models)
 
-    def _facts(self) -> str:
+    def _describe(self) -> str:
         records = self._records()
-        words = [super()._facts()]
+        words = [super()._describe()]
         under_way = [record for record in records if record.is_open]
         if under_way:
             done = sum(record.counts[0] + record.counts[1] for record in under_way)

@@ -150,20 +150,15 @@ class Operation(Exchange, Generic[R, T]):
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
         """Whether the cache keeps an answer and serves it.
 
-        Args:
-            answer: The answer.
-            kept: Finish reasons of the answers that are kept; "empty" keeps answers without content.
+        `kept` has the finish reasons of answers that are kept; "empty" keeps answers without content.
         """
 
     @abstractmethod
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
-        Args:
-            call: The call, or one that differs in its prompt alone.
-            entry: The cache entry.
-            answer: The decoded entry.
-            started: Monotonic time at which the user made the call.
+        `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
+        it.
         """
 
     @abstractmethod
@@ -205,7 +200,7 @@ class Call(Generic[T]):
     """Stops the other calls of its batch; None for a single call."""
     sent: SentRequests = NOTHING_SENT
     """The requests that were sent so far, once it is run."""
-    found: dict[int, Sample] | None = None
+    answered: dict[int, Sample] | None = None
     """The parts of a call of several parts that are answered so far."""
     metadata: Any = None
     """The user's value for this input of a batch."""
@@ -222,7 +217,7 @@ class Call(Generic[T]):
         if is_first and self.first_key is not None:
             return self.first_key
         body, draw = self.operation.identity(self, part)
-        # `place` would be an extra call and an extra dictionary for each hit.
+        # `key_fields` would be an extra call and an extra dictionary for each hit.
         target, encoded = self.target, self.encoded
         key = cache_key(
             provider=target.provider,
@@ -239,9 +234,9 @@ class Call(Generic[T]):
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
-        return Question(**self.place(), body=body, draw=draw, model=self.request.model)
+        return Question(**self.key_fields(), body=body, draw=draw, model=self.request.model)
 
-    def place(self) -> dict[str, Any]:
+    def key_fields(self) -> dict[str, Any]:
         """The part of the key that does not depend on the payload."""
         return {
             "provider": self.target.provider,
@@ -257,9 +252,7 @@ class Call(Generic[T]):
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
         """What `read` returns. It is run in a thread where it may take long.
 
-        Args:
-            read: Reads a reply, and may call validators of the user's.
-            body: The reply.
+        `read` reads a reply with this body, and may call validators of the user's.
         """
         structure = self.encoded.structure
         if len(body) < LARGE and (structure is None or not structure.runs_code):
@@ -267,10 +260,6 @@ class Call(Generic[T]):
         from .._runtime.daemon_thread import result_in_thread
 
         return await result_in_thread(partial(read_large, read), "llm_provider-check")
-
-    def variant(self) -> str:
-        """The service level that the call asks for, by its name in `prices.csv`."""
-        return self.operation.variant(self)
 
 
 async def finish_by(
@@ -281,13 +270,8 @@ async def finish_by(
 ) -> V:
     """The result of a call's work by its deadline.
 
-    The deadline ends this call. A request that other calls share continues for them.
-
-    Args:
-        deadline: The deadline.
-        call: The call.
-        work: The work.
-        cancel: Cancels the task that does the work.
+    The deadline ends this call. A request that other calls share continues for them. `cancel` cancels the
+    task that does the work.
 
     Raises:
         APITimeoutError: the deadline has passed.
@@ -339,8 +323,8 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
     usages = [sample.answer.usage for sample in samples if sample.cached]
     if not usages:
         return sent.usage or Usage()
-    found = [usage for usage in (sent.usage, *usages) if usage is not None]
-    return sum(found[1:], found[0]) if found else Usage()
+    known = [usage for usage in (sent.usage, *usages) if usage is not None]
+    return sum(known[1:], known[0]) if known else Usage()
 
 
 def price_of(sent: SentRequests, samples: Sequence[Sample]) -> float | None:

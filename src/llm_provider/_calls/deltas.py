@@ -16,20 +16,20 @@ Emit: TypeAlias = Callable[[list[Step]], None]
 def delta_of_choice(choice: Choice, index: int) -> Delta:
     """All of a sample as one delta."""
     calls = tuple(
-        ToolCallDelta(index=place, id=call.id, name=call.name, arguments=call.arguments)
-        for place, call in enumerate(choice.tool_calls)
+        ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
+        for position, call in enumerate(choice.tool_calls)
     )
     return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
 
 
-def renumber(emit: Emit, places: Sequence[int]) -> Emit:
+def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:
     """An `Emit` for a request for some of several samples. Deltas get the number of their sample in the call.
 
     Samples beyond those that were asked for are not shown, as they are not returned.
     """
 
     def emit_renumbered(steps: list[Step]) -> None:
-        deltas = [delta for step in steps if (delta := delta_of(step)).index < len(places)]
-        emit([number_step(delta, places[delta.index]) for delta in deltas])
+        deltas = [delta for step in steps if (delta := delta_of(step)).index < len(numbers)]
+        emit([number_step(delta, numbers[delta.index]) for delta in deltas])
 
     return emit_renumbered

@@ -54,15 +54,10 @@ class EarlyStop:
     not sent, because 3 calls of this batch failed in a row: Incorrect API key
     """
 
-    __slots__ = (
-        "_answered", "_count", "_kind", "_reason", "_refused", "_warned", "all_read", "answered_calls",
-        "ended_calls", "failing", "given", "stored",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.all_read = False
         """Whether no more inputs follow."""
-        self.stored = self.given = 0
+        self.stored = self.to_send = 0
         """Inputs that an earlier run has answered, and inputs that are to be sent."""
         self.answered_calls = self.ended_calls = 0
         """Calls that were answered, and calls that were answered or have failed for good."""
@@ -92,7 +87,7 @@ class EarlyStop:
         """Whether the failing inputs are few beside the answered ones, and no other input is left to try."""
         answered = self.stored + self.answered_calls
         few = max(_FEW, answered // _ANSWERED_PER_SUSPECT)
-        left = self.given - self.ended_calls
+        left = self.to_send - self.ended_calls
         return self.all_read and answered > 0 and left <= len(self.failing) <= few
 
     def note_answer(self) -> None:

@@ -1,4 +1,4 @@
-"""The one place from which calls are observed: it makes what `_telemetry` takes."""
+"""Calls are observed from here alone: this module makes what `_telemetry` takes."""
 
 from __future__ import annotations
 

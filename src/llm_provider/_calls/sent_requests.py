@@ -70,11 +70,11 @@ class SentRequests:
         if not self.parts:
             return self
         every = SentRequests()
-        for one in _flat(self):
-            every.attempts += one.attempts
-            every.under_way += one.under_way
-            every.failures += one.failures
-            every.charges += one.charges
+        for part in _flat(self):
+            every.attempts += part.attempts
+            every.under_way += part.under_way
+            every.failures += part.failures
+            every.charges += part.charges
         return every
 
     @property
@@ -95,8 +95,8 @@ class SentRequests:
         """The usage that the provider reported for the requests; None if it reported none."""
         if len(self.charges) == 1:
             return self.charges[0].usage
-        found = [charge.usage for charge in self.charges if charge.usage is not None]
-        return sum(found[1:], found[0]) if found else None
+        known = [charge.usage for charge in self.charges if charge.usage is not None]
+        return sum(known[1:], known[0]) if known else None
 
     def write_to(self, error: LLMError) -> None:
         """Set what an error says of the requests of its call."""
@@ -107,22 +107,22 @@ class SentRequests:
 
     def tell(self) -> None:
         """Note that an error tells of these requests now, so no other call does when they end."""
-        for one in _flat(self):
-            one.is_told = True
+        for part in _flat(self):
+            part.is_told = True
 
     def deadline_error(self, deadline: Deadline) -> APITimeoutError:
         """The error of a call that was not answered by its deadline."""
         sent = self.whole()
         answered = sent.attempts - sent.under_way - len(sent.failures)
-        facts = ["nothing was sent"] if not sent.attempts else []
+        sentences = ["nothing was sent"] if not sent.attempts else []
         if sent.under_way:
-            facts.append("a request was under way")
+            sentences.append("a request was under way")
         elif answered > 0:
-            facts.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
+            sentences.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
         if sent.failures:
-            facts.append(f"after {', '.join(failure.error for failure in sent.failures)}")
+            sentences.append(f"after {', '.join(failure.error for failure in sent.failures)}")
         error = APITimeoutError(
-            f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(facts)}",
+            f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(sentences)}",
             phase="deadline",
             limit=deadline.allowed,
         )

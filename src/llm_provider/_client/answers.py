@@ -113,7 +113,7 @@ class Answers:
 
                 self.start()
                 chat, hit = cast("Any", call), cast("Any", result)
-                result = cast("T", await tool_loop.run(self.engine, chat, hit))
+                result = cast("T", await tool_loop.Rounds(self.engine, chat).run(hit))
             elif result is None:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
@@ -244,7 +244,8 @@ def _takes_two(function: Callable[..., object]) -> bool:
     import inspect
 
     with contextlib.suppress(TypeError, ValueError):  # some functions of C have no signature
-        taken = inspect.signature(function).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return sum(one.kind in kinds and one.default is inspect.Parameter.empty for one in taken) >= 2
+        parameters = inspect.signature(function).parameters.values()
+        positional = [parameter for parameter in parameters if parameter.kind in kinds]
+        return sum(parameter.default is inspect.Parameter.empty for parameter in positional) >= 2
     return False

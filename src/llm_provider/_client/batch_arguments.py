@@ -27,6 +27,9 @@ _check_on_error, _check_delivery, _check_resend = one_of(OnError), one_of(Delive
 _OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows")
 """The parameters that a batch has and a call has not."""
 
+_FOR_SEVERAL_MODELS = ("call_many", "acall_many", "estimate", "aestimate")
+"""The functions that name each result by its model."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOptions:
@@ -36,15 +39,17 @@ class DeliveryOptions:
     resend: Resend
 
     @classmethod
-    def take_from(cls, parameters: Any) -> DeliveryOptions:
+    def take_from(cls, parameters: Any, usual: DeliveryMode = "live") -> DeliveryOptions:
         """Remove the options from the parameters of a function, which leaves those of a call.
+
+        `usual` is the mode if the user chooses none.
 
         Raises:
             RequestError: one of them is none of its words.
         """
         mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
         return cls(
-            "live" if mode is None else _check_delivery("delivery", mode),
+            usual if mode is None else _check_delivery("delivery", mode),
             "batch" if resend is None else _check_resend("resend", resend),
         )
 
@@ -86,24 +91,15 @@ def parse_batch(
     parameters: BatchParameters,
     defaults: Mapping[str, Any],
     on_error: OnError = "return",
-    *,
-    awaited: bool = False,
 ) -> BatchOptions:
     """Check the arguments of a function for many inputs.
 
-    Args:
-        function: The function that the user called.
-        model: One model, or several.
-        inputs: As the user gave them.
-        parameters: The parameters of the calls and of the batch.
-        defaults: The client's defaults for the parameters of calls.
-        on_error: As the user gave it.
-        awaited: Whether the function is asynchronous, so that the inputs may be too.
-
     Raises:
         TypeError: the function has no such parameter, or the inputs are of the wrong kind.
-        RequestError: an argument is not valid.
+        RequestError: an argument is not valid for the function.
     """
+    if function not in _FOR_SEVERAL_MODELS:
+        _refuse_several(function, model)
     _check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in _OF_BATCHES:
@@ -112,14 +108,21 @@ def parse_batch(
             more = () if function.endswith("iter_many") else ("on_error",)
             raise TypeError(describe_unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
     calls = dict(cast("Mapping[str, Any]", parameters))
-    delivery = DeliveryOptions.take_from(calls)
+    submits = function.endswith("submit_many")
+    delivery = DeliveryOptions.take_from(calls, usual="batch" if submits else "live")
+    if submits and delivery.mode != "batch":
+        raise RequestError(
+            f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
+            "out, or write call_many()"
+        )
     most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
     if progress is not None:
         flag("progress", progress)
     if calls.get("budget") is not None:
         # All calls share it.
         calls["budget"] = check("budget", calls["budget"])
-    found = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
+    awaited = function.startswith("a")
+    parsed = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
     if defaults:
         from .._requests.defaults import fill
 
@@ -129,7 +132,7 @@ def parse_batch(
         function=function,
         awaited=awaited,
         models=tuple(model) if several else (cast("str", model),),
-        inputs=_copy_for_each(model, found) if several else (found,),
+        inputs=_copy_for_each(model, parsed) if several else (parsed,),
         parameters=calls,
         delivery=delivery,
         concurrency=most,
@@ -138,40 +141,12 @@ def parse_batch(
     )
 
 
-def parse_submission(
-    function: str,
-    model: str,
-    inputs: Any,
-    parameters: BatchParameters,
-    defaults: Mapping[str, Any],
-    on_error: OnError = "return",
-    *,
-    awaited: bool = False,
-) -> BatchOptions:
-    """Check the arguments of `submit_many` or `asubmit_many`, which are those of `parse_batch`.
-
-    Raises:
-        TypeError, RequestError: as `parse_batch`, and if there are several models or another delivery.
-    """
-    refuse_several(function, model)
-    mode = parameters.setdefault("delivery", "batch")
-    options = parse_batch(function, model, inputs, parameters, defaults, on_error, awaited=awaited)
-    if mode is None:
-        return replace(options, delivery=replace(options.delivery, mode="batch"))
-    if options.delivery.mode != "batch":
-        raise RequestError(
-            f"delivery: {function}() submits a batch, and {mode!r} may send live: leave delivery out, or "
-            "write call_many()"
-        )
-    return options
-
-
 def _take_metadata(calls: dict[str, Any]) -> object:
     """Remove the values that travel with the inputs. A single mapping stays, as every request has it."""
     return None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
 
 
-def refuse_several(function: str, model: object) -> None:
+def _refuse_several(function: str, model: object) -> None:
     """Refuse several models.
 
     Raises:
@@ -190,7 +165,7 @@ def check_models(models: Sequence[str]) -> None:
     """
     if not models:
         raise RequestError("model is an empty list; give the name of one model at least")
-    twice = [model for place, model in enumerate(models) if model in models[:place]]
+    twice = [model for index, model in enumerate(models) if model in models[:index]]
     if twice:
         raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
 
@@ -216,4 +191,4 @@ def _copy_for_each(models: Sequence[str], inputs: BatchInputs) -> tuple[BatchInp
 def by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Results[Result]]:
     """The results of several models, which follow each other, by the name of the model."""
     count = len(results) // len(models)
-    return {model: results[place * count : (place + 1) * count] for place, model in enumerate(models)}
+    return {model: results[index * count : (index + 1) * count] for index, model in enumerate(models)}

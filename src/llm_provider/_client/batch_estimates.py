@@ -34,11 +34,11 @@ def estimate_batch(
         return _estimate_texts(answers, model, inputs, parameters)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("estimate", model, inputs, parameters, answers.defaults, on_error)
-    found = [
-        estimate(_estimator(answers, one, options), cast("Iterable[Prompt]", part.prompts))
-        for one, part in options.each
+    estimates = [
+        estimate(_estimator(answers, name, options), cast("Iterable[Prompt]", part.prompts))
+        for name, part in options.each
     ]
-    return _name_each(model, found)
+    return _name_each(model, estimates)
 
 
 async def aestimate_batch(
@@ -54,9 +54,11 @@ async def aestimate_batch(
         texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
         return await asyncio.to_thread(_estimate_texts, answers, model, texts, parameters)
     on_error = parameters.pop("on_error", None) or "return"
-    options = parse_batch("aestimate", model, inputs, parameters, answers.defaults, on_error, awaited=True)
-    found = [await aestimate(_estimator(answers, one, options), part.prompts) for one, part in options.each]
-    return _name_each(model, found)
+    options = parse_batch("aestimate", model, inputs, parameters, answers.defaults, on_error)
+    estimates = [
+        await aestimate(_estimator(answers, name, options), part.prompts) for name, part in options.each
+    ]
+    return _name_each(model, estimates)
 
 
 def show_estimates(answers: Answers, options: BatchOptions, above: float) -> None:
@@ -82,14 +84,14 @@ def _estimate_texts(
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters)
     answers.fill(parameters, EMBED)
-    found, engine = [], answers.engine
-    for one in model if isinstance(model, (list, tuple)) else (model,):
-        request = EmbedRequest.build(one, inputs, cast("EmbedParameters", parameters), "estimate")
+    estimates, engine = [], answers.engine
+    for name in model if isinstance(model, (list, tuple)) else (model,):
+        request = EmbedRequest.build(name, inputs, cast("EmbedParameters", parameters), "estimate")
         # An iterator is read once.
         inputs = request.inputs
         call = engine.prepare(EMBED, request, answers.concurrency)
-        found.append(estimate_texts(engine, call, answers.prices, engine.statistics()))
-    return _name_each(model, found)
+        estimates.append(estimate_texts(engine, call, answers.prices, engine.statistics()))
+    return _name_each(model, estimates)
 
 
 def _take_kind(model: str | Models, parameters: EstimateParameters) -> ModelKind:
@@ -101,16 +103,16 @@ def _take_kind(model: str | Models, parameters: EstimateParameters) -> ModelKind
     several = isinstance(model, (list, tuple))
     if isinstance(model, (list, tuple)):
         check_models(model)
-    given = parameters.pop("kind", None)
-    if given is not None:
-        return cast("ModelKind", _check_kind("kind", given))
-    kinds = {kind_of(one) for one in (model if several else (model,)) if isinstance(one, str)}
+    kind = parameters.pop("kind", None)
+    if kind is not None:
+        return cast("ModelKind", _check_kind("kind", kind))
+    kinds = {kind_of(name) for name in (model if several else (model,)) if isinstance(name, str)}
     if len(kinds) > 1:
         raise RequestError("model: some of the models answer and others embed: estimate them apart")
     return next(iter(kinds), "chat")
 
 
-def _name_each(model: str | Models, found: list[Estimate]) -> Estimate | Estimates:
+def _name_each(model: str | Models, estimates: list[Estimate]) -> Estimate | Estimates:
     if not isinstance(model, (list, tuple)):
-        return found[0]
-    return Estimates(zip(model, found, strict=True))
+        return estimates[0]
+    return Estimates(zip(model, estimates, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
@@ -17,15 +18,7 @@ from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
 from .answers import Answers
-from .batch_arguments import (
-    BatchOptions,
-    Models,
-    OnError,
-    by_model,
-    parse_batch,
-    parse_submission,
-    refuse_several,
-)
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -115,7 +108,6 @@ class BatchMethods(Hinting):
     ) -> Iterator[tuple[int, Result]]:
         """`llm_provider.iter_many` with the settings and defaults of this client."""
         seal(parameters)
-        refuse_several("iter_many", model)
         options = parse_batch("iter_many", model, inputs, parameters, self._answers.defaults)
         return self._iterate(options)
 
@@ -148,15 +140,11 @@ class BatchMethods(Hinting):
 
     @with_parameters
     def aiter_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        **parameters: Unpack[BatchParameters],
+        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
     ) -> AsyncIterator[tuple[int, Result]]:
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
-        refuse_several("aiter_many", model)
-        options = parse_batch("aiter_many", model, inputs, parameters, self._answers.defaults, awaited=True)
+        options = parse_batch("aiter_many", model, inputs, parameters, self._answers.defaults)
         return self._aiterate(options)
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
@@ -175,8 +163,8 @@ class BatchMethods(Hinting):
             from .._calls.batch.progress import Progress
 
             engine = self._answers.engine
-            shown = (options.total, options.progress, engine.statistics, engine.waits, options.models)
-            begin = functools.partial(Progress, *shown)
+            arguments = (options.total, options.progress, engine.statistics, engine.waits, options.models)
+            begin = functools.partial(Progress, *arguments)
         return batches, self._observers(options, begin)
 
     def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
@@ -217,8 +205,8 @@ class BatchMethods(Hinting):
         parameters = cast("Parameters", dict(options.parameters))
         answers, engine, metadata = self._answers, self._answers.engine, inputs.metadata
         allowed = options.concurrency or answers.concurrency
-        given = parameters.get("outage_patience")
-        patience = engine.settings.outage_patience if given is None else given
+        own_patience = parameters.get("outage_patience")
+        patience = engine.settings.outage_patience if own_patience is None else own_patience
         first: Call[Response] | None = None
         early_stop = EarlyStop()
 
@@ -320,14 +308,9 @@ class BatchMethods(Hinting):
         """`llm_provider.call_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
-        with name_shortage():
-            from .._calls.batch.driver import in_order, noting_interrupt
-        self._show_estimates(options)
-        results: dict[int, Result] = {}
-        with noting_interrupt(results, options.total, self._cache_mode(options)):
+        with self._gather(options) as results:
             results.update(self._iterate(options))
-        ordered = in_order(results, on_error)
-        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+        return self._put_in_order(model, results, on_error)
 
     @overload
     async def acall_many(
@@ -404,16 +387,11 @@ class BatchMethods(Hinting):
         """`llm_provider.acall_many` with the settings and defaults of this client."""
         seal(parameters)
         defaults = self._answers.defaults
-        options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error, awaited=True)
-        with name_shortage():
-            from .._calls.batch.driver import in_order, noting_interrupt
-        self._show_estimates(options)
-        results: dict[int, Result] = {}
-        with noting_interrupt(results, options.total, self._cache_mode(options)):
+        options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
+        with self._gather(options) as results:
             async for index, result in self._aiterate(options):
-                results[index] = result  # noqa: PERF403  # an interrupt finds the results so far
-        ordered = in_order(results, on_error)
-        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered
+                results[index] = result  # an interrupt finds the results so far
+        return self._put_in_order(model, results, on_error)
 
     @with_parameters
     def submit_many(
@@ -429,7 +407,7 @@ class BatchMethods(Hinting):
         from .._batches.handle import submit_inputs
 
         defaults = self._answers.defaults
-        options = parse_submission("submit_many", model, inputs, parameters, defaults, on_error)
+        options = parse_batch("submit_many", model, inputs, parameters, defaults, on_error)
         self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
         return submit_inputs(
@@ -450,19 +428,29 @@ class BatchMethods(Hinting):
         from .._batches.handle import asubmit_inputs
 
         defaults = self._answers.defaults
-        options = parse_submission(
-            "asubmit_many", model, inputs, parameters, defaults, on_error, awaited=True
-        )
+        options = parse_batch("asubmit_many", model, inputs, parameters, defaults, on_error)
         self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
         return await asubmit_inputs(self._answers.engine, work, prompts, on_error, observers)
 
-    def _cache_mode(self, options: BatchOptions) -> object:
-        return options.parameters.get("cache") or self._answers.engine.settings.cache
-
-    def _show_estimates(self, options: BatchOptions) -> None:
-        above = self._answers.engine.settings.show_estimate_above
-        if above is not None and in_notebook():
+    @contextlib.contextmanager
+    def _gather(self, options: BatchOptions) -> Iterator[dict[int, Result]]:
+        """A dict for the results of a batch. An interrupt of the block says how many there are."""
+        with name_shortage():
+            from .._calls.batch.driver import noting_interrupt
+        settings = self._answers.engine.settings
+        if settings.show_estimate_above is not None and in_notebook():
             from .batch_estimates import show_estimates
 
-            show_estimates(self._answers, options, above)
+            show_estimates(self._answers, options, settings.show_estimate_above)
+        results: dict[int, Result] = {}
+        with noting_interrupt(results, options.total, options.parameters.get("cache") or settings.cache):
+            yield results
+
+    def _put_in_order(
+        self, model: str | Models, results: dict[int, Result], on_error: OnError
+    ) -> Results[Result] | dict[str, Any]:
+        from .._calls.batch.driver import in_order
+
+        ordered = in_order(results, on_error)
+        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered

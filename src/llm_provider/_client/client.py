@@ -74,9 +74,9 @@ class Client(BatchMethods):
     def __init__(self, **parameters: Unpack[ClientParameters]) -> None:
         seal(parameters)
         # For `pickle`, and without the API keys there.
-        self._given = {name: value for name, value in parameters.items() if name in NAMES}
-        settings = parse_settings(self._given)
-        self._has_keys = self._given.pop("keys", None) is not None
+        self._own_settings = {name: value for name, value in parameters.items() if name in NAMES}
+        settings = parse_settings(self._own_settings)
+        self._has_keys = self._own_settings.pop("keys", None) is not None
         defaults: Mapping[str, Any] = {}
         if parameters.keys() - NAMES:
             from .._requests.defaults import check_defaults
@@ -108,7 +108,7 @@ class Client(BatchMethods):
         """A pickle has the settings and no API key; docs/settings.md says what it takes."""
         from .pickling import reduce_client
 
-        return reduce_client(self, self._original or self, self._given, has_keys=self._has_keys)
+        return reduce_client(self, self._original or self, self._own_settings, has_keys=self._has_keys)
 
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
@@ -346,11 +346,11 @@ class Client(BatchMethods):
 
         event_loop.refuse_own_thread("models")
         self._engine.refuse_closed()
-        settings, given = self._engine.settings, self._answers.defaults
-        target, key = find_destination(provider, given.get("base_url"), given.get("api_key"), settings)
+        settings, defaults = self._engine.settings, self._answers.defaults
+        target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
         self._lifetime.start()
-        found = event_loop.wait(event_loop.submit(ask_for_models(target, key, settings.max_retries)))
-        return complete_models(self._answers.prices(), provider, found)
+        listed = event_loop.wait(event_loop.submit(ask_for_models(target, key, settings.max_retries)))
+        return complete_models(self._answers.prices(), provider, listed)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

@@ -196,11 +196,7 @@ def astream(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> A
 
 @overload
 def call_many(
-    model: str,
-    inputs: Inputs,
-    *,
-    on_error: Literal["return"] = "return",
-    **parameters: Unpack[UntypedBatch],
+    model: str, inputs: Inputs, *, on_error: Literal["return"] = "return", **parameters: Unpack[UntypedBatch]
 ) -> Results[Result]: ...
 
 
@@ -282,8 +278,10 @@ def call_many(
     """
     seal(parameters)
     client: Any = default_client()
-    found: Results[Result] | dict[str, Any] = client.call_many(model, inputs, on_error=on_error, **parameters)
-    return found
+    results: Results[Result] | dict[str, Any] = client.call_many(
+        model, inputs, on_error=on_error, **parameters
+    )
+    return results
 
 
 @overload
@@ -360,10 +358,10 @@ async def acall_many(
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    found: Results[Result] | dict[str, Any] = await client.acall_many(
+    results: Results[Result] | dict[str, Any] = await client.acall_many(
         model, inputs, on_error=on_error, **parameters
     )
-    return found
+    return results
 
 
 @with_parameters
@@ -422,9 +420,7 @@ def iter_many(
 
 @with_parameters
 def iter_many(
-    model: str,
-    inputs: Inputs,
-    **parameters: Unpack[BatchParameters],
+    model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
 ) -> Iterator[tuple[int, Result]]:
     """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
 
@@ -453,9 +449,7 @@ def aiter_many(
 
 @with_parameters
 def aiter_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    **parameters: Unpack[BatchParameters],
+    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
     seal(parameters)

@@ -89,8 +89,8 @@ def estimate(
     """
     seal(parameters)
     client: Any = default_client()
-    found: Estimate | Estimates = client.estimate(model, inputs, **parameters)
-    return found
+    result: Estimate | Estimates = client.estimate(model, inputs, **parameters)
+    return result
 
 
 @overload
@@ -107,15 +107,13 @@ async def aestimate(
 
 @with_parameters
 async def aestimate(
-    model: str | Models,
-    inputs: Inputs | AsyncIterable[Prompt],
-    **parameters: Unpack[EstimateParameters],
+    model: str | Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimate | Estimates:
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    found: Estimate | Estimates = await client.aestimate(model, inputs, **parameters)
-    return found
+    result: Estimate | Estimates = await client.aestimate(model, inputs, **parameters)
+    return result
 
 
 def price(

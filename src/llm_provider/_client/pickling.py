@@ -28,15 +28,12 @@ _restored: dict[str, Client] = {}
 
 
 def reduce_client(
-    client: Client, original: Client, given: Mapping[str, Any], *, has_keys: bool
+    client: Client, original: Client, settings: Mapping[str, Any], *, has_keys: bool
 ) -> tuple[Any, ...]:
     """What `pickle` writes for a client.
 
-    Args:
-        client: The client.
-        original: The client that it is a variant of, else itself.
-        given: The settings that the user gave the original, without its API keys.
-        has_keys: Whether the user gave it API keys.
+    `original` is the client that it is a variant of, else itself. `settings` are those of the original,
+    without its API keys. `has_keys` says whether the user gave it API keys.
 
     Raises:
         TypeError: it holds a key, or a budget that only one process can count.
@@ -44,24 +41,25 @@ def reduce_client(
     defaults: tuple[Mapping[str, Any], ...] = (original._answers.defaults, client._answers.defaults)  # noqa: SLF001  # of this package
     if has_keys:
         _refuse("keys= holds API keys", "set the variables of the environment, or write env_file='.env'")
-    if any("api_key" in one for one in defaults):
+    if any("api_key" in names for names in defaults):
         _refuse("api_key= is an API key", "set the variable of the environment, or write env_file='.env'")
-    budget = given.get("budget")
+    budget = settings.get("budget")
     if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
         _refuse(
             f"budget={budget} holds within one process",
             f"write budget=Budget({budget}, path='run.budget'), which processes share",
         )
-    settings = dict(given)
+    portable = dict(settings)
     for name in _PATHS:
-        if settings.get(name) is not None:
+        if portable.get(name) is not None:
             # The other process may have another working directory.
-            settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
+            portable[name] = str(Path(os.fspath(portable[name])).expanduser().absolute())
     with _lock:
         name = _names.setdefault(original, uuid.uuid4().hex)
         _here[name] = original
     variant = None if client is original else dict(client._answers.defaults)  # noqa: SLF001  # as above
-    return restore_client, (name, type(original), settings, dict(original._answers.defaults), variant)  # noqa: SLF001  # as above
+    own_defaults = dict(original._answers.defaults)  # noqa: SLF001  # as above
+    return restore_client, (name, type(original), portable, own_defaults, variant)
 
 
 def _refuse(reason: str, remedy: str) -> NoReturn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._calls.call import Call
@@ -30,15 +32,10 @@ def count_and_wait(
     call = _find_count(answers, "count_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
-    event_loop.refuse_own_thread("count_tokens")
-    try:
-        answers.start()
-        answers.engine.load(call)
+    answers.engine.load(call)
+    with _telling_failures(answers):
         work = event_loop.submit(count_tokens(answers.engine, call), answers.engine.cancel)
         return _remember(answers, call, event_loop.wait(work))
-    except LLMError as error:
-        answers.tell_of(error)
-        raise
 
 
 async def count_soon(
@@ -48,11 +45,15 @@ async def count_soon(
     call = _find_count(answers, "acount_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
-    event_loop.refuse_own_thread("acount_tokens")
+    with _telling_failures(answers):
+        tokens = await event_loop.run(count_tokens(answers.engine, call), answers.engine.cancel)
+        return _remember(answers, call, tokens)
+
+
+@contextlib.contextmanager
+def _telling_failures(answers: Answers) -> Iterator[None]:
     try:
-        answers.start()
-        found = await event_loop.run(count_tokens(answers.engine, call), answers.engine.cancel)
-        return _remember(answers, call, found)
+        yield
     except LLMError as error:
         answers.tell_of(error)
         raise
@@ -65,6 +66,7 @@ def _find_count(
 
     Raises:
         RequestError: the model or the provider cannot serve the request.
+        RuntimeError: the provider is to be asked on the loop's own thread.
     """
     flag("exact", exact)
     call = answers.prepare(CHAT, model, messages, parameters, answers.concurrency, function)
@@ -74,7 +76,11 @@ def _find_count(
         return local_count(call)
     question = question_of(call)
     known = answers.counts.get(question.key(0))
-    return question if known is None or call.cache != "use" else known
+    if known is not None and call.cache == "use":
+        return known
+    event_loop.refuse_own_thread(function)
+    answers.start()
+    return question
 
 
 def _remember(answers: Answers, call: Call[Response], tokens: int) -> TokenCount:

@@ -198,7 +198,7 @@ class Estimator:
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
         self._priced = price_names(self._first.target)
-        self._variant = self._first.variant()
+        self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._priced[1])

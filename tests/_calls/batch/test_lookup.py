@@ -11,15 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider import (
-    CacheMissError,
-    Client,
-    LLMError,
-    ModelDriftError,
-    ModelDriftWarning,
-    Response,
-    track,
-)
+from llm_provider import CacheMissError, Client, LLMError, ModelDriftError, ModelDriftWarning, Response, track
 from llm_provider._calls.batch.lookup import _GROUP
 from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Simulator
@@ -47,7 +39,7 @@ def reader(filled: Path) -> Iterator[Client]:
         yield client
 
 
-def shown(result: Response | LLMError) -> object:
+def outcome_of(result: Response | LLMError) -> object:
     """What must not depend on how an answer was found."""
     if isinstance(result, Response):
         return result.text, result.usage, result.id, result.cost, result.cached, result.body
@@ -92,11 +84,11 @@ def test_a_batch_finds_what_single_calls_find(filled: Path, prompts: list[Prompt
         "generator": lambda client, prompts: client.call_many(MODEL, iter(prompts)),
         "loop": lambda client, prompts: asyncio.run(client.acall_many(MODEL, prompts)),
     }
-    found = {}
+    outcomes = {}
     for name, way in ways.items():
         with Client(cache_dir=filled, cache="only") as client:
-            found[name] = [*map(shown, way(client, prompts)), counted(client)]
-    assert found["list"] == found["generator"] == found["loop"] == found["single"]
+            outcomes[name] = [*map(outcome_of, way(client, prompts)), counted(client)]
+    assert outcomes["list"] == outcomes["generator"] == outcomes["loop"] == outcomes["single"]
 
 
 def test_more_than_are_looked_up_at_once_come_in_order(reader: Client) -> None:
@@ -143,9 +135,9 @@ def test_a_generator_is_never_read_ahead(reader: Client) -> None:
             yield prompt
 
     results = reader.iter_many(MODEL, prompts())
-    for taken in range(1, 5):
+    for taken_so_far in range(1, 5):
         next(results)
-        assert read == taken
+        assert read == taken_so_far
 
 
 def test_a_closed_client_begins_nothing(reader: Client) -> None:
@@ -184,9 +176,9 @@ def test_hits_count_where_their_results_are_taken(reader: Client) -> None:
         next(results)
     with track("rest") as rest:
         list(results)
-    found = [(row.tag, row.hits) for row in reader.usage.rows()]
+    hits = [(row.tag, row.hits) for row in reader.usage.rows()]
     assert (first.hits, rest.hits) == (1, 2)
-    assert sorted(found) == [("first", 1), ("rest", 2)]
+    assert sorted(hits) == [("first", 1), ("rest", 2)]
     assert first.saved > 0
 
 

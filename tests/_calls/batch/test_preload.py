@@ -34,10 +34,10 @@ LATE = """
     City = {{"type": "object", "properties": {{"city": {{"type": "string"}}}}, "required": ["city"]}}
     questions = [f"Question {{number}}?" for number in range(6)]
     if {awaited}:
-        found = asyncio.run(acall_many({model!r}, questions, max_retries=2, **{parameters}))
+        outcome = asyncio.run(acall_many({model!r}, questions, max_retries=2, **{parameters}))
     else:
-        found = call_many({model!r}, questions, max_retries=2, **{parameters})
-    print(len(found), sorted(set(late)))
+        outcome = call_many({model!r}, questions, max_retries=2, **{parameters})
+    print(len(outcome), sorted(set(late)))
 """
 """The audit event of a connection comes before any answer."""
 
@@ -92,16 +92,16 @@ FEW = """
     try:
         {ask}
     except LLMError as error:
-        found = [type(error).__name__, "ulimit -n" in str(error)]
+        outcome = [type(error).__name__, "ulimit -n" in str(error)]
     for descriptor in held:
         os.close(descriptor)
-    print(json.dumps([found, len(call_many({model!r}, ["a", "b"]).ok)]))
+    print(json.dumps([outcome, len(call_many({model!r}, ["a", "b"]).ok)]))
 """
 
 ASK = {
-    "call_many": "found = len(call_many({model!r}, ['one', 'two'], max_retries=2).ok)",
-    "acall_many": "found = len(asyncio.run(acall_many({model!r}, ['one', 'two'], max_retries=2)).ok)",
-    "call": "found = [call({model!r}, 'one', max_retries=0).text]",
+    "call_many": "outcome = len(call_many({model!r}, ['one', 'two'], max_retries=2).ok)",
+    "acall_many": "outcome = len(asyncio.run(acall_many({model!r}, ['one', 'two'], max_retries=2)).ok)",
+    "call": "outcome = [call({model!r}, 'one', max_retries=0).text]",
 }
 
 
@@ -128,9 +128,9 @@ def test_a_process_without_descriptors_gets_a_typed_error(
     program = FEW.format(
         model=model, left=left, ask=ASK[ask].format(model=model), before=before.format(model=model)
     )
-    found, later = json.loads(run_warm_script(program).stdout)
+    error, later = json.loads(run_warm_script(program).stdout)
     if left == 100:
-        assert found == (["echo: one"] if ask == "call" else 2)
+        assert error == (["echo: one"] if ask == "call" else 2)
     elif ask != "call":
-        assert found == (["APIConnectionError", True])
+        assert error == (["APIConnectionError", True])
     assert later == 2

@@ -41,20 +41,19 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
     with Progress(2, False, client.statistics) as progress:
         for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
             progress.update(result)
-        shown = progress._facts()
+        text = progress._describe()
     assert progress.sums.unknown == 1
-    assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", shown)
+    assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", text)
 
 
 def test_each_observer_sees_each_result() -> None:
-    error, told = APIConnectionError("broken"), list[Result]()
+    error, results = APIConnectionError("broken"), list[Result]()
     assert Observers().show(3, error) == (3, error)
     labels = [RowLabel("x", ("id",)), RowLabel("y", ("id",))]
-    with Observers(told.append, partial(Progress, 2, False, list), labels) as observers:
+    with Observers(results.append, partial(Progress, 2, False, list), labels) as observers:
         (_, first), (_, second) = observers.show(0, error), observers.show(3, error)
-        assert observers._progress is not None
         assert observers._progress.sums.failed == 2
-    assert told == [error, error]
+    assert results == [error, error]
     assert (first.row_label, second.row_label) == tuple(labels)
 
 
@@ -96,14 +95,14 @@ def test_it_shows_on_a_terminal(
     terminal, side = pty.openpty()
     subprocess.run([*warm_python, "-c", BATCH.format(arguments)], stderr=side, check=True)
     os.close(side)
-    shown = b""
+    output = b""
     try:
         while piece := os.read(terminal, 65536):
-            shown += piece
+            output += piece
     except OSError:
         pass  # the end of a terminal
     os.close(terminal)
-    assert (b"8/8" in shown) == shows
+    assert (b"8/8" in output) == shows
 
 
 def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator, warm_python: list[str]) -> None:

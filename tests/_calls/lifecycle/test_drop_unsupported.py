@@ -48,10 +48,10 @@ def encoded(model: str, **parameters: Any) -> Any:
     ],
 )
 def test_what_cannot_be_honoured_is_left_out(model: str, parameters: Any, dropped: Any) -> None:
-    found = encoded(model, **parameters)
-    assert set(found.dropped) == set(dropped)
+    request = encoded(model, **parameters)
+    assert set(request.dropped) == set(dropped)
     kept = {name: value for name, value in parameters.items() if name not in dropped}
-    assert found.payload == encoded(model, **kept).payload
+    assert request.payload == encoded(model, **kept).payload
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,23 @@ def test_what_cannot_be_honoured_is_left_out(model: str, parameters: Any, droppe
         ("claude-sonnet-5-5", {"previous_response_id": "resp_1"}),
         ("claude-sonnet-5-5", {"modalities": ["audio"]}),
         ("gpt-4.1", {"modalities": ["image"]}),
+        ("gpt-6.1-sol", {"temperature": 0, "unsupported": "raise"}),
+        ("gpt-6.1-sol", {"temperature": 0, "unsupported": None}),  # the default is an error
     ],
 )
-def test_without_these_the_answer_would_be_another_one(model: str, parameters: Any) -> None:
+def test_what_may_not_be_left_out_is_an_error(model: str, parameters: Any) -> None:
     with pytest.raises(UnsupportedParameterError):
         encoded(model, **parameters)
 
 
 def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cache: Path) -> None:
-    asked: dict[str, Any] = {"temperature": 0, "unsupported": "drop"}
+    options: dict[str, Any] = {"temperature": 0, "unsupported": "drop"}
     with Client(cache_dir=own_cache) as client, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        live = client.call("gpt-6.1-sol", "1+1?", **asked)
-        hit = client.call("gpt-6.1-sol", "1+1?", **asked)
-        batch = client.call_many("gpt-6.1-sol", ["1+1?", "1+2?"], **asked)
-        with client.stream("gpt-6.1-sol", "1+4?", **asked) as deltas:
+        live = client.call("gpt-6.1-sol", "1+1?", **options)
+        hit = client.call("gpt-6.1-sol", "1+1?", **options)
+        batch = client.call_many("gpt-6.1-sol", ["1+1?", "1+2?"], **options)
+        with client.stream("gpt-6.1-sol", "1+4?", **options) as deltas:
             list(deltas)
         plain = client.call("gpt-6.1-sol", "1+1?")
     assert (live.cached, hit.cached, plain.cached) == (False, True, True)
@@ -86,9 +88,3 @@ def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cach
     (warning,) = caught
     assert issubclass(warning.category, UserWarning)
     assert "gpt-6.1-sol does not accept temperature" in str(warning.message)
-
-
-def test_the_default_is_an_error() -> None:
-    for parameters in ({}, {"unsupported": "raise"}, {"unsupported": None}):
-        with pytest.raises(UnsupportedParameterError):
-            encoded("gpt-6.1-sol", **{"temperature": 0, "unsupported": "raise", **parameters})

@@ -47,7 +47,6 @@ def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path
         assert client._engine._state is None
         client.call(MODEL, "another")
         state = client._engine._state
-        assert state is not None
         assert state.loop is event_loop.current().loop
         asyncio.run(client.acall(MODEL, "a third"))
         assert client._engine._state is state
@@ -57,7 +56,7 @@ def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path
 def test_a_forked_child_gets_its_own_and_keeps_the_connections_of_its_parent_open(
     run_warm_script: RunScript, simulator: Simulator
 ) -> None:
-    shown = run_warm_script(
+    ended = run_warm_script(
         f"""
         import os, warnings
         from llm_provider import Client
@@ -74,5 +73,5 @@ def test_a_forked_child_gets_its_own_and_keeps_the_connections_of_its_parent_ope
         print(client._engine._state is state)
         """
     )
-    assert shown.stdout == "True\n"
+    assert ended.stdout == "True\n"
     assert simulator.ledger().connections == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,68 +28,62 @@ def level(store: SqliteStore) -> SecondLevel:
     return SecondLevel(store, leases=True)
 
 
+@pytest.fixture
+def machine(simulator: Simulator, level: SecondLevel, tmp_path: Path) -> Iterator[Client]:
+    with Client(cache_dir=tmp_path / "1", cache=level, max_retries=0) as client:
+        yield client
+
+
 def test_equal_calls_of_two_machines_are_one_request(
-    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+    machine: Client, simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
 ) -> None:
     simulator.configure(latency=0.3)
 
-    async def ask(one: Client, two: Client) -> list[bool]:
-        both = await asyncio.gather(one.acall_many(MODEL, PROMPTS), two.acall_many(MODEL, PROMPTS))
+    async def ask(other: Client) -> list[bool]:
+        both = await asyncio.gather(machine.acall_many(MODEL, PROMPTS), other.acall_many(MODEL, PROMPTS))
         return [result.cached for results in both for result in results]  # type: ignore[union-attr]  # known to be set here
 
-    with (
-        Client(cache_dir=tmp_path / "1", cache=level) as one,
-        Client(cache_dir=tmp_path / "2", cache=level) as two,
-    ):
-        cached = asyncio.run(ask(one, two))
+    with Client(cache_dir=tmp_path / "2", cache=level) as other:
+        cached = asyncio.run(ask(other))
         assert simulator.ledger().requests == len(PROMPTS)
         assert sorted(cached) == [False] * 20 + [True] * 20
         assert wait_until(lambda: not store.leases)
 
 
 def test_a_machine_that_is_gone_or_has_failed_holds_nobody(
-    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+    machine: Client, simulator: Simulator, store: SqliteStore
 ) -> None:
-    with Client(cache_dir=tmp_path / "1", cache=level, max_retries=0) as client:
-        simulator.inject(Fault(status=400))
-        with pytest.raises(Exception, match=r"400|bad|invalid"):
-            client.call(MODEL, "Hi")
-        assert wait_until(lambda: not store.leases)
-        client.call(MODEL, "Hi")
-        assert wait_until(lambda: not store.leases)
-        # Another machine takes every lease, and ends.
-        taking = store.take_lease
+    simulator.inject(Fault(status=400))
+    with pytest.raises(Exception, match=r"400|bad|invalid"):
+        machine.call(MODEL, "Hi")
+    assert wait_until(lambda: not store.leases)
+    machine.call(MODEL, "Hi")
+    assert wait_until(lambda: not store.leases)
+    # Another machine takes every lease, and ends.
+    taking = store.take_lease
 
-        def taken_before(name: str, owner: str, seconds: float) -> bool:
-            store.leases.setdefault(name, ("a machine that is gone", time.monotonic() + 0.1))
-            return taking(name, owner, seconds)
+    def taken_before(name: str, owner: str, seconds: float) -> bool:
+        store.leases.setdefault(name, ("a machine that is gone", time.monotonic() + 0.1))
+        return taking(name, owner, seconds)
 
-        store.take_lease = taken_before  # type: ignore[method-assign]  # the store is one of the test
-        assert not client.call(MODEL, "Ho").cached
-
-
-def test_a_store_that_fails_grants_every_lease(
-    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
-) -> None:
-    with Client(cache_dir=tmp_path / "1", cache=level) as client:
-        store.take_lease = None  # type: ignore[method-assign, assignment]  # a store without leases
-        with pytest.warns(CacheWarning, match="TypeError"):
-            assert client.call(MODEL, "Hi").text
+    store.take_lease = taken_before  # type: ignore[method-assign]  # the store is one of the test
+    assert not machine.call(MODEL, "Ho").cached
 
 
-def test_a_cancelled_call_leaves_no_lease(
-    simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+def test_a_store_that_fails_grants_every_lease(machine: Client, store: SqliteStore) -> None:
+    store.take_lease = None  # type: ignore[method-assign, assignment]  # a store without leases
+    with pytest.warns(CacheWarning, match="TypeError"):
+        assert machine.call(MODEL, "Hi").text
+
+
+async def test_a_cancelled_call_leaves_no_lease(
+    machine: Client, simulator: Simulator, store: SqliteStore
 ) -> None:
     simulator.configure(latency=5)
-
-    async def cancel(client: Client) -> None:
-        task = asyncio.create_task(client.acall(MODEL, "Hi"))
-        while not store.leases:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    with Client(cache_dir=tmp_path / "1", cache=level) as client:
-        asyncio.run(cancel(client))
-        assert wait_until(lambda: not store.leases)
+    task = asyncio.create_task(machine.acall(MODEL, "Hi"))
+    while not store.leases:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert wait_until(lambda: not store.leases)

@@ -38,10 +38,10 @@ async def shared(
     with flights.lead(key, SentRequests()) as flight:
         if flight.elsewhere:
             await flight.wait_for_other_process()
-            found = await stored()
-            if found is not None:
-                flight.result = found
-                return Shared(found, paid=False)
+            answer = await stored()
+            if answer is not None:
+                flight.result = answer
+                return Shared(answer, paid=False)
             flight.take_lease()
         flight.result = await ask()
     return Shared(flight.result, paid=True)
@@ -98,244 +98,210 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_equal_calls_share_one_request_and_one_of_them_counts_it() -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        calls = [service.call(flights) for _ in range(20)]
-        await settle()
-        service.pending["key"].set_result("answer")
-        outcomes = await asyncio.gather(*calls)
-        assert [outcome.value for outcome in outcomes] == ["answer"] * 20
-        assert [outcome.paid for outcome in outcomes].count(True) == 1
-        assert service.begun == ["key"]
-        # Nothing was released before, so nothing was looked up.
-        assert service.looked == 0
-
-    asyncio.run(main())
+async def test_equal_calls_share_one_request_and_one_of_them_counts_it() -> None:
+    service, flights = Service(), Flights[str](Leases(None))
+    calls = [service.call(flights) for _ in range(20)]
+    await settle()
+    service.pending["key"].set_result("answer")
+    outcomes = await asyncio.gather(*calls)
+    assert [outcome.value for outcome in outcomes] == ["answer"] * 20
+    assert [outcome.paid for outcome in outcomes].count(True) == 1
+    assert service.begun == ["key"]
+    # Nothing was released before, so nothing was looked up.
+    assert service.looked == 0
 
 
-def test_different_calls_share_nothing() -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        calls = {key: service.call(flights, key) for key in ("a", "b")}
-        await settle()
-        assert service.begun == ["a", "b"]
-        for key, call in calls.items():
-            service.pending[key].set_result(key)
-            assert await call == Shared(key, paid=True)
-
-    asyncio.run(main())
+async def test_different_calls_share_nothing() -> None:
+    service, flights = Service(), Flights[str](Leases(None))
+    calls = {key: service.call(flights, key) for key in ("a", "b")}
+    await settle()
+    assert service.begun == ["a", "b"]
+    for key, call in calls.items():
+        service.pending[key].set_result(key)
+        assert await call == Shared(key, paid=True)
 
 
 @pytest.mark.parametrize("leaving", [0, 1], ids=["the leader", "a follower"])
-def test_a_cancelled_call_does_not_fail_the_others(leaving: int) -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        calls = [service.call(flights) for _ in range(3)]
-        await settle()
-        left = calls.pop(leaving)
-        flights.cancel(left)
-        await settle()
-        # Another call may still follow.
-        calls.append(service.call(flights))
-        await settle()
-        service.pending["key"].set_result("answer")
-        outcomes = await asyncio.gather(*calls)
-        assert [value for value, _ in outcomes] == ["answer"] * 3
-        assert sum(paid for _, paid in outcomes) == 1
-        assert service.cancelled == []
-        await settle()
-        assert left.cancelled()
-
-    asyncio.run(main())
+async def test_a_cancelled_call_does_not_fail_the_others(leaving: int) -> None:
+    service, flights = Service(), Flights[str](Leases(None))
+    calls = [service.call(flights) for _ in range(3)]
+    await settle()
+    left = calls.pop(leaving)
+    flights.cancel(left)
+    await settle()
+    # Another call may still follow.
+    calls.append(service.call(flights))
+    await settle()
+    service.pending["key"].set_result("answer")
+    outcomes = await asyncio.gather(*calls)
+    assert [value for value, _ in outcomes] == ["answer"] * 3
+    assert sum(paid for _, paid in outcomes) == 1
+    assert service.cancelled == []
+    await settle()
+    assert left.cancelled()
 
 
-def test_a_task_goes_on_after_a_request_that_it_has_led() -> None:
+async def test_a_task_goes_on_after_a_request_that_it_has_led() -> None:
     """As a worker of a batch does: followers that give up late have nothing to do with its next request."""
 
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
+    service, flights = Service(), Flights[str](Leases(None))
 
-        async def worker() -> list[Shared[str]]:
-            return [await shared(flights, key, service.work(key), nothing) for key in ("key", "next")]
+    async def worker() -> list[Shared[str]]:
+        return [await shared(flights, key, service.work(key), nothing) for key in ("key", "next")]
 
-        working = asyncio.create_task(worker())
-        await settle()
-        following = service.call(flights)
-        await settle()
-        service.pending["key"].set_result("answer")
-        await asyncio.sleep(0)
-        flights.cancel(following)
-        await settle()
-        service.pending["next"].set_result("another")
-        assert await working == [Shared("answer", paid=True), Shared("another", paid=True)]
-
-    asyncio.run(main())
+    working = asyncio.create_task(worker())
+    await settle()
+    following = service.call(flights)
+    await settle()
+    service.pending["key"].set_result("answer")
+    await asyncio.sleep(0)
+    flights.cancel(following)
+    await settle()
+    service.pending["next"].set_result("another")
+    assert await working == [Shared("answer", paid=True), Shared("another", paid=True)]
 
 
-def test_the_last_to_give_up_cancels_the_request_and_a_new_call_does_not_join_it(tmp_path: Path) -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(tmp_path))
-        calls = [service.call(flights) for _ in range(2)]
-        await settle()
-        for call in calls:
-            flights.cancel(call)
-        await asyncio.sleep(0)
-        fresh = service.call(flights)
-        while len(service.begun) < 2:
-            await asyncio.sleep(0.01)
-        assert service.cancelled == ["key"]
-        service.pending["key"].set_result("answer")
-        assert await fresh == Shared("answer", paid=True)
-        assert all(call.cancelled() for call in calls)
-
-    asyncio.run(main())
-
-
-def test_a_failure_reaches_everyone_as_an_error_of_their_own() -> None:
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        calls = [service.call(flights) for _ in range(3)]
-        await settle()
-        failure = RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
-        service.pending["key"].set_exception(failure)
-        errors = await asyncio.gather(*calls, return_exceptions=True)
-        assert len({id(error) for error in errors}) == 3
-        for error in errors:
-            assert isinstance(error, RateLimitError)
-            assert vars(error) == vars(failure)
-            shown = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-            # Where it came from is shown; where another follower was is not.
-            assert "work" in shown
-            assert shown.count("follow") <= 1
-        # It is over: the next call is a new request.
-        again = service.call(flights)
-        await settle()
-        service.pending["key"].set_result("answer")
-        assert (await again).paid
-
-    asyncio.run(main())
+async def test_the_last_to_give_up_cancels_the_request_and_a_new_call_does_not_join_it(
+    tmp_path: Path,
+) -> None:
+    service, flights = Service(), Flights[str](Leases(tmp_path))
+    calls = [service.call(flights) for _ in range(2)]
+    await settle()
+    for call in calls:
+        flights.cancel(call)
+    await asyncio.sleep(0)
+    fresh = service.call(flights)
+    while len(service.begun) < 2:
+        await asyncio.sleep(0.01)
+    assert service.cancelled == ["key"]
+    service.pending["key"].set_result("answer")
+    assert await fresh == Shared("answer", paid=True)
+    assert all(call.cancelled() for call in calls)
 
 
-def test_an_error_that_cannot_be_copied_still_reaches_everyone() -> None:
+async def test_a_failure_reaches_everyone_as_an_error_of_their_own() -> None:
+    service, flights = Service(), Flights[str](Leases(None))
+    calls = [service.call(flights) for _ in range(3)]
+    await settle()
+    failure = RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
+    service.pending["key"].set_exception(failure)
+    errors = await asyncio.gather(*calls, return_exceptions=True)
+    assert len({id(error) for error in errors}) == 3
+    for error in errors:
+        assert isinstance(error, RateLimitError)
+        assert vars(error) == vars(failure)
+        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        # Where it came from is shown; where another follower was is not.
+        assert "work" in names
+        assert names.count("follow") <= 1
+    # It is over: the next call is a new request.
+    again = service.call(flights)
+    await settle()
+    service.pending["key"].set_result("answer")
+    assert (await again).paid
+
+
+async def test_an_error_that_cannot_be_copied_still_reaches_everyone() -> None:
     class PeculiarError(Exception):
         def __init__(self, *, needed: int) -> None:
             super().__init__("peculiar")
 
-    async def main() -> None:
-        service, flights = Service(), Flights[str](Leases(None))
-        calls = [service.call(flights) for _ in range(2)]
-        await settle()
-        service.pending["key"].set_exception(PeculiarError(needed=1))
-        for error in await asyncio.gather(*calls, return_exceptions=True):
-            assert isinstance(error, PeculiarError)
-
-    asyncio.run(main())
+    service, flights = Service(), Flights[str](Leases(None))
+    calls = [service.call(flights) for _ in range(2)]
+    await settle()
+    service.pending["key"].set_exception(PeculiarError(needed=1))
+    for error in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(error, PeculiarError)
 
 
-def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None:
-    async def main() -> None:
-        reported: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
 
-        async def work() -> str:
-            try:
-                await asyncio.sleep(60)
-            finally:
-                raise RuntimeError("while closing")
+    async def work() -> str:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("while closing")
 
-        flights = Flights[str](Leases(None))
-        call = asyncio.create_task(shared(flights, "key", work, nothing))
-        await settle()
-        flights.cancel(call)
-        await settle()
-        assert call.done()
-        # What it holds would keep the failed task alive.
-        del call
-        gc.collect()
-        assert reported == []
-
-    asyncio.run(main())
+    flights = Flights[str](Leases(None))
+    call = asyncio.create_task(shared(flights, "key", work, nothing))
+    await settle()
+    flights.cancel(call)
+    await settle()
+    assert call.done()
+    # What it holds would keep the failed task alive.
+    del call
+    gc.collect()
+    assert reported == []
 
 
-def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> None:
+async def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> None:
     who: contextvars.ContextVar[str] = contextvars.ContextVar("who")
 
-    async def main() -> None:
-        flights = Flights[str](Leases(None))
+    flights = Flights[str](Leases(None))
 
-        async def work() -> str:
-            await asyncio.sleep(0)
-            return who.get()
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return who.get()
 
-        async def call(name: str) -> str:
-            who.set(name)
-            return (await shared(flights, "key", work, nothing)).value
+    async def call(name: str) -> str:
+        who.set(name)
+        return (await shared(flights, "key", work, nothing)).value
 
-        assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
-
-    asyncio.run(main())
+    assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
 
 
-def test_another_client_of_the_same_cache_finds_the_stored_answer(tmp_path: Path) -> None:
-    async def main() -> None:
-        service = Service()
-        clients = [Flights[str](Leases(tmp_path)) for _ in range(2)]
-        first, second = service.call(clients[0]), service.call(clients[1])
-        await settle()
+async def test_another_client_of_the_same_cache_finds_the_stored_answer(tmp_path: Path) -> None:
+    service = Service()
+    clients = [Flights[str](Leases(tmp_path)) for _ in range(2)]
+    first, second = service.call(clients[0]), service.call(clients[1])
+    await settle()
+    service.pending["key"].set_result("answer")
+    assert await first == Shared("answer", paid=True)
+    assert await second == Shared("answer", paid=False)
+    # Asked for a moment too early to have seen it stored: the mark says to look again.
+    assert await service.call(clients[1]) == Shared("answer", paid=False)
+    assert service.begun == ["key"]
+
+
+async def test_another_client_does_not_take_over_a_failure_and_waits_for_one_only(tmp_path: Path) -> None:
+    services = [Service() for _ in range(3)]
+    calls = [service.call(Flights[str](Leases(tmp_path))) for service in services]
+    await settle()
+    assert [len(service.begun) for service in services] == [1, 0, 0]
+    services[0].pending["key"].set_exception(RateLimitError("slow down"))
+    with pytest.raises(RateLimitError):
+        await calls[0]
+    # Both at once, though one of them at most can hold the lease.
+    while not all(service.pending for service in services[1:]):
+        await asyncio.sleep(0.01)
+    for service, call in zip(services[1:], calls[1:], strict=True):
         service.pending["key"].set_result("answer")
-        assert await first == Shared("answer", paid=True)
-        assert await second == Shared("answer", paid=False)
-        # Asked for a moment too early to have seen it stored: the mark says to look again.
-        assert await service.call(clients[1]) == Shared("answer", paid=False)
-        assert service.begun == ["key"]
-
-    asyncio.run(main())
+        assert (await call).paid
 
 
-def test_another_client_does_not_take_over_a_failure_and_waits_for_one_only(tmp_path: Path) -> None:
-    async def main() -> None:
-        services = [Service() for _ in range(3)]
-        calls = [service.call(Flights[str](Leases(tmp_path))) for service in services]
-        await settle()
-        assert [len(service.begun) for service in services] == [1, 0, 0]
-        services[0].pending["key"].set_exception(RateLimitError("slow down"))
-        with pytest.raises(RateLimitError):
-            await calls[0]
-        # Both at once, though one of them at most can hold the lease.
-        while not all(service.pending for service in services[1:]):
-            await asyncio.sleep(0.01)
-        for service, call in zip(services[1:], calls[1:], strict=True):
-            service.pending["key"].set_result("answer")
-            assert (await call).paid
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_request_is_taken_over_by_one_client_at_a_time(tmp_path: Path) -> None:
-    async def main() -> None:
-        services = [Service() for _ in range(4)]
-        for service in services:
-            service.stored = services[0].stored
-        clients = [Flights[str](Leases(tmp_path)) for _ in services]
-        calls = [service.call(client) for service, client in zip(services, clients, strict=True)]
-        for left in (4, 3, 2):
-            while not any(service.pending for service in services):
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.05)
-            leading = [index for index, service in enumerate(services) if service.pending]
-            assert len(leading) == 1
-            assert len([call for call in calls if not call.done()]) == left
-            clients[leading[0]].cancel(calls[leading[0]])
-            await settle()
+async def test_a_cancelled_request_is_taken_over_by_one_client_at_a_time(tmp_path: Path) -> None:
+    services = [Service() for _ in range(4)]
+    for service in services:
+        service.stored = services[0].stored
+    clients = [Flights[str](Leases(tmp_path)) for _ in services]
+    calls = [service.call(client) for service, client in zip(services, clients, strict=True)]
+    for left in (4, 3, 2):
         while not any(service.pending for service in services):
             await asyncio.sleep(0.01)
-        next(service for service in services if service.pending).pending["key"].set_result("answer")
-        outcomes = await asyncio.gather(*calls, return_exceptions=True)
-        assert outcomes.count(Shared("answer", paid=True)) == 1
-        assert all(len(service.begun) == 1 for service in services)
-
-    asyncio.run(main())
+        await asyncio.sleep(0.05)
+        leading = [index for index, service in enumerate(services) if service.pending]
+        assert len(leading) == 1
+        assert len([call for call in calls if not call.done()]) == left
+        clients[leading[0]].cancel(calls[leading[0]])
+        await settle()
+    while not any(service.pending for service in services):
+        await asyncio.sleep(0.01)
+    next(service for service in services if service.pending).pending["key"].set_result("answer")
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert outcomes.count(Shared("answer", paid=True)) == 1
+    assert all(len(service.begun) == 1 for service in services)
 
 
 STEPS = st.one_of(
@@ -482,21 +448,19 @@ class Processes:
             text=True,
         )
         self._running.append(process)
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         return process
 
     @staticmethod
     def go(process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
 
     @staticmethod
     def outcomes(process: subprocess.Popen[str]) -> list[str]:
-        shown, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
         assert process.returncode == 0
-        return shown.split()
+        return output.split()
 
     def requests(self) -> list[int]:
         log = self._folder / "requests"

@@ -40,7 +40,6 @@ def test_deltas_add_up_to_the_response(client: Client) -> None:
     assert stream.response.usage == called.usage
     assert called.timing.first_token is None
     timing = stream.response.timing
-    assert timing.first_token is not None
     assert 0 < timing.first_token <= timing.total
 
 
@@ -87,17 +86,10 @@ def test_unread_items_are_not_tracked_by_the_garbage_collector(
         assert len(list(stream)) >= 300
 
 
-def test_leaving_early_cancels(client: Client, simulator: Simulator) -> None:
-    simulator.configure(chunk_interval=0.2, chunks=100)
-    with client.stream(MODEL, STORY) as stream:
-        next(stream)
-    assert wait_until(lambda: simulator.ledger().disconnects == 1)
-    with pytest.raises(RuntimeError):
-        _ = stream.response
-    assert list(stream) == []
-
-
-def test_leaving_early_from_a_loop_cancels(client: Client, simulator: Simulator) -> None:
+@pytest.mark.parametrize("way", ["left", "left in a loop", "dropped"])
+def test_a_stream_that_is_not_read_to_its_end_is_cancelled(
+    client: Client, simulator: Simulator, way: str
+) -> None:
     simulator.configure(chunk_interval=0.2, chunks=100)
 
     async def leave() -> None:
@@ -105,7 +97,19 @@ def test_leaving_early_from_a_loop_cancels(client: Client, simulator: Simulator)
             async for _ in stream:
                 break
 
-    asyncio.run(leave())
+    if way == "left in a loop":
+        asyncio.run(leave())
+    else:
+        stream = client.stream(MODEL, STORY)
+        next(stream)
+        if way == "left":
+            with stream:
+                pass
+            with pytest.raises(RuntimeError):
+                _ = stream.response
+            assert list(stream) == []
+        del stream
+        gc.collect()
     assert wait_until(lambda: simulator.ledger().disconnects == 1)
 
 
@@ -124,15 +128,6 @@ def test_cancelling_the_reader_cancels(client: Client, simulator: Simulator) -> 
     assert wait_until(lambda: simulator.ledger().disconnects == 1)
 
 
-def test_a_dropped_stream_is_cancelled(client: Client, simulator: Simulator) -> None:
-    simulator.configure(chunk_interval=0.2, chunks=100)
-    stream = client.stream(MODEL, STORY)
-    next(stream)
-    del stream
-    gc.collect()
-    assert wait_until(lambda: simulator.ledger().disconnects == 1)
-
-
 def test_a_failure_before_the_first_delta_is_retried(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=1)
     stream = client.stream(MODEL, STORY)
@@ -146,9 +141,9 @@ def test_a_failure_after_the_first_delta_is_raised(
 ) -> None:
     simulator.inject(fault, times=None)
     stream = client.stream(MODEL, STORY)
-    shown = []
+    deltas = []
     with pytest.raises(LLMError) as caught:
-        shown.extend(stream)
+        deltas.extend(stream)
     assert isinstance(caught.value, (APIResponseValidationError, InternalServerError))
     assert caught.value.maybe_billed
     assert caught.value.attempts == 1

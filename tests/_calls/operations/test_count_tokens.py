@@ -29,7 +29,7 @@ def add(a: int, b: int) -> int:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_provider_counts_what_a_call_reads(client: Client, simulator: Simulator, model: str) -> None:
+def test_the_provider_counts_what_a_call_reads(client: Client, model: str) -> None:
     parameters = {"system": "Be brief.", "tools": [add], "max_tokens": 50, "stop": "END"}
     count = client.count_tokens(model, "What is 2+2?", **parameters)
     assert (count.exact, count.method) == (True, "provider")

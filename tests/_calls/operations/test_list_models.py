@@ -8,16 +8,16 @@ from llm_provider import AuthenticationError, Client, InternalServerError, Missi
 from llm_provider.simulator import Fault, Simulator
 
 
-def test_a_provider_lists_what_can_be_called(client: Client, simulator: Simulator) -> None:
+def test_a_provider_lists_what_can_be_called(client: Client) -> None:
     sol, dated, small = client.models("openai", live=True)
-    assert [one.name for one in (sol, dated)] == ["gpt-6.1-sol", "gpt-6.1-sol-2026-10-21"]
+    assert [model.name for model in (sol, dated)] == ["gpt-6.1-sol", "gpt-6.1-sol-2026-10-21"]
     assert sol.input_price == dated.input_price == 2.0
     assert (sol.kind, small.kind) == ("chat", "embedding")
-    (known,) = [one for one in client.models("openai") if one.name == "gpt-6.1-sol"]
+    (known,) = [model for model in client.models("openai") if model.name == "gpt-6.1-sol"]
     assert known == sol, "OpenAI tells nothing but names"
 
 
-def test_its_own_limits_come_first(client: Client, simulator: Simulator) -> None:
+def test_its_own_limits_come_first(client: Client) -> None:
     haiku, sonnet = client.models("anthropic", live=True)
     assert (haiku.name, sonnet.name) == ("claude-haiku-5-5", "claude-sonnet-5-5")
     assert (haiku.context_window, haiku.max_output_tokens, haiku.input_price) == (900_000, 100_000, 0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import socket
@@ -12,11 +11,12 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 import raw_server
+import support
 from llm_provider import (
     APITimeoutError,
     Client,
@@ -30,8 +30,6 @@ from llm_provider._providers.openai_chat.stream import Assembler
 from llm_provider._requests.routing import Transport
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
-
-How = Literal["call", "stream", "acall", "astream"]
 
 LITELLM = (
     pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
@@ -89,35 +87,19 @@ def simulator(server: Simulator) -> Simulator:
     return server
 
 
-def ask(client: Client, model: str, how: How, root: str, **parameters: Any) -> Response:
-    """The answer of a call or a stream, made from a thread or an event loop."""
+def ask(client: Client, model: str, how: str, root: str, **parameters: Any) -> Response:
     where = f"{root}/v1" if SERVERS[model] == "openai" else root
-
-    async def awaited() -> Response:
-        if how == "acall":
-            return await client.acall(model, "one two three", base_url=where, **parameters)
-        async with client.astream(model, "one two three", base_url=where, **parameters) as stream:
-            async for _ in stream:
-                pass
-        return stream.response
-
-    if how == "call":
-        return client.call(model, "one two three", base_url=where, **parameters)
-    if how == "stream":
-        with client.stream(model, "one two three", base_url=where, **parameters) as stream:
-            list(stream)
-        return stream.response
-    return asyncio.run(awaited())
+    return support.ask(client, how, model, "one two three", base_url=where, **parameters)
 
 
-def missed(client: Client, model: str, how: How, root: str, **limits: float) -> APITimeoutError:
+def missed(client: Client, model: str, how: str, root: str, **limits: float) -> APITimeoutError:
     with pytest.raises(APITimeoutError) as caught:
         ask(client, model, how, root, timeout=Timeouts(**{"total": 30, **limits}))
     assert caught.value.attempts == 1
     return caught.value
 
 
-def facts(error: APITimeoutError) -> tuple[str | None, float | None, bool, str]:
+def limit_of(error: APITimeoutError) -> tuple[str | None, float | None, bool, str]:
     return error.phase, error.limit, error.maybe_billed, error.message
 
 
@@ -127,19 +109,19 @@ def test_a_connection_that_does_not_open(clients: Mapping[str, Client], model: s
     with socket.create_server(("127.0.0.1", 0)) as mute:
         root = f"https://127.0.0.1:{mute.getsockname()[1]}"
         error = missed(clients[transport], model, "call", root, connect=0.2)
-    assert facts(error) == ("connect", 0.2, False, "no connection within 0.2 s")
+    assert limit_of(error) == ("connect", 0.2, False, "no connection within 0.2 s")
 
 
 @pytest.mark.parametrize("how", ["call", "astream"])
 @every_way
 def test_an_answer_that_does_not_begin(
-    clients: Mapping[str, Client], simulator: Simulator, model: str, transport: str, how: How
+    clients: Mapping[str, Client], simulator: Simulator, model: str, transport: str, how: str
 ) -> None:
     if model == THROUGH_LITELLM and how == "call":
         pytest.skip("litellm returns an answer only as a whole")
     simulator.inject(Fault(hang=True))
     error = missed(clients[transport], model, how, simulator.root, first_byte=0.3)
-    assert facts(error) == ("first_byte", 0.3, True, "no first byte within 0.3 s")
+    assert limit_of(error) == ("first_byte", 0.3, True, "no first byte within 0.3 s")
 
 
 @every_direct_way
@@ -147,7 +129,7 @@ def test_an_answer_that_stalls(clients: Mapping[str, Client], model: str, transp
     with RawServer(raw_server.stall_mid_body) as raw:
         error = missed(clients[transport], model, "call", raw.root, idle=0.3)
         assert raw.requests == 1
-    assert facts(error) == ("idle", 0.3, True, "stalled: nothing for 0.3 s after 1 piece of the answer")
+    assert limit_of(error) == ("idle", 0.3, True, "stalled: nothing for 0.3 s after 1 piece of the answer")
 
 
 @every_way
@@ -164,13 +146,13 @@ def test_an_answer_that_never_ends(clients: Mapping[str, Client]) -> None:
     with RawServer(raw_server.slow_drip) as raw:
         limits = {"first_byte": 20, "idle": 20, "total": 0.5}
         error = missed(clients["aiohttp"], "gpt-6.1-sol", "call", raw.root, **limits)
-    assert facts(error) == ("total", 0.5, True, "no complete answer within 0.5 s")
+    assert limit_of(error) == ("total", 0.5, True, "no complete answer within 0.5 s")
 
 
 @pytest.mark.parametrize("how", ["call", "stream"])
 @every_way
 def test_an_answer_in_time_is_the_same(
-    clients: Mapping[str, Client], simulator: Simulator, model: str, transport: str, how: How
+    clients: Mapping[str, Client], simulator: Simulator, model: str, transport: str, how: str
 ) -> None:
     limits = Timeouts(connect=20, first_byte=20, idle=20, total=20)
     if model == THROUGH_LITELLM and how == "call":
@@ -198,7 +180,7 @@ def test_failures_of_a_watched_request_are_the_same(
 
 @pytest.mark.parametrize("how", ["call", "stream", "acall", "astream"])
 @pytest.mark.sampled(4)
-def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path: Path, how: How) -> None:
+def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path: Path, how: str) -> None:
     token = {"token": "a", "logprob": -1.0, "bytes": [97], "top_logprobs": [{"token": "a", "logprob": -1.0}]}
     choice = {"index": 0, "finish_reason": "stop", "logprobs": {"content": [token] * 20_000}}
     message = {"role": "assistant", "content": "a"}
@@ -211,22 +193,22 @@ def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path
     def note(phase: str, _: dict[str, int]) -> None:
         collected.append(threading.current_thread().name)
 
-    one = TokenLogprob(token="a", logprob=-1.0)
+    logprob = TokenLogprob(token="a", logprob=-1.0)
     with RawServer(behaviour) as server, Client(cache_dir=tmp_path, keys={"openai": "key"}) as client:
         gc.callbacks.append(note)
         try:
-            found = [ask(client, "gpt-6.1-sol", how, server.root) for _ in range(2)]
+            answers = [ask(client, "gpt-6.1-sol", how, server.root) for _ in range(2)]
         finally:
             gc.callbacks.remove(note)
-    assert [response.cached for response in found] == [False, True]
+    assert [response.cached for response in answers] == [False, True]
     # Without a pause they are some hundred.
     assert collected.count("llm_provider-decode") < 10
-    for response in found:
-        assert response.logprobs == (replace(one, top=(one,)),) * 20_000
+    for response in answers:
+        assert response.logprobs == (replace(logprob, top=(logprob,)),) * 20_000
 
 
 @pytest.mark.parametrize("how", ["stream", "astream"])
-def test_many_steps_of_a_stream_are_joined_in_a_thread(clients: Mapping[str, Client], how: How) -> None:
+def test_many_steps_of_a_stream_are_joined_in_a_thread(clients: Mapping[str, Client], how: str) -> None:
     event = {"choices": [{"index": 0, "delta": {"content": "a"}}]}
     last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     joining: set[str] = set()

@@ -22,7 +22,6 @@ from llm_provider import (
     Client,
     InternalServerError,
     KeyWarning,
-    LLMError,
     MissingAPIKeyError,
     NotFoundError,
     PermissionDeniedError,
@@ -66,7 +65,10 @@ def senders(simulator: Simulator) -> list[str]:
     """The keys of the requests so far, in order."""
     carriers = ("authorization", "x-api-key", "x-goog-api-key")
     headers = [request.headers for request in simulator.requests()]
-    return [FINGERPRINTS[next(one[name] for name in carriers if name in one)] for one in headers]
+    return [
+        FINGERPRINTS[next(headers_of_request[name] for name in carriers if name in headers_of_request)]
+        for headers_of_request in headers
+    ]
 
 
 def prompts(count: int, name: str = "prompt") -> list[str]:
@@ -97,22 +99,25 @@ known = st.builds(
 
 @given(st.lists(known, min_size=1, max_size=8), st.integers(0, 100))
 def test_those_with_the_most_room_come_first(controllers: list[Known], first: int) -> None:
-    places = by_headroom(controllers, first)  # type: ignore[arg-type]  # it reads only these
-    assert sorted(places) == list(range(len(controllers)))
-    for before, after in pairwise(controllers[place] for place in places):
+    order = by_headroom(controllers, first)  # type: ignore[arg-type]  # it reads only these
+    assert sorted(order) == list(range(len(controllers)))
+    for before, after in pairwise(controllers[index] for index in order):
         assert before.open or not after.open or before.rate == before.window == math.inf
         if before.open and after.open:
             assert before.in_flight <= after.in_flight
         if not before.open and not after.open:
-            waits = [(one.in_flight + 1) / min(one.rate, one.window) for one in (before, after)]
+            waits = [
+                (controller.in_flight + 1) / min(controller.rate, controller.window)
+                for controller in (before, after)
+            ]
             assert waits[0] <= waits[1]
 
 
 @given(st.integers(1, 6), st.integers(0, 100))
 def test_equals_take_turns(count: int, first: int) -> None:
     controllers = [AdaptiveController() for _ in range(count)]
-    places = [by_headroom(controllers, first + number)[0] for number in range(count)]
-    assert sorted(places) == list(range(count))
+    order = [by_headroom(controllers, first + number)[0] for number in range(count)]
+    assert sorted(order) == list(range(count))
 
 
 # --- a pool without a server -------------------------------------------------------------------------------
@@ -140,7 +145,7 @@ def waiting(pool: KeyPool) -> list[int]:
 def conversation(*texts: str) -> list[dict[str, str]]:
     """Messages of a user and an assistant in turn."""
     return [
-        {"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(texts)
+        {"role": "assistant" if index % 2 else "user", "content": text} for index, text in enumerate(texts)
     ]
 
 
@@ -203,111 +208,90 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
     asyncio.run(main())
 
 
-def test_a_call_goes_with_whichever_is_free_first() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController(), AdaptiveController())
-        held = [select(pool), select(pool)]
-        tickets = [await selection.acquire(1, at_once=1) for selection in held]
-        later = select(pool)
-        task = asyncio.create_task(later.acquire(1, at_once=1))
-        await asyncio.sleep(0)
-        assert waiting(pool) == [1, 1]
-        held[1].scope.record_end(tickets[1], None)
-        await task
-        assert later.scope is held[1].scope
-        assert waiting(pool) == [0, 0]
-
-    asyncio.run(main())
+async def test_a_call_goes_with_whichever_is_free_first() -> None:
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    held = [select(pool), select(pool)]
+    tickets = [await selection.acquire(1, at_once=1) for selection in held]
+    later = select(pool)
+    task = asyncio.create_task(later.acquire(1, at_once=1))
+    await asyncio.sleep(0)
+    assert waiting(pool) == [1, 1]
+    held[1].scope.record_end(tickets[1], None)
+    await task
+    assert later.scope is held[1].scope
+    assert waiting(pool) == [0, 0]
 
 
-def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController())
-        (pooled,) = pool.candidates()
-        ticket = await pooled.scope.acquire(1, at_once=1)
+async def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
+    pool = pool_of(AdaptiveController())
+    (pooled,) = pool.candidates()
+    ticket = await pooled.scope.acquire(1, at_once=1)
+    selection = select(pool)
+    task = asyncio.create_task(selection.acquire(1, at_once=1))
+    await asyncio.sleep(0)
+    assert not task.done()
+    pooled.scope.record_end(ticket, None)
+    await task
+
+
+async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() -> None:
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    gated, free = pool.candidates()
+    gated.scope.record_end(await gated.scope.acquire(1), RateLimitError("slow", retry_after=60.0))
+    for _ in range(200):
+        held = await free.scope.acquire(1, at_once=1)
         selection = select(pool)
         task = asyncio.create_task(selection.acquire(1, at_once=1))
         await asyncio.sleep(0)
-        assert not task.done()
-        pooled.scope.record_end(ticket, None)
-        await task
-
-    asyncio.run(main())
-
-
-def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController(), AdaptiveController())
-        gated, free = pool.candidates()
-        gated.scope.record_end(await gated.scope.acquire(1), RateLimitError("slow", retry_after=60.0))
-        for _ in range(200):
-            held = await free.scope.acquire(1, at_once=1)
-            selection = select(pool)
-            task = asyncio.create_task(selection.acquire(1, at_once=1))
-            await asyncio.sleep(0)
-            free.scope.record_end(held, None)
-            ticket = await task
-            selection.scope.record_end(ticket, None)
-        assert len(gated.scope._queue) <= 1
-
-    asyncio.run(main())
+        free.scope.record_end(held, None)
+        ticket = await task
+        selection.scope.record_end(ticket, None)
+    assert len(gated.scope._queue) <= 1
 
 
-def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController(), AdaptiveController())
-        first = select(pool, "a")
-        ticket = await first.acquire(1, at_once=1)
-        first.record_answer()
-        preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
-        # Its account is busy and the other one idle.
-        later = select(pool, "a", "b", "c")
-        task = asyncio.create_task(later.acquire(1, at_once=1))
-        await asyncio.sleep(0.01)
-        assert not task.done()
-        with pytest.warns(KeyWarning, match="is not accepted"):
-            pool.retire(preferred, preferred.account.keys, "is not accepted")
-        await task
-        assert later.scope is not first.scope
-        first.scope.record_end(ticket, None)
-
-    asyncio.run(main())
+async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired() -> None:
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    first = select(pool, "a")
+    ticket = await first.acquire(1, at_once=1)
+    first.record_answer()
+    preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
+    # Its account is busy and the other one idle.
+    later = select(pool, "a", "b", "c")
+    task = asyncio.create_task(later.acquire(1, at_once=1))
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    with pytest.warns(KeyWarning, match="is not accepted"):
+        pool.retire(preferred, preferred.account.keys, "is not accepted")
+    await task
+    assert later.scope is not first.scope
+    first.scope.record_end(ticket, None)
 
 
-def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController(), AdaptiveController())
-        first = select(pool, "a")
-        ticket = await first.acquire(8, at_once=8)
-        first.record_answer()
-        first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
-        later = select(pool, "a", "b", "c")
-        await later.acquire(8, at_once=8)
-        assert later.scope is not first.scope
-
-    asyncio.run(main())
+async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    first = select(pool, "a")
+    ticket = await first.acquire(8, at_once=8)
+    first.record_answer()
+    first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
+    later = select(pool, "a", "b", "c")
+    await later.acquire(8, at_once=8)
+    assert later.scope is not first.scope
 
 
-def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
-    async def main() -> None:
-        messages: Any = ({"role": "assistant", "content": "a", "mine": object()},)
-        pool = pool_of(AdaptiveController(), AdaptiveController())
-        selection = KeySelection(pool, Request(model=MODEL, messages=messages))
-        await selection.acquire(1, at_once=1)
-        selection.record_answer()
-
-    asyncio.run(main())
+async def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
+    messages: Any = ({"role": "assistant", "content": "a", "mine": object()},)
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    selection = KeySelection(pool, Request(model=MODEL, messages=messages))
+    await selection.acquire(1, at_once=1)
+    selection.record_answer()
 
 
-def test_only_so_many_calls_are_remembered() -> None:
-    async def main() -> None:
-        pool = pool_of(AdaptiveController())
-        (pooled,) = pool.candidates()
-        for number in range(_MAX_CONVERSATIONS + 10):
-            pool.remember(number.to_bytes(16, "big"), pooled)
-        assert [pool.account_of(number.to_bytes(16, "big")) for number in (9, 10)] == [None, pooled]
-
-    asyncio.run(main())
+async def test_only_so_many_calls_are_remembered() -> None:
+    pool = pool_of(AdaptiveController())
+    (pooled,) = pool.candidates()
+    for number in range(_MAX_CONVERSATIONS + 10):
+        pool.remember(number.to_bytes(16, "big"), pooled)
+    assert [pool.account_of(number.to_bytes(16, "big")) for number in (9, 10)] == [None, pooled]
 
 
 def key_pools(keys: dict[str, Any]) -> KeyPools:
@@ -321,96 +305,89 @@ def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:
 
 
 @pytest.mark.parametrize("keys", [A, [A], [[A]]])
-def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
-    async def main() -> None:
-        pools = key_pools({"openai": keys})
-        selection = pools.select(*call_of())
-        assert (selection.key, list(selection.secrets)) == (APIKey(A), [APIKey(A)])
-        scope = selection.scope
-        for error in (
-            AuthenticationError("no", status=401),
-            QuotaExceededError("empty"),
-            PermissionDeniedError("not you"),
-            RateLimitError("slow", retry_after=100_000.0),
-            InternalServerError("broken"),
-        ):
-            scope.record_end(
-                await selection.acquire(8, at_once=8), error if error.retry_after is None else None
-            )
-            assert not selection.record_failure(error)
-            assert (selection.scope, selection.key) == (scope, APIKey(A))
-        selection.withdrawn(await selection.acquire(8, at_once=8))
-        selection.record_answer()
-        assert scope.controller.in_flight == 0
-        assert pools.select(*call_of()).scope is scope
-
-    asyncio.run(main())
+async def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
+    pools = key_pools({"openai": keys})
+    selection = pools.select(*call_of())
+    assert (selection.key, list(selection.secrets)) == (APIKey(A), [APIKey(A)])
+    scope = selection.scope
+    for error in (
+        AuthenticationError("no", status=401),
+        QuotaExceededError("empty"),
+        PermissionDeniedError("not you"),
+        RateLimitError("slow", retry_after=100_000.0),
+        InternalServerError("broken"),
+    ):
+        scope.record_end(await selection.acquire(8, at_once=8), error if error.retry_after is None else None)
+        assert not selection.record_failure(error)
+        assert (selection.scope, selection.key) == (scope, APIKey(A))
+    selection.withdrawn(await selection.acquire(8, at_once=8))
+    selection.record_answer()
+    assert scope.controller.in_flight == 0
+    assert pools.select(*call_of()).scope is scope
 
 
-def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
-    async def main() -> None:
-        pools = key_pools({"openai": [A, B]})
-        selection = pools.select(*call_of(api_key=C))
-        assert (selection.key, list(selection.secrets)) == (APIKey(C), [APIKey(C)])
-        assert pools.select(*call_of(api_key=C)).scope is selection.scope
-        # A single call with a key of the list shares the scope of its account.
-        listed = pools.select(*call_of())
-        assert pools.select(*call_of(api_key=A)).scope is listed.scope
-        assert list(listed.secrets) == [APIKey(A), APIKey(B)]
-
-    asyncio.run(main())
+async def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
+    pools = key_pools({"openai": [A, B]})
+    selection = pools.select(*call_of(api_key=C))
+    assert (selection.key, list(selection.secrets)) == (APIKey(C), [APIKey(C)])
+    assert pools.select(*call_of(api_key=C)).scope is selection.scope
+    # A single call with a key of the list shares the scope of its account.
+    listed = pools.select(*call_of())
+    assert pools.select(*call_of(api_key=A)).scope is listed.scope
+    assert list(listed.secrets) == [APIKey(A), APIKey(B)]
 
 
-def test_a_single_key_of_the_environment_is_looked_up_for_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-        pools = key_pools({})
-        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        with pytest.raises(MissingAPIKeyError, match="OPENAI_API_KEY"):
-            pools.select(*call_of())
-        for key in (A, B, A):
-            monkeypatch.setenv("OPENAI_API_KEY", key)
-            assert pools.select(*call_of()).key == APIKey(key)
-        # A list is read once.
-        monkeypatch.setenv("OPENAI_API_KEYS", f"{B},{C}")
-        assert pools.select(*call_of()).key == APIKey(A)
-        monkeypatch.setenv("ANTHROPIC_API_KEYS", f"{B},{C}")
-        secrets = [pools.select(*call_of("claude-sonnet-5-5")).secrets]
-        monkeypatch.setenv("ANTHROPIC_API_KEYS", A)
-        secrets.append(pools.select(*call_of("claude-sonnet-5-5")).secrets)
-        assert secrets == [[APIKey(B), APIKey(C)]] * 2
-        monkeypatch.setenv("OPENAI_API_KEY", "no key")
-        with pytest.raises(RequestError, match="printable ASCII"):
-            pools.select(*call_of())
+async def test_a_single_key_of_the_environment_is_looked_up_for_each_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    pools = key_pools({})
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(MissingAPIKeyError, match="OPENAI_API_KEY"):
+        pools.select(*call_of())
+    for key in (A, B, A):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        assert pools.select(*call_of()).key == APIKey(key)
+    # A list is read once.
+    monkeypatch.setenv("OPENAI_API_KEYS", f"{B},{C}")
+    assert pools.select(*call_of()).key == APIKey(A)
+    monkeypatch.setenv("ANTHROPIC_API_KEYS", f"{B},{C}")
+    secrets = [pools.select(*call_of("claude-sonnet-5-5")).secrets]
+    monkeypatch.setenv("ANTHROPIC_API_KEYS", A)
+    secrets.append(pools.select(*call_of("claude-sonnet-5-5")).secrets)
+    assert secrets == [[APIKey(B), APIKey(C)]] * 2
+    monkeypatch.setenv("OPENAI_API_KEY", "no key")
+    with pytest.raises(RequestError, match="printable ASCII"):
+        pools.select(*call_of())
+    # A list that is set after a key was missed is found.
+    pools = key_pools({})
+    monkeypatch.delenv("OPENAI_API_KEYS")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(MissingAPIKeyError):
+        pools.select(*call_of())
+    monkeypatch.setenv("OPENAI_API_KEYS", f"{A},{B}")
+    assert list(pools.select(*call_of()).secrets) == [APIKey(A), APIKey(B)]
 
-    asyncio.run(main())
+
+async def test_a_host_that_needs_no_key_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOCAL_API_KEY", raising=False)
+    assert key_pools({}).select(*call_of("local/llama")).key == NO_KEY
 
 
-def test_a_host_that_needs_no_key_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        monkeypatch.delenv("LOCAL_API_KEY", raising=False)
-        assert key_pools({}).select(*call_of("local/llama")).key == NO_KEY
-
-    asyncio.run(main())
-
-
-def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
-    async def main() -> None:
-        pools = key_pools({"openai": [[A, B]]})
-        selections = [pools.select(*call_of()) for _ in range(2)]
-        ticket = await selections[0].acquire(1, at_once=1)
-        task = asyncio.create_task(selections[1].acquire(1, at_once=1))
-        await asyncio.sleep(0)
-        error = AuthenticationError("no", status=401)
-        selections[0].scope.record_end(ticket, error)
-        with pytest.warns(KeyWarning, match=r"\(1 of 2 left\)"):
-            assert selections[0].record_failure(error)
-        await task
-        assert selections[1].key == APIKey(B)
-        # The first candidate of later calls is a key that is left.
-        assert pools.select(*call_of()).key == APIKey(B)
-
-    asyncio.run(main())
+async def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
+    pools = key_pools({"openai": [[A, B]]})
+    selections = [pools.select(*call_of()) for _ in range(2)]
+    ticket = await selections[0].acquire(1, at_once=1)
+    task = asyncio.create_task(selections[1].acquire(1, at_once=1))
+    await asyncio.sleep(0)
+    error = AuthenticationError("no", status=401)
+    selections[0].scope.record_end(ticket, error)
+    with pytest.warns(KeyWarning, match=r"\(1 of 2 left\)"):
+        assert selections[0].record_failure(error)
+    await task
+    assert selections[1].key == APIKey(B)
+    # The first candidate of later calls is a key that is left.
+    assert pools.select(*call_of()).key == APIKey(B)
 
 
 # --- against a server --------------------------------------------------------------------------------------
@@ -626,8 +603,8 @@ def test_a_conversation_stays_where_it_began(client: Client, simulator: Simulato
 def test_a_conversation_that_a_batch_began_stays_where_it_began(client: Client, simulator: Simulator) -> None:
     topics = prompts(12, "topic")
     begun = client.call_many(MODEL, topics, system="Be brief.", progress=False)
-    asked = [request.body["messages"][-1]["content"] for request in simulator.requests()]
-    first = dict(zip(asked, senders(simulator), strict=True))
+    sent = [request.body["messages"][-1]["content"] for request in simulator.requests()]
+    first = dict(zip(sent, senders(simulator), strict=True))
     simulator.clear()
     for topic, answer in zip(topics, begun, strict=True):
         assert isinstance(answer, Response)
@@ -644,13 +621,6 @@ def test_examples_at_the_beginning_bind_nothing(client: Client, simulator: Simul
     assert Counter(senders(simulator)) == dict.fromkeys(EVERY, 2)
 
 
-def test_a_key_given_with_the_call_is_the_only_one(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=401), key=A, times=None)
-    with pytest.raises(AuthenticationError):
-        client.call(MODEL, "Hi", api_key=A)
-    assert senders(simulator) == [A]
-
-
 def test_lists_in_the_environment(
     simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -662,28 +632,3 @@ def test_lists_in_the_environment(
         simulator.clear()
         client.call_many("claude-sonnet-5-5", prompts(5))
         assert set(senders(simulator)) == {B}
-
-
-def test_a_list_that_is_set_after_a_key_was_missed_is_found(
-    simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    # Only the provider's own host insists on a key.
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    with Client(cache_dir=own_cache) as client:
-        with pytest.raises(LLMError, match="OPENAI_API_KEY"):
-            client.call(MODEL, "Hi")
-        monkeypatch.setenv("OPENAI_API_KEYS", f"{A},{B}")
-        client.call(MODEL, "Hi", base_url=simulator.url("openai"))
-    assert set(senders(simulator)) <= {A, B}
-
-
-def test_a_budget_pays_whichever_key_sends(simulator: Simulator, own_cache: Path) -> None:
-    simulator.inject(Fault(status=401), key=B, times=None)
-    with (
-        Client(cache_dir=own_cache, keys={"openai": [*EVERY]}, budget=1.0) as client,
-        pytest.warns(KeyWarning, match="is not accepted"),
-    ):
-        results = client.call_many(MODEL, prompts(12), max_tokens=20)
-    assert all(isinstance(result, Response) for result in results)
-    assert {A, C} <= set(senders(simulator))

@@ -46,19 +46,12 @@ def simulator(simulator: Simulator) -> Simulator:
 
 
 def billed(simulator: Simulator) -> Decimal:
-    total = simulator.ledger().billed
-    assert total is not None
-    return total
+    return simulator.ledger().billed
 
 
 def limited(client: Client, limit: float, **settings: Any) -> Client:
     """Another client of the same cache."""
     return Client(cache_dir=client.cache.directory, budget=limit, **settings)
-
-
-def budget_of(client: Client) -> Budget:
-    assert client.budget is not None
-    return client.budget
 
 
 def prompts(count: int) -> list[str]:
@@ -77,10 +70,10 @@ def test_with_many_in_flight_the_bill_stays_below_and_comes_close(
         most = Decimal(0)
         results = []
         for _, result in spender.iter_many(MODEL, prompts(400), progress=False, **LONG):
-            balance = budget_of(spender)._store.read()
+            balance = spender.budget._store.read()
             most = max(most, balance.spent + balance.reserved)
             results.append(result)
-        budget = budget_of(spender)
+        budget = spender.budget
     assert simulator.ledger().peak_in_flight == 64
     assert billed(simulator) == budget.spent <= budget.limit == Decimal("1.2")
     assert most <= budget.limit
@@ -103,12 +96,12 @@ def test_a_rerun_with_more_goes_on_without_paying_again(client: Client, simulato
         assert [result.text for result in again] == [result.text for result in answered(first)]
         assert all(result.cached and result.cost == 0 for result in again)
         assert isinstance(caught.value.__cause__, BudgetExceededError)
-        spent = budget_of(spender).spent
+        spent = spender.budget.spent
     assert 0 < len(again) < 100
     with limited(client, 1) as richer:
         rest = richer.call_many(MODEL, prompts(100), progress=False, on_error="raise", **SHORT)
         assert sum(result.cached for result in answered(rest)) == len(again)
-        assert budget_of(richer).spent + spent == billed(simulator)
+        assert richer.budget.spent + spent == billed(simulator)
     assert simulator.ledger().answered == 100
 
 
@@ -121,9 +114,7 @@ async def endless_and_awaited() -> AsyncIterator[str]:
         yield question
 
 
-def test_an_endless_iterable_is_read_no_further_than_the_money_goes(
-    client: Client, simulator: Simulator
-) -> None:
+def test_an_endless_iterable_is_read_no_further_than_the_money_goes(client: Client) -> None:
     batch: dict[str, Any] = {"progress": False, "max_concurrent": 8, **SHORT}
     results = client.call_many(MODEL, endless(), budget=0.03, **batch)
     assert 0 < len(answered(results)) < len(results) < 200
@@ -132,8 +123,8 @@ def test_an_endless_iterable_is_read_no_further_than_the_money_goes(
     assert len(answered(results)) < len(answered(awaited)) < len(awaited) < 300
     # An input that is too dear by itself ends nothing.
     mixed = ["word " * 20_000, *prompts(5)]
-    found = client.call_many(MODEL, iter(mixed), budget=0.03, **batch)
-    assert [isinstance(result, BudgetExceededError) for result in found] == [True] + [False] * 5
+    results = client.call_many(MODEL, iter(mixed), budget=0.03, **batch)
+    assert [isinstance(result, BudgetExceededError) for result in results] == [True] + [False] * 5
 
 
 def test_the_batchs_budget_and_the_clients_both_hold(client: Client, simulator: Simulator) -> None:
@@ -142,15 +133,15 @@ def test_the_batchs_budget_and_the_clients_both_hold(client: Client, simulator: 
         assert {result.budget for result in batch if isinstance(result, BudgetExceededError)} == {
             Decimal("0.02")
         }
-        assert budget_of(spender).spent == billed(simulator) <= Decimal("0.02")
+        assert spender.budget.spent == billed(simulator) <= Decimal("0.02")
         shared = Budget(1)
         for _ in range(2):
             spender.call_many(MODEL, prompts(60), budget=shared, progress=False, **SHORT)
-        assert budget_of(spender).spent == billed(simulator) <= Decimal("0.04")
-        assert shared.spent < budget_of(spender).spent
+        assert spender.budget.spent == billed(simulator) <= Decimal("0.04")
+        assert shared.spent < spender.budget.spent
         with pytest.raises(BudgetExceededError):
             spender.call(MODEL, "one more", **SHORT)
-        assert (budget_of(spender).reserved, shared.reserved) == (0, 0)
+        assert (spender.budget.reserved, shared.reserved) == (0, 0)
 
 
 def test_a_reservation_of_an_unbilled_request_is_released(client: Client, simulator: Simulator) -> None:
@@ -163,7 +154,7 @@ def test_a_reservation_of_an_unbilled_request_is_released(client: Client, simula
             spender.call(MODEL, "Ho", **SHORT)
         with pytest.raises(APIConnectionError):
             spender.call(MODEL, "Hm", base_url="http://127.0.0.1:9/v1", max_retries=0, **SHORT)
-        budget = budget_of(spender)
+        budget = spender.budget
         assert budget.spent == billed(simulator) > 0
         assert (budget.reserved, budget.uncertain) == (0, 0)
 
@@ -184,7 +175,7 @@ def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
         simulator.inject(fault, times=None, match="Hi")
         with pytest.raises(kind, match=r"perhaps billed, so its budget counts its worst case, \$0\.00"):
             spender.call(MODEL, "Hi", timeout=1, max_retries=0, **SHORT)
-        budget = budget_of(spender)
+        budget = spender.budget
         assert 0 < budget.spent == budget.uncertain < WORST
         # There is no money for another attempt now, nor for another call.
         with pytest.raises(BudgetExceededError, match="perhaps not billed"):
@@ -199,7 +190,7 @@ def test_an_answer_that_cannot_be_used_counts_what_it_says_it_used(
     with limited(client, 1) as spender:
         with pytest.raises(APIResponseValidationError) as caught:
             spender.call(MODEL, "Hi", max_retries=0, **SHORT)
-        budget = budget_of(spender)
+        budget = spender.budget
         assert budget.spent == spender.usage.wasted == billed(simulator) > 0
         assert (budget.reserved, budget.uncertain) == (0, 0)
         assert "perhaps billed" not in str(caught.value)
@@ -219,7 +210,7 @@ def test_a_cancelled_call_counts_its_worst_case_if_it_was_sent(client: Client, s
     async def main(spender: Client) -> None:
         sent = asyncio.create_task(spender.acall(MODEL, "Hi", **SHORT))
         assert await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1, 30)
-        reserved = budget_of(spender).reserved
+        reserved = spender.budget.reserved
         waiting = asyncio.create_task(spender.acall(MODEL, "Ho", **SHORT))
         await asyncio.sleep(0.1)
         assert not waiting.done()
@@ -229,8 +220,8 @@ def test_a_cancelled_call_counts_its_worst_case_if_it_was_sent(client: Client, s
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        assert await asyncio.to_thread(wait_until, lambda: budget_of(spender).reserved == 0, 30)
-        assert budget_of(spender).spent == budget_of(spender).uncertain == reserved
+        assert await asyncio.to_thread(wait_until, lambda: spender.budget.reserved == 0, 30)
+        assert spender.budget.spent == spender.budget.uncertain == reserved
 
     with limited(client, 0.01) as spender:
         asyncio.run(main(spender))
@@ -257,7 +248,7 @@ def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
                 spender.call(messages="Hi", **question, **SHORT)
             assert caught.value.provider == "openai"
         assert simulator.ledger().requests == 0
-        assert budget_of(spender).reserved == 0
+        assert spender.budget.reserved == 0
     allowing = Budget(0.01, allow_unknown=True)
     with limited(client, allowing) as spender:
         assert spender.call("gpt-6.1-unheard-of", "Hi", **SHORT).cost is None
@@ -272,20 +263,20 @@ def test_a_stream_is_paid_like_a_call_and_leaving_it_counts_the_worst_case(
     simulator.configure(chunk_interval=0.02)
     with limited(client, 1) as spender:
         with spender.stream(MODEL, "Hi", **SHORT) as deltas:
-            assert budget_of(spender).reserved >= 0
+            assert spender.budget.reserved >= 0
             list(deltas)
-        assert budget_of(spender).spent == billed(simulator)
+        assert spender.budget.spent == billed(simulator)
         with spender.stream(MODEL, "Ho", **SHORT) as deltas:
             next(deltas)
-        assert wait_until(lambda: budget_of(spender).reserved == 0, 30)
-        assert 0 < budget_of(spender).uncertain < WORST
-        assert billed(simulator) <= budget_of(spender).spent
+        assert wait_until(lambda: spender.budget.reserved == 0, 30)
+        assert 0 < spender.budget.uncertain < WORST
+        assert billed(simulator) <= spender.budget.spent
 
 
 def test_samples_are_paid_together(client: Client, simulator: Simulator) -> None:
     with limited(client, 1) as spender:
         assert len(spender.call(MODEL, "Hi", n=4, **SHORT).texts) == 4
-        assert budget_of(spender).spent == billed(simulator)
+        assert spender.budget.spent == billed(simulator)
 
 
 def test_equal_calls_pay_once_and_none_fails_for_want_of_anothers_money(
@@ -300,7 +291,7 @@ def test_equal_calls_pay_once_and_none_fails_for_want_of_anothers_money(
 
     with limited(client, 1) as spender:
         results = asyncio.run(main(spender))
-        assert budget_of(spender).spent == billed(simulator)
+        assert spender.budget.spent == billed(simulator)
     # A poor call may have joined a rich one, which costs it nothing.
     assert all(isinstance(result, Response) for result in results[3:])
     assert all(isinstance(result, Response | BudgetExceededError) for result in results[:3])
@@ -360,12 +351,12 @@ def test_the_environment_sets_a_budget(
     assert client.budget is None
     monkeypatch.setenv("LLM_PROVIDER_BUDGET", "0.25")
     with Client() as spender:
-        assert budget_of(spender).limit == Decimal("0.25")
+        assert spender.budget.limit == Decimal("0.25")
     monkeypatch.setenv("LLM_PROVIDER_BUDGET_FILE", str(tmp_path / "run.budget"))
     with Client() as spender:
         spender.call(MODEL, "Hi", **SHORT)
     with Client() as spender:
-        assert budget_of(spender).spent == billed(simulator) > 0
+        assert spender.budget.spent == billed(simulator) > 0
     for wrong in ("five", "-1", "nan"):
         monkeypatch.setenv("LLM_PROVIDER_BUDGET", wrong)
         with pytest.raises(RequestError, match="LLM_PROVIDER_BUDGET must be"):

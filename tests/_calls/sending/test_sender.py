@@ -27,11 +27,10 @@ from llm_provider import (
 )
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer, answering
-from support import TooSlowError, patiently
+from support import WAYS, TooSlowError, ask, patiently
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
-FRONTS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
 
 
 def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cache: Path) -> None:
@@ -39,7 +38,7 @@ def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cach
         simulator.clear()
         simulator.inject(Fault(delay=0.8 * longer), times=1, match="first")
 
-        async def ask() -> list[Response | BaseException]:
+        async def both() -> list[Response | BaseException]:
             async with Client(cache_dir=own_cache, cache="off", max_concurrent=1, max_retries=0) as client:
                 await client.acall(MODEL, "warm up")
                 first = asyncio.create_task(client.acall(MODEL, "first"))
@@ -48,7 +47,7 @@ def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cach
                 second = client.acall(MODEL, "second", timeout=0.5 * longer)
                 return await asyncio.gather(first, second, return_exceptions=True)
 
-        answers = asyncio.run(ask())
+        answers = asyncio.run(both())
         if isinstance(answers[1], APITimeoutError) and len(simulator.requests()) == 3:
             raise TooSlowError("it had its place and was sent, but its answer took too long")
         assert all(isinstance(answer, Response) for answer in answers), answers
@@ -56,33 +55,16 @@ def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cach
     patiently(attempt)
 
 
-@pytest.mark.parametrize("model", [MODEL, CLAUDE, "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3"])
-@pytest.mark.parametrize("retries", [0, 2])
-def test_exactly_the_attempts_asked_for_are_sent(
-    client: Client, simulator: Simulator, model: str, retries: int
-) -> None:
-    simulator.inject(Fault(status=500), times=None)
-    with pytest.raises(InternalServerError) as caught:
-        client.call(model, "Hi", max_retries=retries)
-    assert caught.value.attempts == simulator.ledger().requests == retries + 1
-
-
-def test_a_retried_call_succeeds_and_tells_its_attempts(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=503), times=2)
-    answer = client.call(MODEL, "Hi")
-    assert answer.timing.attempts == 3
-    assert answer.text == "echo: Hi"
-
-
 @pytest.mark.parametrize("model", [MODEL, CLAUDE])
 def test_the_sdk_tells_how_many_attempts_came_before(
     client: Client, simulator: Simulator, model: str
 ) -> None:
     simulator.inject(Fault(status=503), times=2)
-    client.call(model, "Hi", timeout=45)
-    told = [request.headers for request in simulator.requests()]
-    assert [headers["x-stainless-retry-count"] for headers in told] == ["0", "1", "2"]
-    assert {float(headers["x-stainless-read-timeout"]) for headers in told} == {45}
+    answer = client.call(model, "Hi", timeout=45)
+    assert (answer.timing.attempts, answer.text) == (3, "echo: Hi")
+    received = [request.headers for request in simulator.requests()]
+    assert [headers["x-stainless-retry-count"] for headers in received] == ["0", "1", "2"]
+    assert {float(headers["x-stainless-read-timeout"]) for headers in received} == {45}
 
 
 def test_retry_after_is_kept(client: Client, simulator: Simulator) -> None:
@@ -146,40 +128,25 @@ def test_an_outage_does_not_multiply_the_load(client: Client, simulator: Simulat
     assert all("was down for" in str(result) for result in results)
 
 
-@pytest.mark.parametrize("front", FRONTS)
-@pytest.mark.parametrize("model", [MODEL, "gpt-5.5-pro", CLAUDE, "gemini-3.8-flash"])
-def test_every_front_sends_exactly_the_attempts_asked_for(
-    client: Client, simulator: Simulator, model: str, front: str
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("model", "retries"),
+    [
+        (MODEL, 2),
+        ("gpt-5.5-pro", 1),
+        (CLAUDE, 2),
+        ("gemini-3.8-flash", 2),
+        ("together_ai/zai-org/GLM-5.3", 0),
+    ],
+)
+@pytest.mark.sampled(2)
+def test_exactly_the_attempts_asked_for_are_sent(
+    client: Client, simulator: Simulator, model: str, retries: int, way: str
 ) -> None:
     simulator.inject(Fault(status=500, retry_after="0"), times=None)
-    error = failed(client, front, model, max_retries=2)
-    assert isinstance(error, InternalServerError)
-    assert error.attempts == len(error.failures) == simulator.ledger().requests == 3
-
-
-def failed(client: Client, front: str, model: str, **parameters: Any) -> LLMError:
-    """The error that a call of this front ends with."""
-
-    async def awaited() -> object:
-        if front == "acall":
-            return await client.acall(model, "Hi", **parameters)
-        if front == "acall_many":
-            return (await client.acall_many(model, ["Hi"], **parameters))[0]
-        return [delta async for delta in client.astream(model, "Hi", **parameters)]
-
-    try:
-        if front == "call":
-            result: object = client.call(model, "Hi", **parameters)
-        elif front == "stream":
-            result = list(client.stream(model, "Hi", **parameters))
-        elif front == "call_many":
-            result = client.call_many(model, ["Hi"], **parameters)[0]
-        else:
-            result = asyncio.run(awaited())
-    except LLMError as error:
-        return error
-    assert isinstance(result, LLMError)
-    return result
+    with pytest.raises(InternalServerError) as caught:
+        ask(client, way, model, max_retries=retries)
+    assert caught.value.attempts == len(caught.value.failures) == simulator.ledger().requests == retries + 1
 
 
 def test_an_error_shows_no_key_and_has_the_facts_of_the_call(client: Client, simulator: Simulator) -> None:
@@ -258,11 +225,11 @@ def test_a_key_that_the_server_echoes_is_in_no_field(
     with RawServer(echoing(status)) as raw, Client(cache_dir=own_cache, max_retries=0) as client:
         where: dict[str, Any] = {"base_url": raw.root + ECHOED_TO[model], "api_key": KEY}
         with pytest.raises(LLMError) as caught:
-            client.call(model, "Hi", **where) if how == "call" else list(client.stream(model, "Hi", **where))
+            ask(client, how, model, **where)
         error = caught.value
         # Not even the beginning, where a message was cut.
-        for shown in (str(error), repr(error), repr(vars(error)), repr(error.args), str(pickle.dumps(error))):
-            assert "sk-can" not in shown
+        for text in (str(error), repr(error), repr(vars(error)), repr(error.args), str(pickle.dumps(error))):
+            assert "sk-can" not in text
         assert raw.requests == 1
 
 
@@ -294,15 +261,12 @@ def test_a_key_of_the_environment_that_the_server_echoes_to_litellm_is_in_no_fie
     ):
         url = raw.root + ("" if "anthropic" in model else "/v1")
         with pytest.raises(LLMError) as caught:
-            if how == "call":
-                client.call(model, "Hi", base_url=url)
-            else:
-                list(client.stream(model, "Hi", base_url=url))
+            ask(client, how, model, base_url=url)
     error = caught.value
     recorded = [span.to_json() for span in spans.get_finished_spans()]
     assert recorded
-    for shown in (str(error), repr(error), repr(vars(error)), str(pickle.dumps(error)), *recorded):
-        assert "sk-can" not in shown
+    for text in (str(error), repr(error), repr(vars(error)), str(pickle.dumps(error)), *recorded):
+        assert "sk-can" not in text
 
 
 @pytest.mark.parametrize("how", ["call", "stream"])
@@ -314,7 +278,7 @@ def test_a_reply_that_cannot_be_used_is_in_its_error_without_the_key(own_cache: 
         where: dict[str, Any] = {"base_url": raw.root, "api_key": KEY}
         model = "gemini/gemini-4-argon"
         with pytest.raises(APIResponseValidationError, match="OTHER") as caught:
-            client.call(model, "Hi", **where) if how == "call" else list(client.stream(model, "Hi", **where))
+            ask(client, how, model, **where)
         assert raw.requests == 1
     (candidate,) = pickle.loads(pickle.dumps(caught.value)).raw["candidates"]
     candidate.pop("content", None)

@@ -200,19 +200,16 @@ def test_a_cancelled_call_leaves_the_upload_to_the_others(client: Client, simula
     assert paths(simulator) == ["upload", "call"]
 
 
-def test_no_slot_is_held_during_an_upload(simulator: Simulator, own_cache: Path) -> None:
+async def test_no_slot_is_held_during_an_upload(simulator: Simulator, own_cache: Path) -> None:
     simulator.inject(Fault(hang=True), match="files.upload")
 
-    async def ask() -> None:
-        async with Client(cache_dir=own_cache, max_concurrent=1) as client:
-            waiting = asyncio.create_task(client.acall(GPT, prompt("1")))
-            while not simulator.requests():
-                await asyncio.sleep(0.01)
-            assert (await client.acall(GPT, "2")).text == "echo: 2"
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
-
-    asyncio.run(ask())
+    async with Client(cache_dir=own_cache, max_concurrent=1) as client:
+        waiting = asyncio.create_task(client.acall(GPT, prompt("1")))
+        while not simulator.requests():
+            await asyncio.sleep(0.01)
+        assert (await client.acall(GPT, "2")).text == "echo: 2"
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 @pytest.mark.parametrize("model", [CLAUDE, GEMINI])
@@ -260,8 +257,8 @@ def test_a_file_above_the_limit_arrives_as_it_is(
     assert call.headers["anthropic-beta"] == "files-api-2025-04-14"
     (_, image) = call.body["messages"][0]["content"]
     with anthropic.Anthropic() as sdk:
-        found = sdk.beta.files.retrieve_metadata(image["source"]["file_id"])
+        metadata = sdk.beta.files.retrieve_metadata(image["source"]["file_id"])
     assert upload.path.endswith("/v1/files")
-    assert (found.size_bytes, found.mime_type) == (3_932_161, "image/png")
-    assert found.filename.startswith("llm_provider-")
+    assert (metadata.size_bytes, metadata.mime_type) == (3_932_161, "image/png")
+    assert metadata.filename.startswith("llm_provider-")
     assert client.call(CLAUDE, ["What is this?", large.read_bytes()]).cached, "the key is that of the content"

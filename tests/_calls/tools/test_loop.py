@@ -31,10 +31,10 @@ from llm_provider import (
 )
 from llm_provider._calls.tools.loop import later_choice
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript
+from support import WAYS, RunScript, ask
 
 CHAT: tuple[str, dict[str, Any]] = ("gpt-5.5", {"reasoning_effort": "none"})
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+ROUTES: dict[str, tuple[str, dict[str, Any]]] = {
     "chat": CHAT,
     "responses": ("gpt-6.1-sol", {}),
     "anthropic": ("claude-haiku-5-5", {"max_tokens": 900}),
@@ -43,7 +43,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 EVERY_WAY = pytest.mark.parametrize(
     ("model", "parameters"),
-    [pytest.param(model, parameters, id=name) for name, (model, parameters) in WAYS.items()],
+    [pytest.param(model, parameters, id=name) for name, (model, parameters) in ROUTES.items()],
 )
 BOTH = 'use the tool add({"a": 2, "b": 3}) and use the tool weather({"city": "Bern"})'
 
@@ -71,6 +71,12 @@ def again() -> str:
 TOOLS: list[Callable[..., Any]] = [add, weather, bad, again]
 
 
+def run_rounds(client: Client, prompt: str, *tools: Any, rounds: int = 1, **parameters: Any) -> Response:
+    """The response to a prompt, with some rounds of the tools."""
+    options = {"tools": list(tools) or TOOLS, "max_tool_rounds": rounds, **CHAT[1], **parameters}
+    return client.call(CHAT[0], prompt, **options)
+
+
 def contents(response: Response) -> list[Any]:
     return [result.content for result in response.tool_results]
 
@@ -80,9 +86,9 @@ def test_the_tools_are_run_until_the_model_answers(
     client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]
 ) -> None:
     prompt = f'{BOTH} and use the tool bad({{"x": 7}}) and use the tool nothing({{}})'
-    asked = {"tools": TOOLS, "max_tool_rounds": 3, "system": "Be brief.", **parameters}
+    options = {"tools": TOOLS, "max_tool_rounds": 3, "system": "Be brief.", **parameters}
     with track() as sums:
-        response = client.call(model, prompt, **asked)
+        response = client.call(model, prompt, **options)
     assert contents(response) == [
         "5",
         '{"city":"Bern","sky":"clear"}',
@@ -108,7 +114,7 @@ def test_the_tools_are_run_until_the_model_answers(
     more: list[Any] = [*response.messages, {"role": "user", "content": "What is 1+1?"}]
     assert client.call(model, more, tools=TOOLS, **parameters).text == "2"
     # Each round is in the cache.
-    stored = client.call(model, prompt, **asked, cache="only")
+    stored = client.call(model, prompt, **options, cache="only")
     assert (stored.cached, stored.cost, contents(stored)) == (True, 0.0, contents(response))
     assert stored.messages == response.messages
 
@@ -117,18 +123,14 @@ def test_the_tools_are_run_until_the_model_answers(
 def test_a_transcript_goes_to_every_provider(client: Client, simulator: Simulator) -> None:
     """Also the mark of a tool that failed, for which only Anthropic and Gemini have a form."""
     prompt = "use the tool bad({})"
-    response = client.call(*_asked("anthropic", prompt), tools=TOOLS, max_tool_rounds=1, max_tokens=900)
+    response = client.call(ROUTES["anthropic"][0], prompt, tools=TOOLS, max_tool_rounds=1, max_tokens=900)
     more: list[Any] = [*response.messages, {"role": "user", "content": "What is 1+1?"}]
-    for name, (model, parameters) in WAYS.items():
+    for name, (model, parameters) in ROUTES.items():
         client.call(model, more, tools=TOOLS, **parameters)
         sent = json.dumps(simulator.requests()[-1].body)
         assert "Error: ValueError: no 1" in sent
         assert ("is_error" in sent) == (name == "anthropic"), name
         assert ('"error"' in sent) == (name == "gemini"), name
-
-
-def _asked(name: str, prompt: str) -> tuple[str, str]:
-    return WAYS[name][0], prompt
 
 
 async def _every_asynchronous_way(client: Client, way: str) -> list[Any]:
@@ -138,43 +140,43 @@ async def _every_asynchronous_way(client: Client, way: str) -> list[Any]:
         """Where it runs."""
         return asyncio.get_running_loop() is here
 
-    model, parameters = WAYS[way]
-    asked: dict[str, Any] = {"tools": [where], "max_tool_rounds": 1, "cache": "off", **parameters}
+    model, parameters = ROUTES[way]
+    options: dict[str, Any] = {"tools": [where], "max_tool_rounds": 1, "cache": "off", **parameters}
     prompt = "use the tool where({})"
-    response = await client.acall(model, prompt, **asked)
-    stream = client.astream(model, prompt, **asked)
+    response = await client.acall(model, prompt, **options)
+    stream = client.astream(model, prompt, **options)
     deltas = [delta async for delta in stream]
-    (batched,) = await client.acall_many(model, [prompt], progress=False, **asked)
+    (batched,) = await client.acall_many(model, [prompt], progress=False, **options)
     assert isinstance(batched, Response)
     assert [result.content for delta in deltas for result in delta.tool_results] == ["true"]
     return [contents(response), contents(stream.response), contents(batched)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ROUTES)
 def test_asynchronous_tools_run_on_the_users_loop(client: Client, way: str) -> None:
     assert asyncio.run(_every_asynchronous_way(client, way)) == [["true"]] * 3
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ROUTES)
 def test_streams_have_the_deltas_of_all_rounds_and_the_results(client: Client, way: str) -> None:
-    model, parameters = WAYS[way]
-    asked: dict[str, Any] = {"tools": TOOLS, "max_tool_rounds": 2, **parameters}
-    with client.stream(model, BOTH, **asked) as stream:
+    model, parameters = ROUTES[way]
+    options: dict[str, Any] = {"tools": TOOLS, "max_tool_rounds": 2, **parameters}
+    with client.stream(model, BOTH, **options) as stream:
         deltas = list(stream)
     response = stream.response
     assert "".join(delta.text for delta in deltas) == response.text
-    places = [place for place, delta in enumerate(deltas) if delta.tool_results]
+    indices = [index for index, delta in enumerate(deltas) if delta.tool_results]
     results = [result for delta in deltas for result in delta.tool_results]
     assert sorted(results, key=lambda result: result.call.name) == list(response.tool_results)
     assert all(deltas)
-    assert {call.index for delta in deltas[: places[0]] for call in delta.tool_calls} == {0, 1}
-    assert not any(delta.text for delta in deltas[: places[-1]])
+    assert {call.index for delta in deltas[: indices[0]] for call in delta.tool_calls} == {0, 1}
+    assert not any(delta.text for delta in deltas[: indices[-1]])
     assert response.timing.first_token is not None
     # The same from the cache, by another way to call.
-    called = client.call(model, BOTH, **asked)
+    called = client.call(model, BOTH, **options)
     assert called.cached
     assert called.choices == response.choices
-    with client.stream(model, BOTH, **asked) as stream:
+    with client.stream(model, BOTH, **options) as stream:
         replayed = list(stream)
     assert stream.response.cached
     assert "".join(delta.text for delta in replayed) == response.text
@@ -183,7 +185,7 @@ def test_streams_have_the_deltas_of_all_rounds_and_the_results(client: Client, w
 
 def test_works_inside_a_running_loop(client: Client) -> None:
     async def cell() -> Response:
-        return client.call(CHAT[0], BOTH, tools=TOOLS, max_tool_rounds=1, **CHAT[1])
+        return run_rounds(client, BOTH)
 
     assert asyncio.run(cell()).text.startswith("echo: ")
 
@@ -197,8 +199,8 @@ def test_a_batch_has_rounds_for_each_input(client: Client, simulator: Simulator)
         "",
         'use the tool add({"a": 1, "b": 1})',
     ]
-    asked: dict[str, Any] = {"tools": TOOLS, "max_tool_rounds": 2, "progress": False, **parameters}
-    results = client.call_many(model, inputs, **asked)
+    options: dict[str, Any] = {"tools": TOOLS, "max_tool_rounds": 2, "progress": False, **parameters}
+    results = client.call_many(model, inputs, **options)
     assert [type(result) for result in results] == [
         Response, Response, ToolRoundsExceededError, RequestError, Response,
     ]  # fmt: skip
@@ -212,11 +214,11 @@ def test_a_batch_has_rounds_for_each_input(client: Client, simulator: Simulator)
     assert len(exceeded.response.rounds) == 3
     paid = simulator.ledger().requests
     assert paid == 2 + 1 + 3 + 2
-    assert dict(client.iter_many(model, inputs[:2], **asked)).keys() == {0, 1}
+    assert dict(client.iter_many(model, inputs[:2], **options)).keys() == {0, 1}
     assert simulator.ledger().requests == paid
 
     async def read() -> list[int]:
-        return [index async for index, _ in client.aiter_many(model, iter(inputs), **asked)]
+        return [index async for index, _ in client.aiter_many(model, iter(inputs), **options)]
 
     assert sorted(asyncio.run(read())) == [0, 1, 2, 3, 4]
     assert simulator.ledger().requests == paid
@@ -236,7 +238,7 @@ def test_rounds_that_are_used_up_are_an_error_with_the_response(client: Client, 
     with pytest.raises(
         ToolRoundsExceededError, match=f"still calls again after max_tool_rounds={rounds}"
     ) as caught:
-        client.call(CHAT[0], "use the tool again({})", tools=TOOLS, max_tool_rounds=rounds, **CHAT[1])
+        run_rounds(client, "use the tool again({})", rounds=rounds)
     error = caught.value
     assert isinstance(error, OutputError)
     assert (error.provider, error.model, error.attempts) == ("openai", CHAT[0], rounds + 1)
@@ -248,7 +250,7 @@ def test_rounds_that_are_used_up_are_an_error_with_the_response(client: Client, 
     assert restored.response.messages == response.messages
     # More rounds begin where these ended: only the new ones are sent.
     with pytest.raises(ToolRoundsExceededError) as further:
-        client.call(CHAT[0], "use the tool again({})", tools=TOOLS, max_tool_rounds=rounds + 1, **CHAT[1])
+        run_rounds(client, "use the tool again({})", rounds=rounds + 1)
     assert [answer.cached for answer in further.value.response.rounds] == [True] * (rounds + 1) + [False]
 
 
@@ -260,14 +262,14 @@ def test_an_interrupted_loop_resumes_where_it_was(client: Client, simulator: Sim
         ran.append(number)
         return f'use the tool step({{"number": {number + 1}}})' if number < 3 else "done"
 
-    asked: dict[str, Any] = {"tools": [step], "max_tool_rounds": 5, **CHAT[1]}
+    options: dict[str, Any] = {"tools": [step], "max_tool_rounds": 5, **CHAT[1]}
     # Two rounds are answered, then the provider fails.
     simulator.inject(Fault(status=400), match='"number": 3')
     with pytest.raises(LLMError) as caught:
-        client.call(CHAT[0], 'use the tool step({"number": 1})', **asked)
+        client.call(CHAT[0], 'use the tool step({"number": 1})', **options)
     assert caught.value.__notes__ == ["It failed after 2 rounds of max_tool_rounds."]
     assert ran == [1, 2]
-    response = client.call(CHAT[0], 'use the tool step({"number": 1})', **asked)
+    response = client.call(CHAT[0], 'use the tool step({"number": 1})', **options)
     assert response.text == "echo: done"
     assert [answer.cached for answer in response.rounds] == [True, True, False, False]
     assert ran == [1, 2, 1, 2, 3]
@@ -282,19 +284,17 @@ class Person(BaseModel):
     age: int
 
 
-def test_a_call_of_a_class_is_an_instance_and_ends_the_rounds(client: Client, simulator: Simulator) -> None:
+def test_a_call_of_a_class_is_an_instance_and_ends_the_rounds(client: Client) -> None:
     prompt = 'use the tool Person({"name": "Ada", "age": "36"})'
     response = client.call(CHAT[0], prompt, tools=[Person], **CHAT[1])
     assert response.tool_calls[0].parsed_arguments == Person(name="Ada", age=36)
     assert response.tool_calls[0].arguments == '{"name":"Ada","age":"36"}'
-    again = client.call(CHAT[0], prompt, tools=[Person], max_tool_rounds=2, **CHAT[1])
+    again = run_rounds(client, prompt, Person, rounds=2)
     assert again.cached
     assert again.tool_calls[0].parsed_arguments == Person(name="Ada", age=36)
     assert (len(again.rounds), again.tool_results) == (1, ())
     # Arguments that do not fit are told to the model.
-    wrong = client.call(
-        CHAT[0], 'use the tool Person({"age": -1})', tools=[Person], max_tool_rounds=1, **CHAT[1]
-    )
+    wrong = run_rounds(client, 'use the tool Person({"age": -1})', Person)
     assert isinstance(wrong.tool_results[0].error, ToolArgumentsError)
     assert wrong.text.startswith(
         "echo: Error: the arguments of tool call 'Person' are not valid: name: Field"
@@ -357,36 +357,6 @@ RETURNED: dict[str, Callable[[], Any]] = {
 }
 """What a tool may return."""
 
-CALLS = {
-    "call": lambda client, prompt, **asked: client.call(CHAT[0], prompt, **asked),
-    "call_many": lambda client, prompt, **asked: client.call_many(CHAT[0], [prompt], **asked)[0],
-    "stream": lambda client, prompt, **asked: _read(client.stream(CHAT[0], prompt, **asked)),
-    "acall": lambda client, prompt, **asked: asyncio.run(client.acall(CHAT[0], prompt, **asked)),
-    "acall_many": lambda client, prompt, **asked: asyncio.run(_first(client, "acall_many", prompt, **asked)),
-    "aiter_many": lambda client, prompt, **asked: asyncio.run(_first(client, "aiter_many", prompt, **asked)),
-    "astream": lambda client, prompt, **asked: asyncio.run(_aread(client, prompt, **asked)),
-}  # fmt: skip
-"""Every way of calling that runs tools."""
-
-
-def _read(stream: Any) -> Any:
-    list(stream)
-    return stream.response
-
-
-async def _first(client: Client, way: str, prompt: str, **asked: Any) -> Any:
-    if way == "acall_many":
-        return (await client.acall_many(CHAT[0], [prompt], progress=False, **asked))[0]
-    results = [result async for _, result in client.aiter_many(CHAT[0], [prompt], **asked)]
-    return results[0]
-
-
-async def _aread(client: Client, prompt: str, **asked: Any) -> Any:
-    stream = client.astream(CHAT[0], prompt, **asked)
-    async for _ in stream:
-        pass
-    return stream.response
-
 
 def _tool(act: Callable[[], Any], asynchronous: bool) -> Callable[..., Any]:
     def tool() -> Any:
@@ -400,7 +370,7 @@ def _tool(act: Callable[[], Any], asynchronous: bool) -> Callable[..., Any]:
     return later if asynchronous else tool
 
 
-@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.sampled(11)
@@ -410,32 +380,32 @@ def test_whatever_a_tool_raises_is_told_or_is_the_users_interrupt(
     def fail() -> Any:
         raise FAILURES[failure]
 
-    asked: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off", "deadline": 60}
-    ask: Any = CALLS[way]
+    options: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off", "deadline": 60}
     tools = [_tool(fail, asynchronous)]
     if failure == "interrupt":
         with pytest.raises(KeyboardInterrupt):
-            ask(client, prompt="use the tool tool({})", tools=tools, **asked)
+            ask(client, way, CHAT[0], "use the tool tool({})", tools=tools, **options)
     else:
-        response = ask(client, prompt="use the tool tool({})", tools=tools, **asked)
+        response = ask(client, way, CHAT[0], "use the tool tool({})", tools=tools, **options)
         (result,) = response.tool_results
         assert result.content.startswith("Error: ")
         assert result.error is not None
         json.dumps(response.to_dict())
     # The thread of the tools and that of the requests are alive.
-    response = ask(client, prompt=BOTH, tools=TOOLS, **asked)
+    response = ask(client, way, CHAT[0], BOTH, tools=TOOLS, **options)
     assert contents(response) == ["5", '{"city":"Bern","sky":"clear"}']
 
 
-@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("returned", RETURNED)
 @pytest.mark.sampled(5)
 def test_whatever_a_tool_returns_is_told(client: Client, returned: str, asynchronous: bool, way: str) -> None:
-    ask: Any = CALLS[way]
     response = ask(
         client,
-        prompt="use the tool tool({})",
+        way,
+        CHAT[0],
+        "use the tool tool({})",
         tools=[_tool(RETURNED[returned], asynchronous)],
         max_tool_rounds=1,
         cache="off",
@@ -463,27 +433,25 @@ def test_the_thread_of_the_tools_outlives_tasks_that_a_tool_leaves_behind(
         await asyncio.wait(left)
         return "left"
 
-    asked: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off"}
-    response = client.call(CHAT[0], "use the tool leave({})", tools=[leave], **asked)
+    options: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off"}
+    response = client.call(CHAT[0], "use the tool leave({})", tools=[leave], **options)
     assert contents(response) == ["left"]
     assert isinstance(left[0].exception(), error)
-    assert contents(client.call(CHAT[0], BOTH, tools=TOOLS, **asked)) == [
+    assert contents(client.call(CHAT[0], BOTH, tools=TOOLS, **options)) == [
         "5",
         '{"city":"Bern","sky":"clear"}',
     ]
 
 
 def test_a_defect_of_a_validator_is_told(client: Client) -> None:
-    response = client.call(
-        CHAT[0], 'use the tool Fragile({"name": "Bob"})', tools=[Fragile], max_tool_rounds=1, **CHAT[1]
-    )
+    response = run_rounds(client, 'use the tool Fragile({"name": "Bob"})', Fragile)
     assert contents(response) == ["Error: KeyError: 'Bob'"]
 
 
 def test_a_call_that_the_user_answers_ends_the_rounds(client: Client) -> None:
     own = {"type": "function", "function": {"name": "own", "parameters": {"type": "object"}}}
     prompt = 'use the tool own({"x": 1}) and use the tool add({"a": 1, "b": 1})'
-    response = client.call(CHAT[0], prompt, tools=[add, own], max_tool_rounds=3, **CHAT[1])
+    response = run_rounds(client, prompt, add, own, rounds=3)
     assert [call.name for call in response.tool_calls] == ["own", "add"]
     assert (response.finish_reason, response.tool_results) == ("tool_calls", ())
 
@@ -493,7 +461,7 @@ def test_a_call_of_a_function_in_the_form_of_its_provider_is_the_users(client: C
         ("gemini", {"function_declarations": [{"name": "own"}]}),
         ("anthropic", {"name": "own", "input_schema": {"type": "object"}}),
     ):
-        model, parameters = WAYS[way]
+        model, parameters = ROUTES[way]
         prompt = "use the tool own({})"
         response = client.call(model, prompt, tools=[add, own], max_tool_rounds=3, **parameters)
         assert [call.name for call in response.tool_calls] == ["own"]
@@ -515,15 +483,15 @@ PAUSED = {
 
 @pytest.mark.parametrize("tools", [["web_search"], [add, "web_search"]])
 def test_a_paused_turn_goes_on(client: Client, simulator: Simulator, tools: list[Any]) -> None:
-    claude, parameters = WAYS["anthropic"]
+    claude, parameters = ROUTES["anthropic"]
     simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
     answer = client.call(claude, "What is new?", tools=tools, max_tool_rounds=2, **parameters)
     assert answer.finish_reason == "stop"
-    assert [one.finish_reason for one in answer.rounds] == ["length", "length", "stop"]
+    assert [response.finish_reason for response in answer.rounds] == ["length", "length", "stop"]
     first, second, third = (request.body["messages"] for request in simulator.requests())
     assert second == [*first, {"role": "assistant", "content": PAUSED["content"]}]
     assert third == [*second, {"role": "assistant", "content": PAUSED["content"]}]
-    assert answer.usage.input_tokens == sum(one.usage.input_tokens for one in answer.rounds)
+    assert answer.usage.input_tokens == sum(response.usage.input_tokens for response in answer.rounds)
     simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
     with pytest.raises(ToolRoundsExceededError, match="calls the provider's own tools after") as caught:
         client.call(claude, "What is old?", tools=tools, max_tool_rounds=1, **parameters)
@@ -531,12 +499,12 @@ def test_a_paused_turn_goes_on(client: Client, simulator: Simulator, tools: list
 
 
 def test_a_turn_that_is_paused_without_rounds_is_not_an_answer(client: Client, simulator: Simulator) -> None:
-    claude, parameters = WAYS["anthropic"]
+    claude, parameters = ROUTES["anthropic"]
     simulator.inject(Fault(body=json.dumps(PAUSED)))
     paused = client.call(claude, "What is new?", tools=["web_search"], **parameters)
     assert (paused.finish_reason, paused.raw["stop_reason"]) == ("length", "pause_turn")
-    asked = {"role": "user", "content": "What is new?"}
-    answer = client.call(claude, [asked, paused.message], tools=["web_search"], **parameters)
+    question = {"role": "user", "content": "What is new?"}
+    answer = client.call(claude, [question, paused.message], tools=["web_search"], **parameters)
     assert (answer.finish_reason, answer.cached) == ("stop", False)
     assert not client.call(claude, "What is new?", tools=["web_search"], **parameters).cached
 
@@ -582,7 +550,7 @@ def test_without_rounds_nothing_runs(client: Client) -> None:
         _ = response.messages
 
 
-def test_the_cache_key_depends_on_the_schema_alone(client: Client, simulator: Simulator) -> None:
+def test_the_cache_key_depends_on_the_schema_alone(client: Client) -> None:
     def made(doc: str) -> Callable[..., int]:
         def f(x: int) -> int:
             return x
@@ -591,14 +559,14 @@ def test_the_cache_key_depends_on_the_schema_alone(client: Client, simulator: Si
         return f
 
     for doc, cached in (("a", False), ("a", True), ("b", False)):
-        response = client.call(CHAT[0], "use the tool f", tools=[made(doc)], max_tool_rounds=1, **CHAT[1])
+        response = run_rounds(client, "use the tool f", made(doc))
         assert response.rounds[0].cached is cached
     with pytest.raises(CacheMissError):
-        client.call(CHAT[0], "use the tool f", tools=[made("c")], max_tool_rounds=1, cache="only", **CHAT[1])
+        run_rounds(client, "use the tool f", made("c"), cache="only")
 
 
 def test_the_budget_is_that_of_the_whole_loop(client: Client) -> None:
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "tools": TOOLS,
         "max_tool_rounds": 9,
         "max_tokens": 20,
@@ -607,7 +575,7 @@ def test_the_budget_is_that_of_the_whole_loop(client: Client) -> None:
     }
     prompt = "use the tool again({})"
     with pytest.raises(BudgetExceededError) as caught:
-        client.call(CHAT[0], prompt, budget=0.03, **asked)
+        client.call(CHAT[0], prompt, budget=0.03, **options)
     assert 0 < caught.value.spent <= caught.value.budget
 
 
@@ -629,12 +597,12 @@ def test_the_deadline_is_that_of_the_whole_loop(client: Client, asynchronous: bo
 
     tool: Any = slow if asynchronous else blocked
     name = tool.__name__
-    prompt, asked = f"use the tool {name}({{}})", {"tools": [tool], **CHAT[1]}
+    prompt, options = f"use the tool {name}({{}})", {"tools": [tool], **CHAT[1]}
     # The first answer is stored, so that all of the time is that of the tool.
-    client.call(CHAT[0], prompt, **asked)
+    client.call(CHAT[0], prompt, **options)
     try:
         with pytest.raises(APITimeoutError, match=f"deadline of 0.3 s: {name} ran in round 1") as caught:
-            client.call(CHAT[0], prompt, max_tool_rounds=3, deadline=0.3, **asked)
+            client.call(CHAT[0], prompt, max_tool_rounds=3, deadline=0.3, **options)
     finally:
         release.set()
     assert (caught.value.phase, caught.value.attempts) == ("deadline", 0)
@@ -655,10 +623,10 @@ def test_cancelling_cancels_the_tools_and_the_requests(client: Client, simulator
                 ended.append("cancelled")
 
         prompt = "use the tool slow({})"
-        asked: dict[str, Any] = {"tools": [slow], "max_tool_rounds": 3, **CHAT[1]}
+        options: dict[str, Any] = {"tools": [slow], "max_tool_rounds": 3, **CHAT[1]}
         for work in (
-            client.acall(CHAT[0], prompt, **asked),
-            client.acall_many(CHAT[0], [prompt], progress=False, **asked),
+            client.acall(CHAT[0], prompt, **options),
+            client.acall_many(CHAT[0], [prompt], progress=False, **options),
         ):
             begun.clear()
             task = asyncio.ensure_future(work)
@@ -667,7 +635,7 @@ def test_cancelling_cancels_the_tools_and_the_requests(client: Client, simulator
             with pytest.raises(asyncio.CancelledError):
                 await task
         begun.clear()
-        async with client.astream(CHAT[0], prompt, **asked) as stream:
+        async with client.astream(CHAT[0], prompt, **options) as stream:
             async for _ in stream:
                 break
             await begun.wait()
@@ -682,7 +650,7 @@ def test_cancelling_cancels_the_tools_and_the_requests(client: Client, simulator
 def test_a_tool_may_make_calls_itself(client: Client) -> None:
     def expert(question: str) -> str:
         """Ask an expert."""
-        return client.call(CHAT[0], question, tools=[add], max_tool_rounds=1, **CHAT[1]).text
+        return run_rounds(client, question, add).text
 
     async def colleague(question: str) -> str:
         """Ask a colleague."""
@@ -690,31 +658,31 @@ def test_a_tool_may_make_calls_itself(client: Client) -> None:
 
     async def blocking(question: str) -> str:
         """A synchronous call in an asynchronous tool would wait for itself."""
-        return client.call(CHAT[0], question, tools=[add], max_tool_rounds=1, **CHAT[1]).text
+        return run_rounds(client, question, add).text
 
     tools: list[Any] = [expert, colleague, blocking]
     prompt = " ".join(f'use the tool {tool.__name__}({{"question": "What is 2+2?"}})' for tool in tools)
-    response = client.call(CHAT[0], prompt, tools=tools, max_tool_rounds=1, **CHAT[1])
+    response = run_rounds(client, prompt, *tools)
     assert contents(response)[:2] == ["4", "4"]
     assert "await acall() there" in contents(response)[2]
 
 
 def test_results_are_told_once(simulator: Simulator, own_cache: Path) -> None:
-    told: list[Any] = []
-    with Client(cache_dir=own_cache, on_result=told.append) as client:
-        response = client.call(CHAT[0], BOTH, tools=TOOLS, max_tool_rounds=1, **CHAT[1])
+    results: list[Any] = []
+    with Client(cache_dir=own_cache, on_result=results.append) as client:
+        response = run_rounds(client, BOTH)
         client.call_many(CHAT[0], [BOTH], tools=TOOLS, max_tool_rounds=1, progress=False, **CHAT[1])
         list(client.stream(CHAT[0], BOTH, tools=TOOLS, max_tool_rounds=1, **CHAT[1]))
         with pytest.raises(ToolRoundsExceededError) as caught:
-            client.call(CHAT[0], "use the tool again({})", tools=TOOLS, max_tool_rounds=1, **CHAT[1])
-    assert told[0] is response
-    assert [type(result) for result in told] == [Response, Response, Response, ToolRoundsExceededError]
-    assert told[3] is caught.value
+            run_rounds(client, "use the tool again({})")
+    assert results[0] is response
+    assert [type(result) for result in results] == [Response, Response, Response, ToolRoundsExceededError]
+    assert results[3] is caught.value
 
 
 def test_an_estimate_says_what_it_leaves_out(client: Client) -> None:
-    found = client.estimate(CHAT[0], [BOTH], tools=TOOLS, max_tool_rounds=2, **CHAT[1])
-    assert any("rounds of max_tool_rounds are not included" in line for line in found.assumptions)
+    estimate = client.estimate(CHAT[0], [BOTH], tools=TOOLS, max_tool_rounds=2, **CHAT[1])
+    assert any("rounds of max_tool_rounds are not included" in line for line in estimate.assumptions)
 
 
 def test_several_threads_share_the_loop_of_the_rounds(client: Client) -> None:
@@ -724,7 +692,7 @@ def test_several_threads_share_the_loop_of_the_rounds(client: Client) -> None:
         prompt = (
             f'use the tool add({{"a": {number}, "b": 0}}) and use the tool weather({{"city": "{number}"}})'
         )
-        responses.append(client.call(CHAT[0], prompt, tools=TOOLS, max_tool_rounds=1, **CHAT[1]))
+        responses.append(run_rounds(client, prompt))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
     for thread in threads:
@@ -786,7 +754,6 @@ except KeyboardInterrupt:
     with subprocess.Popen(
         [*warm_python, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
         try:
             assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
             process.send_signal(signal.SIGINT)

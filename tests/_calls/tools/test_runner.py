@@ -175,16 +175,6 @@ class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is "Wo
     YES = "yes"
 
 
-def test_a_call_of_no_tool_is_told() -> None:
-    call = ToolCall(id="1", name="nothing", arguments="{}")
-    (tool,) = read_tools("tools", [test_failures_are_results])
-    assert isinstance(tool, FunctionTool)
-    told: list[ToolResult] = []
-    results = asyncio.run(run_tools([call], {"tool": tool}, None, told.append))
-    assert results == told
-    assert results[0].content == "Error: LookupError: there is no tool 'nothing'; the tools are: tool"
-
-
 @pytest.mark.parametrize("how", ["timeout", "cancel"])
 def test_asynchronous_tools_are_cancelled_and_clean_up(how: str) -> None:
     ended: list[str] = []

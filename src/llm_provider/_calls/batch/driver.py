@@ -90,18 +90,15 @@ class Work(Protocol):
 
     @property
     def sends_as_whole(self) -> bool:
-        """Whether nothing is sent before all inputs are read. The end of the calls is then told as `END`."""
+        """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
     ) -> Carrier:
         """The carrier of the calls.
 
-        Args:
-            call: The first of them.
-            deliver: Takes finished calls; on the background loop.
-            is_list: Whether the inputs are all there.
-            waits: Whether this thread waits for the batch anyway.
+        `call` is the first of them, and `deliver` takes finished calls, on the background loop. `is_list`
+        says whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
         """
 
 
@@ -131,10 +128,7 @@ class _Refusals:
 class Observers:
     """What sees the results of a batch before the user gets them. They are entered before the first result.
 
-    Args:
-        tell: Called with each result.
-        begin: Makes the progress bar.
-        labels: The labels of the inputs in a pandas object, which each of several models has.
+    `labels` are those of the inputs in a pandas object, which each of several models has.
     """
 
     def __init__(
@@ -175,12 +169,8 @@ class Observers:
 class Lane:
     """The inputs and the calls of one model. Several models have lanes side by side, so that none waits.
 
-    Args:
-        work: How the inputs are looked up and sent.
-        inputs: The prompts.
-        offset: The index of the first input.
-        post: Takes finished calls; on the background loop.
-        waits: Whether this thread waits for the batch anyway.
+    `offset` is the index of the first input. `post` takes finished calls, on the background loop. With
+    `waits`, this thread waits for the batch anyway.
     """
 
     def __init__(
@@ -188,7 +178,7 @@ class Lane:
     ) -> None:
         self.work, self.inputs, self.offset = work, inputs, offset
         self.exhausted = False
-        self.found: tuple[int, Result] | None = None
+        self.answered: tuple[int, Result] | None = None
         """The last input that was read, if it needs no request: its answer is stored, or it is wrong."""
         self.outstanding = 0
         self.error: BaseException | None = None
@@ -206,20 +196,24 @@ class Lane:
         """Whether another input may be read now."""
         return not self.exhausted and self.outstanding < self._width
 
-    def take(self, index: int, found: Result | Call[Response]) -> None:
-        """Note an input that was read, and send its call if it needs one."""
-        if isinstance(found, (Response, LLMError)):
-            self._early_stop.stored += found.__class__ is Response
-            self.found = (index, found)
+    def take(self, read: tuple[int, Result | Call[Response]] | None) -> None:
+        """Note an input that was read, and send its call if it needs one. None is the end of the inputs."""
+        if read is None:
+            self.end()
+            return
+        index, outcome = read
+        if isinstance(outcome, (Response, LLMError)):
+            self._early_stop.stored += outcome.__class__ is Response
+            self.answered = (index, outcome)
             return
         if self._carrier is None:
             is_list = isinstance(self.inputs, Sized)
-            self._carrier = self.work.open(found, self._deliver, is_list=is_list, waits=self._waits)
+            self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
             # The end of the whole is awaited too.
             self.outstanding += self.work.sends_as_whole
-        self._carrier.give(index, found)
+        self._carrier.give(index, outcome)
         self.outstanding += 1
-        self._early_stop.given += 1
+        self._early_stop.to_send += 1
 
     def _deliver(self, finished: Finished) -> None:
         self._post((self, finished))
@@ -269,10 +263,8 @@ class Lane:
 class Driver:
     """Batches that run side by side.
 
-    Args:
-        batches: Each with its inputs, which need a length if there are several batches.
-        post: Takes finished calls with their lane; on the background loop.
-        waits: Whether this thread waits for the batch anyway.
+    The inputs of several batches need a length. `post` takes finished calls with their lane, on the
+    background loop. With `waits`, this thread waits for the batch anyway.
     """
 
     def __init__(self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool) -> None:
@@ -301,9 +293,9 @@ class Driver:
                     if lane.reads:
                         yield lane
                         reading = reading or not lane.exhausted
-                        if lane.found is not None:
-                            found, lane.found = lane.found, None
-                            yield found
+                        if lane.answered is not None:
+                            answered, lane.answered = lane.answered, None
+                            yield answered
             if not any(lane.outstanding for lane in self.lanes):
                 break
             for lane in self.lanes:
@@ -330,9 +322,7 @@ Batches: TypeAlias = Sequence[tuple[Work, BatchPrompts]]
 def iterate(batches: Batches, observers: Observers) -> Iterator[tuple[int, Result]]:
     """Run batches side by side from a synchronous thread, yielding `(index, result)` as calls finish.
 
-    Args:
-        batches: The batches. The indices of each follow those of the one before it.
-        observers: They see each result first.
+    The indices of each batch follow those of the one before it. The observers see each result first.
     """
     queue: SimpleQueue[Arrived] = SimpleQueue()
     driver = Driver(batches, queue.put, waits=True)
@@ -348,13 +338,11 @@ def iterate(batches: Batches, observers: Observers) -> Iterator[tuple[int, Resul
                 yield observers.show(*step)
             else:
                 try:
-                    index, found = next(sources[step])
-                except StopIteration:
-                    step.end()
+                    read = next(sources[step], None)
                 except Exception as error:
                     step.end(error)
                 else:
-                    step.take(index, found)
+                    step.take(read)
 
 
 async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tuple[int, Result], None]:
@@ -376,13 +364,11 @@ async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tup
                 yield observers.show(*step)
             else:
                 try:
-                    index, found = await anext(sources[step])
-                except StopAsyncIteration:
-                    step.end()
+                    read = await anext(sources[step], None)
                 except Exception as error:
                     step.end(error)
                 else:
-                    step.take(index, found)
+                    step.take(read)
                     # While inputs are read, the user's other tasks run, and results arrive.
                     await asyncio.sleep(0)
 
@@ -393,8 +379,8 @@ async def look_up(
     """The inputs with their stored answers, their errors or their calls, and their indices."""
     if isinstance(inputs, AsyncIterable):
         async for prompt in inputs:
-            for found in lookup((prompt,)):
-                yield index, found
+            for outcome in lookup((prompt,)):
+                yield index, outcome
             index += 1
     else:
         for each in enumerate(lookup(inputs), index):

@@ -36,10 +36,7 @@ def batch_lookup(
 ) -> Lookup:
     """The lookup of a batch.
 
-    Args:
-        engine: The engine of the client.
-        prepare: Makes the call of a prompt.
-        metadata: Gives the metadata of each prompt, in the order of the prompts; None if there is none.
+    `metadata` gives that of each prompt, in the order of the prompts; None if there is none.
 
     Raises:
         LLMError: the model or a parameter is wrong, so every call would fail.
@@ -52,10 +49,10 @@ def batch_lookup(
         try:
             call = prepare(prompt)
             call.metadata = described
-            found: Result | None = engine.lookup(call)
+            result: Result | None = engine.lookup(call)
         except LLMError as error:
-            found = error
-        return call if found is None else with_metadata(found, described)
+            result = error
+        return call if result is None else with_metadata(result, described)
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
         # Several samples have several keys, which are looked up one by one.

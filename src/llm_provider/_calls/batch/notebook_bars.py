@@ -24,13 +24,13 @@ def jupyter_bar(**options: Any) -> Any:
     class JupyterBar(kind):  # type: ignore[misc]  # tqdm has no types
         def __init__(self) -> None:
             super().__init__(display=False, **options)
-            self._shown = display.DisplayHandle()
-            self._shown.display(self.container)
+            self._handle = display.DisplayHandle()
+            self._handle.display(self.container)
 
         def close(self) -> None:
             if not self.disable:
                 super().close()
-                self._shown.update({"text/plain": _last_line(self)}, raw=True)
+                self._handle.update({"text/plain": _last_line(self)}, raw=True)
                 for widget in (*self.container.children, self.container):
                     widget.close()
 

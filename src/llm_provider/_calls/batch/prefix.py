@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..._providers.registry import load_prompt_cache
@@ -36,29 +37,27 @@ _ENOUGH_FAILURES = 3
 
 def prefixes_of(call: Call[Any]) -> list[Prefix]:
     """The beginnings of a call's prompt that its provider's prompt cache may hold, the shortest first."""
-    found = load_prompt_cache(call.target)
-    return [] if found is None else prefixes(found, call.encoded.payload, call.target.model)
+    prompt_cache = load_prompt_cache(call.target)
+    return [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.model)
 
 
+@dataclass(slots=True)
 class _Group:
     """The calls of a common prefix."""
 
-    __slots__ = ("failures", "is_led", "is_written", "used", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: deque[tuple[int, Call[Any]]] = deque()
-        self.is_led = self.is_written = False
-        self.used = 0.0
-        """Monotonic time of the last call that began."""
-        self.failures = 0
+    waiting: deque[tuple[int, Call[Any]]] = field(default_factory=deque)
+    is_led: bool = False
+    is_written: bool = False
+    used: float = 0.0
+    """Monotonic time of the last call that began."""
+    failures: int = 0
 
 
 class PrefixGate:
     """Decides when the calls of a batch start, and which part of their prompts is cached. On the loop.
 
-    Args:
-        start: Starts a call, given with its index.
-        is_list: Whether the inputs are all there, so that they are read without pauses.
+    `start` starts a call with its index. `is_list` says whether the inputs are all there, and read without
+    pauses.
     """
 
     def __init__(self, start: Callable[[int, Call[Any]], object], *, is_list: bool) -> None:
@@ -87,9 +86,7 @@ class PrefixGate:
 
     def flush(self) -> None:
         """Decide about the gathered calls, because no further input is read now."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         gathered, self._gathered = self._gathered, []
         counts = Counter(prefix.digest for _, _, chain in gathered for prefix in chain)
         if not self._is_list:
@@ -130,20 +127,23 @@ class PrefixGate:
 
     def clear(self) -> None:
         """Forget all calls that have not started."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         self._gathered.clear()
         self._groups.clear()
         self._leading.clear()
 
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _keep(self, prefix: Prefix, call: Call[Any]) -> _Group | None:
         """The group of a prefix, unless the provider has dropped the prefix meanwhile."""
         group = self._groups.get(prefix.digest)
-        found = load_prompt_cache(call.target)
-        if group is not None and group.is_written and found is not None:
+        prompt_cache = load_prompt_cache(call.target)
+        if group is not None and group.is_written and prompt_cache is not None:
             unused = time.monotonic() - group.used
-            if unused >= found.lifetime(call.target.model):
+            if unused >= prompt_cache.lifetime(call.target.model):
                 del self._groups[prefix.digest]
                 return None
         return group
@@ -169,8 +169,8 @@ class PrefixGate:
 
 
 def _mark(call: Call[Any], prefix: Prefix | None) -> None:
-    found = load_prompt_cache(call.target)
-    if found is None:
+    prompt_cache = load_prompt_cache(call.target)
+    if prompt_cache is None:
         return
     length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
-    call.encoded.prefix = PrefixMark(found, length, of_batch=True, digest=digest)
+    call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)

@@ -47,10 +47,7 @@ _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
 def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
     """Load what the calls of a batch need later.
 
-    Args:
-        engine: The engine of the client.
-        call: The first call.
-        waits: Whether this thread waits for the batch anyway. It then imports the SDK too.
+    With `waits`, this thread waits for the batch anyway, and imports the SDK too.
 
     Raises:
         APIConnectionError: the process has too few file descriptors left, so nothing is sent.
@@ -81,10 +78,10 @@ def name_shortage() -> Iterator[None]:
     except OSError as error:
         if error.errno not in SHORTAGES:
             raise
-        found = shortage()
+        too_few = shortage()
     else:
         return
-    raise found
+    raise too_few
 
 
 def shortage() -> APIConnectionError:

@@ -30,7 +30,7 @@ _RENEWED_EVERY = 0.1
 _REFRESHED_EVERY = 1.0
 """Seconds between two updates without a result, as while a provider refuses every request."""
 _LINE_EVERY = 60.0
-"""Seconds between two lines where no bar is shown."""
+"""Seconds between two lines without a bar."""
 
 
 class Sums:
@@ -54,7 +54,7 @@ class Sums:
         else:
             self.cost += cost
 
-    def facts(self) -> list[str]:
+    def describe(self) -> list[str]:
         """What is not 0, in a few words."""
         counts = {"cached": self.cached, "failed": self.failed}
         return [
@@ -105,39 +105,37 @@ class Progress:
     def update(self, result: object, index: int = 0) -> None:
         """Count one result: a `Response`, or the error of a call that failed.
 
-        Args:
-            result: The result.
-            index: Its number, which tells its model.
+        `index` is its number, which tells its model.
         """
         self.sums.add(result)
         self._done += 1
         if self._lines:
             sums, line = self._lines[index // self._share]
             sums.add(result)
-            line.set_postfix_str(" ".join(sums.facts()), refresh=False)
+            line.set_postfix_str(" ".join(sums.describe()), refresh=False)
             line.update()
         if self._bar is not None:
             now = time.monotonic()
             if now - self._renewed >= _RENEWED_EVERY:
                 self._renewed = now
-                self._bar.set_postfix_str(self._facts(), refresh=False)
+                self._bar.set_postfix_str(self._describe(), refresh=False)
             self._bar.update()
 
-    def _facts(self) -> str:
-        facts = self.sums.facts()
+    def _describe(self) -> str:
+        words = self.sums.describe()
         if self._waits is not None and (wait := self._waits.current):
             # At the beginning, because a narrow terminal cuts the end off.
-            facts.insert(0, f"{wait};")
-        return " ".join([*facts, *describe(self._limits())])
+            words.insert(0, f"{wait};")
+        return " ".join([*words, *describe(self._limits())])
 
     def _stay_fresh(self) -> None:
         if self._bar is None:
             while not self._ended.wait(_LINE_EVERY):
                 whole = "" if self._total is None else f" of {self._total:,}"
-                print_line(f"{self._done:,}{whole} calls: {self._facts()}")
+                print_line(f"{self._done:,}{whole} calls: {self._describe()}")
             return
         while not self._ended.wait(_REFRESHED_EVERY):
-            self._bar.set_postfix_str(self._facts())
+            self._bar.set_postfix_str(self._describe())
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +148,7 @@ class Progress:
         # The last line of the bar stays, and nothing waits any more.
         self._waits = None
         if self._bar is not None:
-            self._bar.set_postfix_str(self._facts(), refresh=False)
+            self._bar.set_postfix_str(self._describe(), refresh=False)
             self._bar.close()
             for _, line in self._lines:
                 line.close()
@@ -160,11 +158,11 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     """The state of the rate control in a few words; empty if no request is under way.
 
     >>> from llm_provider import ScopeStatistics
-    >>> facts = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
-    >>> describe([ScopeStatistics(**facts, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
+    >>> names = dict(provider="openai", base_url=None, model="gpt-6.1-sol", key="1f", window=None, waiting=1)
+    >>> describe([ScopeStatistics(**names, rate=9.8, in_flight=20, gated_for=2.0, refusals=3)])
     ['in_flight=20', 'limit=9.8/s', 'paused=2s', 'refused=3']
-    >>> facts |= dict(rate=None, in_flight=1, gated_for=0.0, refusals=0)
-    >>> describe([ScopeStatistics(**facts, down_for=61.0, next_try=8.2)])  # doctest: +ELLIPSIS
+    >>> names |= dict(rate=None, in_flight=1, gated_for=0.0, refusals=0)
+    >>> describe([ScopeStatistics(**names, down_for=61.0, next_try=8.2)])  # doctest: +ELLIPSIS
     ['in_flight=1', 'provider down since ...:...:..., next try in 8 s']
     """
     busy = [scope for scope in scopes if scope.in_flight or scope.waiting]

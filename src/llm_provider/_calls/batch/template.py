@@ -41,11 +41,8 @@ _fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)
 class Template:
     """The calls of a batch without their prompts.
 
-    Args:
-        call: One of the calls.
-        prefix: The bytes of its body before the prompt.
-        suffix: The bytes of its body after the prompt.
-        path: The place of the prompt in its payload.
+    `prefix` and `suffix` are the bytes of a call's body around its prompt. `path` leads to the prompt in its
+    payload.
     """
 
     __slots__ = (
@@ -64,7 +61,7 @@ class Template:
         names = [field.name for field in fields(Request) if field.name != "messages"]
         self._asked_alike: dict[str, Any] = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
-        head, tail = key_frame(**call.place(), draw=call.request.draw)
+        head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail
         self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
 
@@ -80,11 +77,7 @@ class Template:
         return encoded if len(encoded) <= self._room else None
 
     def key(self, encoded: bytes) -> str:
-        """The cache key of a prompt's first sample.
-
-        Args:
-            encoded: The result of `fits` for the prompt.
-        """
+        """The cache key of a prompt's first sample. `encoded` is the result of `fits` for the prompt."""
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
     def fill_in(
@@ -92,11 +85,8 @@ class Template:
     ) -> Call[Response]:
         """The call of a prompt. It is equal to the call that `prepare` makes of the prompt.
 
-        Args:
-            prompt: The prompt.
-            encoded: The result of `fits` for the prompt.
-            started: Monotonic time at which its lookup began.
-            key: The result of `key` for the prompt; None if it was not computed.
+        `encoded` and `key` are the results of `fits` and `key` for the prompt. `started` is the monotonic
+        time at which its lookup began.
         """
         filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
         filled.payload = inner = filled.payload.copy()
@@ -129,7 +119,7 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     encoded, otherwise = map(canonical, marks)
     prefix, _, suffix = call.body.partition(encoded)
     paths = list(_paths(call.encoded.payload, marks[0], ()))
-    if len(paths) != 1 or call.place() != other.place():
+    if len(paths) != 1 or call.key_fields() != other.key_fields():
         return None
     if b"".join((prefix, otherwise, suffix)) != other.body:
         return None

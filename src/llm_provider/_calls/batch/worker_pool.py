@@ -70,10 +70,7 @@ class LiveWork:
 class WorkerPool:
     """The workers of one batch, which run on the background loop.
 
-    Args:
-        work: How the calls are sent.
-        deliver: Takes finished calls; on the loop.
-        is_list: Whether the inputs are all there.
+    `deliver` takes finished calls, on that loop. `is_list` says whether the inputs are all there.
     """
 
     def __init__(self, work: LiveWork, deliver: Callable[[Finished], object], *, is_list: bool) -> None:

@@ -22,10 +22,6 @@ _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top
 def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
     """Encode a request, without each parameter that is refused and may be left out.
 
-    Args:
-        request: The request.
-        encode: Encodes a request.
-
     Returns:
         The encoded request. `dropped` has the names of the parameters that were left out.
 
@@ -38,11 +34,11 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
             encoded = encode(request)
         except UnsupportedParameterError as error:
             name = _name_of(error)
-            names = [one for one in _MEANT_BY.get(name, (name,)) if one and _is_set(request, one)]
+            names = [meant for meant in _MEANT_BY.get(name, (name,)) if meant and _is_set(request, meant)]
             if not names:
                 raise
-            for one in names:
-                request = _without(request, one)
+            for meant in names:
+                request = _without(request, meant)
             dropped += names
         else:
             encoded.dropped = tuple(dropped)
@@ -52,15 +48,13 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
     """Warn of each parameter that a call leaves out.
 
-    Args:
-        call: The call.
-        warned: The models and parameters that were warned about before.
+    `warned` has the models and parameters that were warned about before.
     """
     for name in call.encoded.dropped:
-        place = call.request.model, name
-        if place not in warned:
-            warned.add(place)
-            problem = f"{place[0]} does not accept {name}: unsupported='drop' leaves it out"
+        model_and_name = call.request.model, name
+        if model_and_name not in warned:
+            warned.add(model_and_name)
+            problem = f"{model_and_name[0]} does not accept {name}: unsupported='drop' leaves it out"
             warnings.warn(problem, UserWarning, stacklevel=4)
 
 

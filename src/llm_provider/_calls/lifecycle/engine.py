@@ -151,7 +151,7 @@ class Engine:
             if result is None and call.cache == "only" and not self.cache.has_second_level:
                 raise self.missing(call, part)
             return result
-        found = []
+        samples = []
         ahead = (
             self.cache.read_ahead([call.key(part) for part in call.parts])
             if self.cache.has_second_level
@@ -164,8 +164,8 @@ class Engine:
                 if call.cache == "only" and not self.cache.has_second_level:
                     raise self.missing(call, part)
                 return None
-            found.append(sample)
-        return observe_lookup(call, call.started, self.result(call, found))
+            samples.append(sample)
+        return observe_lookup(call, call.started, self.result(call, samples))
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -193,10 +193,8 @@ class Engine:
     def answer_from(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
         """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
-        Args:
-            call: The call, or one that differs in its prompt alone.
-            entry: The cache entry of the part.
-            started: Monotonic time at which the user made the call.
+        `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
+        it.
 
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
@@ -307,10 +305,10 @@ class Engine:
             if len(parts) == 1 and not self.cache.has_second_level:
                 samples = await self.deliver(call, parts, emit)
             else:
-                found = await self.find_parts(call)
-                if call.cache == "only" and len(found) < len(parts):
-                    raise self.missing(call, next(part for part in parts if part not in found))
-                samples = await stream_missing(call, found, emit, self.deliver, self.cancel)
+                stored = await self.find_parts(call)
+                if call.cache == "only" and len(stored) < len(parts):
+                    raise self.missing(call, next(part for part in parts if part not in stored))
+                samples = await stream_missing(call, stored, emit, self.deliver, self.cancel)
             return self.result(call, samples)
         except LLMError as error:
             describe(call, error)
@@ -376,22 +374,22 @@ class Engine:
         return samples
 
     async def deliver(
-        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, places: Sequence[int] = ()
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
     ) -> list[Sample]:
         """Get parts from the provider, and store them before they are returned.
 
-        `places` are the numbers of the parts, which the deltas of a stream of several samples have.
+        `numbers` are the numbers of the parts, which the deltas of a stream of several samples have.
         """
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            shown, sender = emit, self.here().sender
-            if places and emit is not None:
+            emit_wanted, sender = emit, self.here().sender
+            if numbers and emit is not None:
                 from ..deltas import renumber
 
-                shown = renumber(emit, places[len(samples) :])
-            answered = await sender.send(call, wanted, shown)
+                emit_wanted = renumber(emit, numbers[len(samples) :])
+            answered = await sender.send(call, wanted, emit_wanted)
             if len(answered.body) < LARGE:
                 got = call.operation.split(call, answered, wanted)
             else:
@@ -438,8 +436,8 @@ class Engine:
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         """All parts from the cache; None if one of them is not stored."""
-        found = await self.find_samples(call, parts)
-        return list(found.values()) if len(found) == len(parts) else None
+        stored = await self.find_samples(call, parts)
+        return list(stored.values()) if len(stored) == len(parts) else None
 
     async def find_parts(self, call: Call[Any]) -> dict[int, Sample]:
         """The parts of a call that are in the cache now, if it may be answered from there."""
@@ -447,13 +445,13 @@ class Engine:
 
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
-        here, found = self.here().loop, {}
+        here, stored = self.here().loop, {}
         entries = [self.cache.get_soon(call.key(part), here) for part in parts]
         for part, waiting in zip(parts, entries, strict=True):
             entry = await waiting
             if entry and (sample := await call.run_off_loop(partial(self.sample, call, entry), entry.body)):
-                found[part] = sample
-        return found
+                stored[part] = sample
+        return stored
 
     # --- the end -----------------------------------------------------------------------------------------
 

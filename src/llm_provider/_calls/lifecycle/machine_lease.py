@@ -26,11 +26,7 @@ async def deliver_once(
 ) -> list[Sample]:
     """The answer of another machine that sends the same request, else that of the provider.
 
-    Args:
-        cache: The cache of the client, which has leases.
-        key: Calls with equal keys share a request.
-        find: Looks for the answer in the cache.
-        deliver: Gets the answer from the provider, and stores it.
+    `find` looks for the answer in the cache, and `deliver` gets it from the provider and stores it.
     """
     assert isinstance(cache, TwoLevelCache)
     name = hashlib.sha256(key.encode()).hexdigest()
@@ -40,13 +36,13 @@ async def deliver_once(
         waited = True
         await asyncio.sleep(pause)
         pause = min(2 * pause, longest)
-        found = await find()
-        if found is not None:
-            return found
+        stored = await find()
+        if stored is not None:
+            return stored
     try:
         # The other machine may have finished between the last look and the lease.
-        found = await find() if waited else None
-        return await deliver() if found is None else found
+        stored = await find() if waited else None
+        return await deliver() if stored is None else stored
     finally:
         cache.release_lease(name)
 

@@ -78,13 +78,7 @@ async def keep_matching(
 ) -> list[Sample]:
     """Samples that match. Each is accepted as soon as it does.
 
-    Args:
-        call: The call.
-        parts: The numbers of the samples.
-        samples: The samples as they were answered.
-        sender: Asks again for those that do not match; None for a stream, whose samples are returned.
-        accept: Takes samples that match.
-        cancel: Cancels a task that gets a sample.
+    `sender` asks again for those that do not match. It is None for a stream, whose samples are returned.
 
     Raises:
         SchemaMismatchError: a sample does not match. The others are accepted.
@@ -111,13 +105,6 @@ async def _repair(call: Call[Response], part: int, sample: Sample, problem: str,
 
     Its price and its times are those of all requests.
 
-    Args:
-        call: The call.
-        part: The number of the sample.
-        sample: The answer that does not match.
-        problem: Where it does not match.
-        sender: Sends the requests.
-
     Raises:
         SchemaMismatchError: no answer matches, or the model could not be asked again.
     """
@@ -125,12 +112,12 @@ async def _repair(call: Call[Response], part: int, sample: Sample, problem: str,
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs
     sent = SentRequests()
     call.sent.parts += (sent,)
-    asked, reason, found = replace(call, sent=sent), "", problem
+    correction, reason, last_problem = replace(call, sent=sent), "", problem
     for _ in range(most):
         sent.failures += (_describe_failure(sample),)
         try:
-            asked = _build_correction(asked, part, sample, found)
-            answered = await sender.send(asked, (part,), None)
+            correction = _build_correction(correction, part, sample, last_problem)
+            answered = await sender.send(correction, (part,), None)
         except LLMError as error:
             reason = f"; asking again failed: {error}"
             break
@@ -138,8 +125,8 @@ async def _repair(call: Call[Response], part: int, sample: Sample, problem: str,
         problem_left = await find_mismatch(call, sample.answer)
         if problem_left is None:
             return sample
-        found = problem_left
-    raise mismatch_error(call, sample, found, reason)
+        last_problem = problem_left
+    raise mismatch_error(call, sample, last_problem, reason)
 
 
 def _build_correction(call: Call[Response], part: int, sample: Sample, problem: str) -> Call[Response]:
@@ -152,12 +139,7 @@ def _build_correction(call: Call[Response], part: int, sample: Sample, problem: 
     request = replace(call.request, messages=messages)
     encoded = call.operation.encode(request, call.target, call.adapter)
     return replace(
-        call,
-        request=request,
-        encoded=encoded,
-        body=canonical(encoded.payload),
-        parts=(part,),
-        first_key=None,
+        call, request=request, encoded=encoded, body=canonical(encoded.payload), parts=(part,), first_key=None
     )
 
 
@@ -178,14 +160,7 @@ def _join(before: Sample, answered: Sample) -> Sample:
 
 
 def mismatch_error(call: Call[Any], sample: Sample, problem: str, reason: str = "") -> SchemaMismatchError:
-    """The error of an answer that does not match.
-
-    Args:
-        call: The call.
-        sample: The last answer.
-        problem: Where it does not match.
-        reason: Why the model was not asked again.
-    """
+    """The error of an answer that does not match. `reason` says why the model was not asked again."""
     return SchemaMismatchError(
         f"the answer does not match response_format: {problem}{reason}",
         text=sample.answer.choices[0].text,

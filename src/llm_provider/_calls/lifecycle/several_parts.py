@@ -33,12 +33,12 @@ Cancel: TypeAlias = Callable[["asyncio.Task[Any]"], object]
 
 
 async def ask_for_missing(
-    call: Call[Any], found: dict[int, Sample], ask: Ask, cancel: Cancel
+    call: Call[Any], answered: dict[int, Sample], ask: Ask, cancel: Cancel
 ) -> list[Sample]:
-    """The parts of a call, after getting those that are not in `found`, the stored ones."""
-    call.found = found
-    await _ask_for_groups(call, _missing_groups(call, found), ask, cancel)
-    return [found[part] for part in call.parts]
+    """The parts of a call, after getting those that are not in `answered`, which has the stored ones."""
+    call.answered = answered
+    await _ask_for_groups(call, _missing_groups(call, answered), ask, cancel)
+    return [answered[part] for part in call.parts]
 
 
 async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask: Ask, cancel: Cancel) -> None:
@@ -59,27 +59,27 @@ async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask:
 
 
 async def stream_missing(
-    call: Call[Any], found: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
+    call: Call[Any], answered: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
 ) -> list[Sample]:
-    """The parts of a call: those in `found` are shown whole, and the others are streamed."""
+    """The parts of a call: those in `answered` are emitted whole, and the others are streamed."""
     # Its module loads asyncio, which a hit does not need.
     from ..deltas import delta_of_choice
 
-    call.found = found
-    places = {part: index for index, part in enumerate(call.parts)}
-    for part, sample in found.items():
-        emit([delta_of_choice(sample.answer.choices[0], places[part])])
+    call.answered = answered
+    positions = {part: index for index, part in enumerate(call.parts)}
+    for part, sample in answered.items():
+        emit([delta_of_choice(sample.answer.choices[0], positions[part])])
 
     async def stream_group(group: Sequence[int]) -> None:
-        samples = await deliver(_part_of(call), group, emit, [places[part] for part in group])
+        samples = await deliver(_part_of(call), group, emit, [positions[part] for part in group])
         note(call, group, samples)
 
-    await run_side_by_side(list(map(stream_group, _missing_groups(call, found))), cancel)
-    return [found[part] for part in call.parts]
+    await run_side_by_side(list(map(stream_group, _missing_groups(call, answered))), cancel)
+    return [answered[part] for part in call.parts]
 
 
-def _missing_groups(call: Call[Any], found: dict[int, Sample]) -> list[Sequence[int]]:
-    return call.operation.groups(call, [part for part in call.parts if part not in found])
+def _missing_groups(call: Call[Any], answered: dict[int, Sample]) -> list[Sequence[int]]:
+    return call.operation.groups(call, [part for part in call.parts if part not in answered])
 
 
 async def run_side_by_side(work: Sequence[Coroutine[Any, Any, T]], cancel: Cancel) -> list[T]:
@@ -105,15 +105,15 @@ def _part_of(call: Call[T]) -> Call[T]:
 
 def note(call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
     """Note that some parts of a call are answered."""
-    if call.found is not None:
-        call.found.update(zip(parts, samples, strict=False))
+    if call.answered is not None:
+        call.answered.update(zip(parts, samples, strict=False))
 
 
 def describe(call: Call[Any], error: LLMError) -> None:
     """Set what the error of a call says of its requests, and of the parts that were answered."""
     call.sent.write_to(error)
-    found = call.found or {}
-    samples = [found[part] for part in call.parts if part in found]
+    answered = call.answered or {}
+    samples = [answered[part] for part in call.parts if part in answered]
     if isinstance(error, ModelDriftError):
         samples = [sample for sample in samples if sample.served_before is None]
     if samples:

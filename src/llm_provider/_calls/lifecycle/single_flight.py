@@ -109,8 +109,7 @@ class Flight(Generic[T]):
     async def follow(self, sent: SentRequests) -> Shared[T]:
         """Wait for the result of the leader's request.
 
-        Args:
-            sent: The requests of the call that waits. It may take over those of the leader.
+        `sent` has the requests of the call that waits, which may take over those of the leader.
 
         Raises:
             Exception: a copy of the exception that ended the request.
@@ -149,11 +148,7 @@ class Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """The flights of one event loop.
-
-    Args:
-        leases: They keep other processes from sending the same request.
-        waits: Tells why calls wait.
+    """The flights of one event loop. `leases` keep other processes from sending the same request.
 
     >>> async def call(flights):
     ...     flight = flights.under_way("key")
@@ -185,9 +180,8 @@ class Flights(Generic[T]):
     def lead(self, key: str, sent: SentRequests) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request.
 
-        Args:
-            key: Calls with equal keys share a request. The caller has found nothing in the cache just before.
-            sent: Counts the requests of the flight.
+        Calls with equal keys share its request, which `sent` counts. The caller has found nothing in the
+        cache just before.
         """
         return Flight(self, key, sent)
 

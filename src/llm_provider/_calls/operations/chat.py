@@ -138,9 +138,9 @@ class Chat(Operation[Request, Response]):
                 sample,
                 answer=call.adapter.decode(reply),
                 body=orjson.dumps(reply),
-                price=0.0 if place and sample.price is not None else sample.price,
+                price=0.0 if index and sample.price is not None else sample.price,
             )
-            for place, reply in enumerate(replies)
+            for index, reply in enumerate(replies)
         ]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
@@ -242,9 +242,9 @@ def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedReques
     return adapter.encode(request, target)
 
 
-def _add_headers(given: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
+def _add_headers(headers_of_user: Mapping[str, str] | None, needed: Mapping[str, str]) -> dict[str, str]:
     """The user's headers with those that a request needs. Values of one header are a list with commas."""
-    headers = dict(given or {})
+    headers = dict(headers_of_user or {})
     for name, value in needed.items():
         before = headers.get(name)
         if before is None or value not in before.split(","):
@@ -257,8 +257,8 @@ def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     from ..._providers.registry import load_prompt_cache
     from ..._providers.shared.prompt_cache import mark_of_call
 
-    found = load_prompt_cache(target)
-    return None if found is None else mark_of_call(found, encoded.payload, target.model)
+    prompt_cache = load_prompt_cache(target)
+    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.model)
 
 
 CHAT = Chat()

@@ -34,7 +34,7 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 
 
 class Embed(Operation[EmbedRequest, Embeddings]):
-    """Embedding of texts. Its parts are the distinct texts, numbered by their first place in the list."""
+    """Embedding of texts. Its parts are the distinct texts, numbered by their first index in the list."""
 
     name = "embeddings"
     nests = False
@@ -52,10 +52,10 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return registry.load_embeddings(target).encode(request, target)
 
     def parts(self, request: EmbedRequest) -> Sequence[int]:
-        """The first place of each distinct text."""
+        """The first index of each distinct text."""
         first: dict[str, int] = {}
-        for place, text in enumerate(request.inputs):
-            first.setdefault(text, place)
+        for index, text in enumerate(request.inputs):
+            first.setdefault(text, index)
         return list(first.values())
 
     def identity(self, call: Call[Embeddings], part: int) -> tuple[bytes, int]:
@@ -159,7 +159,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
-        """The vectors in the order of the texts. A text that is repeated gets its vector at each place."""
+        """The vectors in the order of the texts. A text that is repeated gets its vector each time."""
         inputs = call.request.inputs
         vectors: dict[str, list[float]] = {}
         sent = call.sent.whole()
@@ -181,10 +181,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
             price=price_of(sent, samples),
             cached=all(sample.cached for sample in samples),
             timing=Timing(
-                queue=queue,
-                total=total,
-                attempts=sent.attempts,
-                overhead=max(0.0, total - queue - sending),
+                queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
             ),
             failures=sent.failures,
         )

@@ -32,12 +32,8 @@ if TYPE_CHECKING:
 class Attempt:
     """One request and its outcome: an answer, or an `LLMError`.
 
-    Args:
-        call: The call.
-        count: How many of its parts the request asks for.
-        outgoing: The request.
-        emit: Receives the steps of a stream; None if the answer is not streamed.
-        on_headers: Receives the headers of the answer.
+    The request asks for `count` parts of the call. `emit` receives the steps of a stream; it is None if the
+    answer is not streamed.
     """
 
     __slots__ = (
@@ -124,7 +120,7 @@ class Attempt:
         """The reply that is assembled from the events of a stream."""
         # A protocol cannot have methods that only some formats have.
         assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        watch, several, shown = self._watch, self._count > 1, 0
+        watch, several, emitted = self._watch, self._count > 1, 0
         if watch is not None:
             watch.begin()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
@@ -152,13 +148,13 @@ class Attempt:
                             if self.first_token is None:
                                 self.first_token = time.perf_counter() - self._sent
                             emit(steps)
-                            shown += len(steps)
+                            emitted += len(steps)
         except BaseException as error:
             # An answer that came whole was billed. It is kept, whatever happens after it.
             cancelled = not isinstance(error, Exception) and not timer.expired()
             if cancelled or not getattr(assembler, "is_whole", never)():
                 raise
-        if shown < _MANY_STEPS:
+        if emitted < _MANY_STEPS:
             return assembler.reply()
         return await result_in_thread(assembler.reply, "llm_provider-decode")
 
@@ -223,9 +219,7 @@ _SURELY_FLAT = 250
 class _Watch:
     """Moves the end of an attempt's timer as its answer arrives.
 
-    Args:
-        timer: Started with the total timeout, which is never exceeded.
-        outgoing: The request with its other timeouts.
+    The timer was started with the total timeout, which is never exceeded.
     """
 
     def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
@@ -280,9 +274,9 @@ def parse_reply(body: bytes, *, nests: bool) -> Any:
     try:
         reply = loads(body.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
-        shown = body[:60].decode("utf-8", "replace")
+        beginning = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(
-            f"the answer is not JSON: {shown!r}" if body else "the answer is empty"
+            f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
         ) from None
     if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
         reply_body(reply)

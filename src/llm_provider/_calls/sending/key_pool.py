@@ -32,6 +32,7 @@ import math
 import warnings
 from collections import OrderedDict
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..._errors import (
@@ -78,18 +79,16 @@ class Account:
         """The keys that are not retired. The first of them is used."""
 
 
+@dataclass(slots=True, eq=False)
 class PooledAccount:
     """An account and its state for one model."""
 
-    __slots__ = ("account", "denied", "scope", "used_last_until")
-
-    def __init__(self, account: Account, scope: Scope) -> None:
-        self.account = account
-        self.scope = scope
-        self.denied = False
-        """Whether the provider denies the account this model, which it serves to another account."""
-        self.used_last_until = -math.inf
-        """Time of the loop's clock. Until then, the account sends only if no other account may."""
+    account: Account
+    scope: Scope
+    denied: bool = False
+    """Whether the provider denies the account this model, which it serves to another account."""
+    used_last_until: float = -math.inf
+    """Time of the loop's clock. Until then, the account sends only if no other account may."""
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
@@ -126,10 +125,7 @@ def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
 class KeyPool:
     """The accounts that may send requests for one model to one server.
 
-    Args:
-        provider: Name of the provider, for warnings.
-        model: Name of the model in requests, for warnings.
-        accounts: One for each account, at least one.
+    The names of the provider and the model are for warnings. There is at least one account.
     """
 
     def __init__(self, provider: str, model: str, accounts: Sequence[PooledAccount]) -> None:
@@ -186,8 +182,7 @@ class KeyPool:
             subject = "it is" if len(retired) == 1 else f"the {len(retired)} keys of its account are"
             remaining = sum(len(other.account.keys) for other in self._accounts)
             self._warn(
-                retired[0],
-                f"{reason}; {subject} not used any more ({remaining} of {len(self.secrets)} left)",
+                retired[0], f"{reason}; {subject} not used any more ({remaining} of {len(self.secrets)} left)"
             )
 
     def deny(self, pooled: PooledAccount) -> None:
@@ -209,9 +204,7 @@ class KeyPool:
 class KeySelection:
     """One call's way through a pool: the key of each of its requests.
 
-    Args:
-        pool: The accounts that may send the call.
-        request: The call. Its messages are read only if the pool has several accounts.
+    The messages of the request are read only if the pool has several accounts.
     """
 
     __slots__ = (
@@ -378,10 +371,7 @@ class KeySelection:
 class KeyPools:
     """The API keys of one client on its event loop.
 
-    Args:
-        configured: The client's accounts by provider.
-        limiter: Holds the scopes of the accounts.
-        env_file: The client's `.env` file; None if it has none.
+    `configured` has the client's accounts by provider, and `limiter` the scopes of all accounts.
     """
 
     def __init__(
@@ -423,8 +413,8 @@ class KeyPools:
     def _accounts_of(self, route: Route) -> Accounts | None:
         """The accounts that the client or the environment lists for a provider."""
         if route.provider not in self._listed:
-            found = find_accounts(route.provider, route.key_variables, self._configured, self._env_file)
-            self._listed[route.provider] = found
+            accounts = find_accounts(route.provider, route.key_variables, self._configured, self._env_file)
+            self._listed[route.provider] = accounts
         return self._listed[route.provider]
 
     def _pool(self, target: Target, key: APIKey | None) -> KeyPool:

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 200
 """Characters of a model's name that are kept: a server may answer with anything."""
 
-_MOST_PLACES = 1000
+_MOST_NAMES = 1000
 
 
 Bound: TypeAlias = "Callable[[PriceTable], Decimal | None]"
 """The most USD that a request can cost by a price table; None if no bound is known."""
 
 
-class _Place(NamedTuple):
-    """The row of the totals that a call counts in. Calls with the same names share it."""
+class _Names(NamedTuple):
+    """The names under which a call counts in the totals, and its hits. Equal calls share them."""
 
     key: Key
     alias: Alias
@@ -65,10 +65,7 @@ class BatchRow(NamedTuple):
 class CostRecorder:
     """Computes the cost of a client's calls and keeps its totals.
 
-    Args:
-        prices: The client's price table.
-        file: The ledger file; None if there is none.
-        strict: The default of `strict_model`.
+    `strict` is the default of `strict_model`.
     """
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
@@ -77,18 +74,15 @@ class CostRecorder:
         self._file = file
         self._strict = strict
         self._served = Served(None if file is None else file.read_served())
-        self._places: dict[tuple[str | None, ...], _Place] = {}
+        self._names: dict[tuple[str | None, ...], _Names] = {}
 
     def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
         """Record an answered request, and set `served_before` of its sample.
 
-        Args:
-            call: The call that sent the request.
-            sample: The answer.
-            bound: Gives the most that it can have cost. It is called if the usage is not known.
-            batch: The row of a batch that it answers; None for a live request.
+        `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
+        row of a batch that it answers.
 
         Returns:
             The cost in USD; None if it is not known.
@@ -96,29 +90,29 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        place = self._place(call, answer.model, batch)
+        names = self._names_of(call, answer.model, batch)
         source: CostSource = "reply"
         cost: Decimal | None = answer.cost
         if cost is None:
             variant = _variant(call, answer) if batch is None else "batch"
-            source, cost = "prices", self._cost(place, variant, answer.usage)
+            source, cost = "prices", self._cost(names, variant, answer.usage)
             if cost is None and call.target.provider == "litellm":
                 cost = litellm_cost(call.target.model, answer.model, answer.usage, variant)
                 source = "litellm"
         call.sent.charges += (Charge(cost, answer.usage, source),)
         strict = self._is_strict(call)
         if answer.model is not None:
-            sample.served_before = self._served.update(place.alias, place.key.served, keep=not strict)
+            sample.served_before = self._served.update(names.alias, names.key.served, keep=not strict)
         refused = strict and sample.served_before is not None
         if batch is not None and batch.again:
             return cost
         self._post(
             call,
-            place,
+            names,
             Posting(
                 time.time(),
                 "answered",
-                place.key,
+                names.key,
                 cost,
                 answer.usage,
                 # If the usage is known, only the price can be missing, and without it there is no bound.
@@ -143,31 +137,26 @@ class CostRecorder:
     ) -> Decimal | None:
         """Record a request that failed or was cancelled, and may have been billed.
 
-        Args:
-            call: The call that sent the request.
-            error: The failure or cancellation.
-            bound: Gives the most that it can have cost. It is called if the usage is not known.
-            usage: The usage that an invalid answer reported; None if there is none.
-            cost: The USD that it reported; None if it reported none.
-            batch: The row of a batch that it was; None for a live request.
+        `bound` gives the most that it can have cost, and is called if the usage is not known. `usage` and
+        `cost` (USD) are those that an invalid answer reported. `batch` is the row of a batch that failed.
 
         Returns:
             The cost in USD; None if it is not known.
         """
         if not call.exchange.billed:
             return None
-        place = self._place(call, None, batch)
+        names = self._names_of(call, None, batch)
         source: CostSource = "reply"
         if cost is None:
-            cost = self._cost(place, call.variant() if batch is None else "batch", usage)
+            cost = self._cost(names, call.operation.variant(call) if batch is None else "batch", usage)
             source = "prices"
         call.sent.charges += (Charge(cost, usage, source),)
         has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
-        posting = Posting(time.time(), "failed", place.key, cost, usage, at_most)
+        posting = Posting(time.time(), "failed", names.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
-            self._post(call, place, posting, error=type(error).__name__, **where)
+            self._post(call, names, posting, error=type(error).__name__, **where)
         return cost
 
     def rows_of(self, batch: str) -> set[str]:
@@ -180,25 +169,25 @@ class CostRecorder:
         Returns:
             The model that served before; None if it has not changed.
         """
-        place, before = self._place(call, answer.model), None
-        if self._served.last.get(place.alias) != place.key.served and answer.model is not None:
-            before = self._served.update(place.alias, place.key.served, keep=False)
+        names, before = self._names_of(call, answer.model), None
+        if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
+            before = self._served.update(names.alias, names.key.served, keep=False)
         variant = _variant(call, answer)
-        group = place.hits.get(variant)
+        group = names.hits.get(variant)
         if group is None:
-            group = place.hits[variant] = HitGroup(place.key, self.prices, place.priced, variant)
+            group = names.hits[variant] = HitGroup(names.key, self.prices, names.priced, variant)
         if answer.cost is not None:
             self._post(
-                call, place, Posting(time.time(), "hit", place.key, answer.cost, answer.usage), id=answer.id
+                call, names, Posting(time.time(), "hit", names.key, answer.cost, answer.usage), id=answer.id
             )
             return before
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", place.key, group.price(answer.usage), answer.usage)
+            posting = Posting(time.time(), "hit", names.key, group.price(answer.usage), answer.usage)
             self._file.append(
-                posting, base_url=place.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
+                posting, base_url=names.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )
         return before
 
@@ -227,8 +216,8 @@ class CostRecorder:
         """
         if sample.served_before is None:
             return
-        place, before = self._place(call, sample.answer.model), sample.served_before
-        served = place.key.served
+        names, before = self._names_of(call, sample.answer.model), sample.served_before
+        served = names.key.served
         message = (
             f"{call.request.model} was answered by {served}, and before by {before}: "
             "the provider has changed the model"
@@ -243,7 +232,7 @@ class CostRecorder:
             )
             call.sent.write_to(error)
             raise error
-        if self._served.is_news(place.alias, before, served):
+        if self._served.is_news(names.alias, before, served):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
                 warnings.warn(ModelDriftWarning(message), stacklevel=2)
@@ -253,44 +242,44 @@ class CostRecorder:
         return float(total(sums.saved for _, sums in self.totals.rows()))
 
     def _is_strict(self, call: Call[Any]) -> bool:
-        asked = call.request.strict_model
-        return self._strict if asked is None else asked
+        strict = call.request.strict_model
+        return self._strict if strict is None else strict
 
-    def _cost(self, place: _Place, variant: str, usage: Usage | None) -> Decimal | None:
+    def _cost(self, names: _Names, variant: str, usage: Usage | None) -> Decimal | None:
         if usage is None:
             return None
         # If the user turns warnings into errors, the answer must not be lost: it is paid for.
         try:
-            return self.prices().cost(*place.priced, usage, variant=variant)
+            return self.prices().cost(*names.priced, usage, variant=variant)
         except PriceWarning:
             return None
 
-    def _post(self, call: Call[Any], place: _Place, posting: Posting, **facts: str | None) -> None:
+    def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: str | None) -> None:
         if call.watch is not None:
             observe_payment(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)
         if self._file is not None:
-            facts["metadata"] = plain_metadata(call)
-            self._file.append(posting, base_url=place.alias[1] or None, **facts)
+            details["metadata"] = plain_metadata(call)
+            self._file.append(posting, base_url=names.alias[1] or None, **details)
 
-    def _place(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Place:
+    def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
         delivery = "live" if batch is None else "batch"
-        asked = (target.route.provider, target.base_url, target.model, served, tag, delivery)
-        place = self._places.get(asked)
-        if place is None:
-            if len(self._places) >= _MOST_PLACES:
-                self._places.clear()
+        identity = (target.route.provider, target.base_url, target.model, served, tag, delivery)
+        names = self._names.get(identity)
+        if names is None:
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
             own = target.base_url if target.custom_base_url else None
-            place = self._places[asked] = _Place(
+            names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
                 price_names(target),
                 {},
             )
-        return place
+        return names
 
 
 def plain_metadata(call: Call[Any]) -> Any:

@@ -30,12 +30,6 @@ _PLACEHOLDER = Decimal("0.000001")
 class BudgetedRequest:
     """The worst case of a request for some parts of a call, and the budgets that need room for it.
 
-    Args:
-        call: The call.
-        parts: The parts that the request asks for.
-        budgets: The budgets of the call.
-        prices: The price table of the client.
-
     Raises:
         UnknownPriceError: the worst case is not known, and a budget does not allow that.
     """
@@ -67,13 +61,8 @@ class BudgetedRequest:
         """Wait for a slot, and reserve the worst case of the request.
 
         A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
-        unless it has waited for a budget before.
-
-        Args:
-            selection: The keys that may send the request.
-            tokens: Estimated tokens of the request.
-            first: Whether to go before other calls that wait for a slot.
-            waits: Tells why the call waits.
+        unless it has waited for a budget before. With `first`, the call goes before others that wait for a
+        slot.
 
         Raises:
             BudgetExceededError: there will never be room for the request. No slot is held then.
@@ -140,9 +129,7 @@ class Hold:
     def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
         """Count the cost of a failed request, or its worst case if it may have been billed.
 
-        Args:
-            error: The failure.
-            cost: USD, if the invalid answer reports its usage; else None.
+        `cost` is in USD; it is None unless the invalid answer reports its usage.
         """
         if not error.maybe_billed:
             self.count_nothing()

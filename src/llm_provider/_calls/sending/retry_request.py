@@ -17,18 +17,12 @@ T = TypeVar("T")
 
 
 async def send_with_retries(
-    work: Callable[[], Awaitable[T]],
-    adapter: Adapter,
-    max_retries: int,
-    random_source: random.Random,
+    work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int, random_source: random.Random
 ) -> T:
     """The result of a request through an SDK.
 
-    Args:
-        work: Sends the request. It raises exceptions of the SDK and its transport.
-        adapter: Maps these exceptions.
-        max_retries: The most requests after the first.
-        random_source: Source of the jitter.
+    `work` sends the request, and raises exceptions of the SDK and its transport, which the adapter maps.
+    `max_retries` is the most requests after the first.
 
     Raises:
         LLMError: the last request failed. Providers bill none of them.

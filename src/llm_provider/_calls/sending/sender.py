@@ -12,7 +12,7 @@ import contextlib
 import random
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,7 @@ if TYPE_CHECKING:
 class Sender:
     """The live delivery: sends each request now, at full price, under the limits of its scope.
 
-    Args:
-        settings: The settings of the client.
-        recorder: Records the cost of each request.
-        lease_directory: The directory of leases that the processes of a machine share; None if there is none.
-        waits: Tells why calls wait.
+    The processes of a machine share `lease_directory`; it is None if there is none.
     """
 
     def __init__(
@@ -117,7 +113,10 @@ class Sender:
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
-        sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds=holds)
+        tokens, charges_before = call.exchange.tokens(call, parts), len(call.sent.charges)
+        sending = _Sending(
+            self, call, parts, emit, outgoing, selection, spending, max_retries, holds, tokens, charges_before
+        )
         return sending.run(connection)
 
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
@@ -128,8 +127,8 @@ class Sender:
         # Only calls with a budget need this module and its imports.
         from .reservation import BudgetedRequest
 
-        given = (call.request.budget, self._settings.budget)
-        budgets = [budget for budget in given if budget is not None]
+        limits = (call.request.budget, self._settings.budget)
+        budgets = [budget for budget in limits if budget is not None]
         return BudgetedRequest(call, parts, budgets, self.recorder.prices())
 
     def _connection(self, call: Call[Any]) -> Connection:
@@ -175,53 +174,36 @@ class Sender:
                 await connection.close()
 
 
+@dataclass(slots=True, eq=False)
 class _Sending:
     """The requests of one call and their outcomes so far."""
 
-    __slots__ = (
-        "_before", "_call", "_emit", "_failing_since", "_failures", "_file_ids", "_files_renewed", "_free",
-        "_holds_max_retries", "_max_retries", "_outgoing", "_parts", "_queue", "_selection", "_sender",
-        "_spending", "_ticket", "_tokens", "_uploaded", "_verdict",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        sender: Sender,
-        call: Call[Any],
-        parts: Sequence[int],
-        emit: Emit | None,
-        outgoing: Outgoing,
-        selection: KeySelection,
-        spending: BudgetedRequest | None,
-        max_retries: int,
-        *,
-        holds: bool,
-    ) -> None:
-        self._sender = sender
-        self._call = call
-        self._parts = parts
-        self._emit = emit
-        self._outgoing = outgoing
-        self._selection = selection
-        self._spending = spending
-        self._max_retries = max_retries
-        self._holds_max_retries = holds
-        """Whether `max_retries` also bounds the requests to a provider that is down."""
-        self._tokens = call.exchange.tokens(call, parts)
-        self._queue = 0.0
-        self._failing_since = 0.0
-        """Time of the first failure, on the clock of the loop."""
-        self._free = 0
-        """Failed requests that do not count against `max_retries`."""
-        self._failures: tuple[FailedAttempt, ...] = ()
-        self._before = len(call.sent.charges)
-        self._verdict = retry.FINAL
-        self._file_ids: dict[str, str] | None = None
-        """The ids of the uploaded files that the last request used."""
-        self._files_renewed = False
-        self._uploaded: tuple[APIKey, dict[str, str]] | None = None
-        """The ids of the files that this call has just uploaded, and their key."""
-        self._ticket: Ticket
+    sender: Sender
+    call: Call[Any]
+    parts: Sequence[int]
+    emit: Emit | None
+    outgoing: Outgoing
+    selection: KeySelection
+    spending: BudgetedRequest | None
+    max_retries: int
+    holds_max_retries: bool
+    """Whether `max_retries` also bounds the requests to a provider that is down."""
+    tokens: float
+    charges_before: int
+    """How many charges the call had before."""
+    queue: float = 0.0
+    failing_since: float = 0.0
+    """Time of the first failure, on the clock of the loop."""
+    free: int = 0
+    """Failed requests that do not count against `max_retries`."""
+    failures: tuple[FailedAttempt, ...] = ()
+    verdict: retry.Verdict = retry.FINAL
+    file_ids: dict[str, str] | None = None
+    """The ids of the uploaded files that the last request used."""
+    files_renewed: bool = False
+    uploaded: tuple[APIKey, dict[str, str]] | None = None
+    """The ids of the files that this call has just uploaded, and their key."""
+    ticket: Ticket = field(init=False)
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer.
@@ -233,11 +215,11 @@ class _Sending:
         try:
             while True:
                 hold = await self._start()
-                if self._call.encoded.uploads and not await self._refers(hold):
+                if self.call.encoded.uploads and not await self._refers(hold):
                     continue
                 waited = time.perf_counter() - since
-                self._queue += waited
-                attempt = Attempt(self._call, len(self._parts), self._outgoing, self._emit, self._on_headers)
+                self.queue += waited
+                attempt = Attempt(self.call, len(self.parts), self.outgoing, self.emit, self._on_headers)
                 try:
                     await attempt.make(connection)
                     while attempt.import_unfinished and time.perf_counter() - since < LONGEST_IMPORT:
@@ -251,45 +233,45 @@ class _Sending:
                 if attempt.error is None:
                     return self._take_answer(attempt, waited, hold)
                 alone = self._judge_failure(attempt, attempt.error, waited, hold)
-                if not self._verdict.retry:
+                if not self.verdict.retry:
                     raise attempt.error
                 # After most refusals the gate of the scope holds every call back, including this one.
-                await asyncio.sleep(self._verdict.delay if alone else 0.0)
+                await asyncio.sleep(self.verdict.delay if alone else 0.0)
         except LLMError as error:
-            if self._call.early_stop is not None:
-                self._call.early_stop.failing.discard(id(self._call))
-                self._call.early_stop.note_failure(error)
+            if self.call.early_stop is not None:
+                self.call.early_stop.failing.discard(id(self.call))
+                self.call.early_stop.note_failure(error)
             raise self._explain(error) from None
 
     async def _start(self) -> Hold | None:
         """Wait for a slot, and for room in the budgets."""
-        call, selection, hold = self._call, self._selection, None
+        call, selection, hold = self.call, self.selection, None
         stop = call.early_stop
-        if stop is not None and stop.stopped and not self._failures:
+        if stop is not None and stop.stopped and not self.failures:
             raise stop.refuse()
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
-        first = bool(self._failures) and selection.scope.outage.down_since is None
-        if self._spending is not None:
-            self._verdict = retry.FINAL
-            self._ticket, hold = await self._spending.acquire(
-                selection, self._tokens, first=first, waits=self._sender.waits
+        first = bool(self.failures) and selection.scope.outage.down_since is None
+        if self.spending is not None:
+            self.verdict = retry.FINAL
+            self.ticket, hold = await self.spending.acquire(
+                selection, self.tokens, first=first, waits=self.sender.waits
             )
         else:
-            self._ticket = await selection.acquire(
+            self.ticket = await selection.acquire(
                 call.concurrency.most,
-                tokens=self._tokens,
+                tokens=self.tokens,
                 at_once=call.concurrency.at_once,
                 first=first,
                 patience=call.patience,
             )
-        if stop is not None and stop.stopped and not self._failures:
+        if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
-            selection.withdrawn(self._ticket)
+            selection.withdrawn(self.ticket)
             if hold is not None:
                 hold.count_nothing()
             raise stop.refuse()
-        self._outgoing.key = selection.key
+        self.outgoing.key = selection.key
         call.sent.begin()
         return hold
 
@@ -302,27 +284,27 @@ class _Sending:
         Raises:
             LLMError: a file cannot be uploaded.
         """
-        call, selection, uploads = self._call, self._selection, self._sender.uploads
-        just, self._uploaded = self._uploaded, None
+        call, selection, uploads = self.call, self.selection, self.sender.uploads
+        just, self.uploaded = self.uploaded, None
         if just is not None and just[0] == selection.key:
-            self._file_ids = just[1]
+            self.file_ids = just[1]
         else:
-            self._file_ids = uploads.ids(call, selection.key)
-        if self._file_ids is not None:
+            self.file_ids = uploads.ids(call, selection.key)
+        if self.file_ids is not None:
             from .uploads import fill_references
 
-            body = call.exchange.body(call, self._parts)
-            original = replace(self._outgoing, encoded=call.encoded)
-            self._outgoing = fill_references(original, self._file_ids, body)
+            body = call.exchange.body(call, self.parts)
+            original = replace(self.outgoing, encoded=call.encoded)
+            self.outgoing = fill_references(original, self.file_ids, body)
             return True
-        selection.withdrawn(self._ticket)
+        selection.withdrawn(self.ticket)
         if hold is not None:
             hold.count_nothing()
         call.sent.withdraw()
-        self._verdict, key = retry.FINAL, selection.key
+        self.verdict, key = retry.FINAL, selection.key
         try:
-            found = await uploads.upload(call, key, self._max_retries, self._sender.random)
-            self._uploaded = key, found
+            ids = await uploads.upload(call, key, self.max_retries, self.sender.random)
+            self.uploaded = key, ids
         except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
             if not selection.record_failure(error):
@@ -330,78 +312,78 @@ class _Sending:
         return False
 
     def _on_headers(self, headers: Mapping[str, str]) -> None:
-        self._selection.scope.on_headers(self._ticket, headers)
+        self.selection.scope.on_headers(self.ticket, headers)
 
     def _end_cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
-        self._selection.scope.record_cancellation(self._ticket)
-        self._call.sent.end()
+        self.selection.scope.record_cancellation(self.ticket)
+        self.call.sent.end()
         # A cancelled request may still be billed.
-        self._sender.recorder.record_failure(self._call, cancellation, self._bound)
+        self.sender.recorder.record_failure(self.call, cancellation, self._bound)
         if hold is not None:
             hold.count_worst_case()
 
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
-        sample, sent = attempt.sample(self._queue), self._call.sent
-        self._selection.scope.record_end(self._ticket, None, tokens=self._count_charged(sample.answer.usage))
+        sample, sent = attempt.sample(self.queue), self.call.sent
+        self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
-        cost = self._sender.recorder.record_answer(self._call, sample, self._bound)
-        sample.price = cost_of(sent.charges[self._before :])
+        cost = self.sender.recorder.record_answer(self.call, sample, self._bound)
+        sample.price = cost_of(sent.charges[self.charges_before :])
         if hold is not None:
             hold.count_answer(cost)
-        self._selection.record_answer()
-        if self._call.early_stop is not None:
-            self._call.early_stop.failing.discard(id(self._call))
-            self._call.early_stop.note_answer()
-        if self._call.watch is not None:
-            observe_attempt(self._call, len(self._failures) + 1, waited, sample.sending)
+        self.selection.record_answer()
+        if self.call.early_stop is not None:
+            self.call.early_stop.failing.discard(id(self.call))
+            self.call.early_stop.note_answer()
+        if self.call.watch is not None:
+            observe_attempt(self.call, len(self.failures) + 1, waited, sample.sending)
         return sample
 
     def _judge_failure(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
-        call, selection, scope = self._call, self._selection, self._selection.scope
+        call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
         suspect = self._is_suspect(error)
-        alone = scope.record_end(self._ticket, error, caller=self, suspect=suspect)
+        alone = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
         alone = alone or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self._sender.recorder.record_failure(call, error, self._bound, attempt.usage, attempt.cost)
+            cost = self.sender.recorder.record_failure(call, error, self._bound, attempt.usage, attempt.cost)
         if hold is not None:
             hold.count_failure(error, cost)
         failure = attempt.failure(waited)
-        self._failures += (failure,)
+        self.failures += (failure,)
         call.sent.end(failure)
-        self._outgoing.retries += 1
+        self.outgoing.retries += 1
         down = scope.outage.down_since is not None
-        if down and is_outage(error) and is_unbilled(error) and not (suspect or self._holds_max_retries):
+        if down and is_outage(error) and is_unbilled(error) and not (suspect or self.holds_max_retries):
             # Only the patience of the call bounds how often it asks a provider that is down.
-            self._free += 1
-        if len(self._failures) == 1:
-            self._failing_since = now
-        self._verdict = retry.judge(
+            self.free += 1
+        if len(self.failures) == 1:
+            self.failing_since = now
+        self.verdict = retry.judge(
             error,
-            attempts=len(self._failures) - self._free,
-            max_retries=self._max_retries,
+            attempts=len(self.failures) - self.free,
+            max_retries=self.max_retries,
             seen_by_user=attempt.first_token is not None,
             elsewhere=selection.record_failure(error),
-            random_source=self._sender.random,
+            random_source=self.sender.random,
             budget=scope.retries,
             now=now,
-            deadline=self._call.deadline,
+            deadline=self.call.deadline,
             down=down,
         )
         if (
             suspect
-            and len(self._failures) >= LEAST_FAILURES
-            and now - self._failing_since >= call.patience.seconds
+            and len(self.failures) >= LEAST_FAILURES
+            and now - self.failing_since >= call.patience.seconds
         ):
             # An outage would be waited for no longer.
-            self._verdict = retry.FINAL
-        if self._file_ids and not self._verdict.retry and not self._files_renewed:
+            self.verdict = retry.FINAL
+        if self.file_ids and not self.verdict.retry and not self.files_renewed:
             # The provider deleted a file that is remembered.
-            self._files_renewed = self._sender.uploads.forget(call, key, self._file_ids, error)
-            if self._files_renewed:
-                self._verdict = retry.Verdict(retry=True)
+            self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)
+            if self.files_renewed:
+                self.verdict = retry.Verdict(retry=True)
         self._tell(error, alone=alone)
         return alone
 
@@ -411,43 +393,43 @@ class _Sending:
         A connection that cannot be opened has no such reason. Neither has a failure while other calls wait
         for the same provider: they may tell more.
         """
-        batch = self._call.early_stop
+        batch = self.call.early_stop
         if batch is None or not is_outage(error) or retry.is_free(error):
             return False
-        batch.failing.add(id(self._call))
-        return batch.blames_inputs and self._selection.scope.waiting < len(batch.failing)
+        batch.failing.add(id(self.call))
+        return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
 
     def _tell(self, error: LLMError, *, alone: bool) -> None:
         """Tell observers of a failed request, and the user of the wait for the next one."""
-        delay, failure, number = None, self._failures[-1], len(self._failures)
-        if self._verdict.retry:
-            delay = self._selection.delay(self._verdict.delay if alone else 0.0)
+        delay, failure, number = None, self.failures[-1], len(self.failures)
+        if self.verdict.retry:
+            delay = self.selection.delay(self.verdict.delay if alone else 0.0)
             if delay > LEAST_SECONDS:
-                scope = self._selection.scope
-                self._sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
-        if self._call.watch is not None:
-            observe_attempt(self._call, number, failure.waited, failure.seconds, failure, delay)
+                scope = self.selection.scope
+                self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
+        if self.call.watch is not None:
+            observe_attempt(self.call, number, failure.waited, failure.seconds, failure, delay)
 
     def _count_charged(self, usage: Usage | None) -> float | None:
         """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
-        return None if usage is None else count_charged_tokens(self._call.target.provider, usage)
+        return None if usage is None else count_charged_tokens(self.call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
-        return worst_case(self._call, self._parts, prices)
+        return worst_case(self.call, self.parts, prices)
 
     def _explain(self, error: LLMError) -> LLMError:
-        """The error as the user sees it: with the call's facts, without API keys and objects of the SDK."""
-        error.provider = self._call.target.provider
-        error.model = self._call.request.model
-        error.attempts = len(self._failures)
-        facts, secrets = vars(error), self._selection.secrets
-        if self._call.target.route.adapter == "litellm":
+        """The error as the user sees it. It names the provider and the model, and holds no API key."""
+        error.provider = self.call.target.provider
+        error.model = self.call.request.model
+        error.attempts = len(self.failures)
+        attributes, secrets = vars(error), self.selection.secrets
+        if self.call.target.route.adapter == "litellm":
             secrets = [*secrets, *environment_secrets()]
         for key in secrets:
             # Servers quote keys in messages, and may echo them as codes or as ids of requests.
-            facts |= {name: _scrub(fact, key) for name, fact in facts.items()}
-        if self._verdict.reason:
-            error.message += f" ({self._verdict.reason})"
+            attributes |= {name: _scrub(value, key) for name, value in attributes.items()}
+        if self.verdict.reason:
+            error.message += f" ({self.verdict.reason})"
         error.args = (error.message,)
         error.__cause__ = error.__context__ = error.__traceback__ = None
         return error

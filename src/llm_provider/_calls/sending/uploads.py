@@ -13,7 +13,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,23 +38,19 @@ _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""
 
 
+@dataclass(slots=True)
 class _Flight:
     """An upload under way, and how many calls wait for it."""
 
-    __slots__ = ("task", "waiting")
-
-    def __init__(self, task: asyncio.Task[UploadedFile]) -> None:
-        self.task = task
-        self.waiting = 0
+    task: asyncio.Task[UploadedFile]
+    waiting: int = 0
 
 
 class Uploads:
     """The uploaded files of a client.
 
-    Args:
-        directory: The directory in which ids are remembered; None to remember them in this process alone.
-        leases: The directory of leases that processes share; None if there is none.
-        kept: Seconds for which the provider must keep a file after its use begins.
+    Ids are remembered in `directory`; without one, in this process alone. Processes share the directory
+    `leases`. The provider must keep a file for `kept` seconds after its use begins.
     """
 
     def __init__(self, directory: Path | None, leases: Path | None, *, kept: float = 0.0) -> None:
@@ -67,13 +63,13 @@ class Uploads:
 
     def ids(self, call: Call[Any], key: APIKey) -> dict[str, str] | None:
         """The id of each file of a call at the account of a key, by its reference; None if one is missing."""
-        found: dict[str, str] = {}
-        for one in call.encoded.uploads:
-            known = self._find_remembered(_name(call, key, one))
+        ids: dict[str, str] = {}
+        for attachment in call.encoded.uploads:
+            known = self._find_remembered(_name(call, key, attachment))
             if known is None:
                 return None
-            found[one.reference] = known.identifier
-        return found
+            ids[attachment.reference] = known.identifier
+        return ids
 
     async def upload(
         self, call: Call[Any], key: APIKey, max_retries: int, random_source: random.Random
@@ -86,20 +82,20 @@ class Uploads:
         Raises:
             LLMError: a file cannot be uploaded.
         """
-        found: dict[str, str] = {}
-        for one in call.encoded.uploads:
-            name = _name(call, key, one)
+        ids: dict[str, str] = {}
+        for attachment in call.encoded.uploads:
+            name = _name(call, key, attachment)
             known = self._find_remembered(name)
             if known is not None:
-                found[one.reference] = known.identifier
+                ids[attachment.reference] = known.identifier
                 continue
             flight = self._under_way.get(name)
             if flight is None:
-                work = self._upload_once(name, call, key, one, max_retries, random_source)
+                work = self._upload_once(name, call, key, attachment, max_retries, random_source)
                 flight = self._under_way[name] = _Flight(asyncio.create_task(work))
             flight.waiting += 1
             try:
-                found[one.reference] = (await asyncio.shield(flight.task)).identifier
+                ids[attachment.reference] = (await asyncio.shield(flight.task)).identifier
             except LLMError as error:
                 # The calls that share it get an exception each.
                 raise copy(error) from None
@@ -109,16 +105,12 @@ class Uploads:
                     if self._under_way.get(name) is flight:
                         del self._under_way[name]
                     flight.task.cancel()
-        return found
+        return ids
 
     def forget(self, call: Call[Any], key: APIKey, used: Mapping[str, str], error: LLMError) -> bool:
         """Forget the files that a request referred to, if its error says that the provider has none of them.
 
-        Args:
-            call: The call.
-            key: The key of the request.
-            used: The ids that it used, by reference.
-            error: Its error.
+        `used` has the ids that the request used, by reference.
         """
         if not isinstance(error, (BadRequestError, NotFoundError, PermissionDeniedError)):
             return False
@@ -126,11 +118,11 @@ class Uploads:
         named = any(identifier.rpartition("/")[2].lower() in message for identifier in used.values())
         if not named and not (isinstance(error, NotFoundError) and "file" in message):
             return False
-        for one in call.encoded.uploads:
-            name = _name(call, key, one)
+        for attachment in call.encoded.uploads:
+            name = _name(call, key, attachment)
             known = self._known.get(name)
             # Another call may have uploaded it again since.
-            if known is not None and known.identifier == used.get(one.reference):
+            if known is not None and known.identifier == used.get(attachment.reference):
                 del self._known[name]
                 with contextlib.suppress(OSError):
                     self._path(name).unlink(missing_ok=True)
@@ -148,7 +140,7 @@ class Uploads:
         name: str,
         call: Call[Any],
         key: APIKey,
-        one: Attachment,
+        attachment: Attachment,
         max_retries: int,
         random_source: random.Random,
     ) -> UploadedFile:
@@ -156,39 +148,44 @@ class Uploads:
         lease = self._leases.take(name) or await self._leases.wait(name)
         try:
             # Another process may have uploaded it meanwhile.
-            found = self._find_remembered(name)
-            if found is None:
-                found = await self._send_file(call, key, one, max_retries, random_source)
-                self._remember(name, found)
-            return found
+            uploaded = self._find_remembered(name)
+            if uploaded is None:
+                uploaded = await self._send_file(call, key, attachment, max_retries, random_source)
+                self._remember(name, uploaded)
+            return uploaded
         finally:
             if lease is not None:
                 lease.release()
 
     async def _send_file(
-        self, call: Call[Any], key: APIKey, one: Attachment, max_retries: int, random_source: random.Random
+        self,
+        call: Call[Any],
+        key: APIKey,
+        attachment: Attachment,
+        max_retries: int,
+        random_source: random.Random,
     ) -> UploadedFile:
         # The name tells people who look at their files where it is from.
-        name = f"llm_provider-{one.reference[-64:-48]}.{_suffix(one.media_type)}"
+        name = f"llm_provider-{attachment.reference[-64:-48]}.{_suffix(attachment.media_type)}"
         try:
             return await send_with_retries(
-                lambda: self._connection(call, key).upload(one, name),
+                lambda: self._connection(call, key).upload(attachment, name),
                 call.adapter,
                 max_retries,
                 random_source,
             )
         except LLMError as error:
-            raise _explain(error, one, call) from None
+            raise _explain(error, attachment, call) from None
 
     def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
         target = call.target
-        place = (target.route.adapter, target.base_url, key.identity)
-        connection = self._connections.get(place)
+        account = (target.route.adapter, target.base_url, key.identity)
+        connection = self._connections.get(account)
         if connection is None:
             module = module_of(target)
             assert module is not None, "`refer_to_files` has asked for its limits"
             connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
-            connection = self._connections[place] = when_imported(connect)
+            connection = self._connections[account] = when_imported(connect)
         return connection
 
     # --- memory ------------------------------------------------------------------------------------------
@@ -214,34 +211,31 @@ class Uploads:
             return known
         return known if known.expires - time.time() >= self._kept + _MARGIN_SECONDS else None
 
-    def _remember(self, name: str, found: UploadedFile) -> None:
-        self._known[name] = found
+    def _remember(self, name: str, uploaded: UploadedFile) -> None:
+        self._known[name] = uploaded
         if self._directory is None:
             return
         # A full or read-only disk costs another upload in the next process, and no call.
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replace_file(self._path(name)) as file:
-                file.write(orjson.dumps({"id": found.identifier, "expires": found.expires}))
+                file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
 
 
 def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
     """A request in which the files have the ids that the provider gave them.
 
-    Args:
-        outgoing: The request.
-        ids: The id of each file by its reference.
-        body: The body with references.
+    `ids` has the id of each file by its reference, and `body` has the references.
     """
     payload, body = fill_ids(outgoing.encoded, body, ids)
     return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
 
 
-def _name(call: Call[Any], key: APIKey, one: Attachment) -> str:
+def _name(call: Call[Any], key: APIKey, attachment: Attachment) -> str:
     """The name of a file at the account of a key."""
     target = call.target
-    place = [target.provider, target.base_url, key.identity, one.media_type, one.reference]
-    return hashlib.sha256(orjson.dumps(place, default=str)).hexdigest()
+    parts = [target.provider, target.base_url, key.identity, attachment.media_type, attachment.reference]
+    return hashlib.sha256(orjson.dumps(parts, default=str)).hexdigest()
 
 
 def _suffix(media_type: str) -> str:
@@ -250,10 +244,10 @@ def _suffix(media_type: str) -> str:
     return {"jpeg": "jpg", "mpeg": "mp3" if media_type.startswith("audio") else "mpg"}.get(name, name)
 
 
-def _explain(error: LLMError, one: Attachment, call: Call[Any]) -> LLMError:
+def _explain(error: LLMError, attachment: Attachment, call: Call[Any]) -> LLMError:
     """The error of an upload, which says that it is one."""
-    size = f"{one.size / 1e6:.1f} MB"
-    error.message = f"the upload of a file ({one.media_type}) of {size} failed: {error.message}"
+    size = f"{attachment.size / 1e6:.1f} MB"
+    error.message = f"the upload of a file ({attachment.media_type}) of {size} failed: {error.message}"
     if isinstance(error, NotFoundError) and call.target.custom_base_url:
         error.message += (
             f"; {call.target.base_url} may have no files API: make the file small enough for a request"

@@ -39,13 +39,10 @@ _Ended: TypeAlias = Response | BaseException
 """How rounds ended. A task must not raise `KeyboardInterrupt`, which would end the event loop."""
 
 
-class _Rounds:
+class Rounds:
     """The rounds of one call.
 
-    Args:
-        engine: The engine of the client.
-        call: The call of the first round.
-        emit: Receives the deltas and the results of tools; None for a call that is not streamed.
+    `emit` receives the deltas and the results of tools; it is None for a call that is not streamed.
     """
 
     def __init__(self, engine: Engine, call: Call[Response], emit: Emit | None = None) -> None:
@@ -68,11 +65,11 @@ class _Rounds:
         self._responses: list[Response] = []
         self._results: list[ToolResult] = []
 
-    async def run(self, found: Response | None = None) -> Response:
+    async def run(self, stored: Response | None = None) -> Response:
         """Ask until the model answers.
 
         Args:
-            found: The answer of the first round if it was stored.
+            stored: The answer of the first round if it was stored.
 
         Raises:
             ToolRoundsExceededError: the model still calls tools after the last round.
@@ -80,15 +77,15 @@ class _Rounds:
             LLMError: a round failed.
         """
         try:
-            return await self._ask_until_answered(found)
+            return await self._ask_until_answered(stored)
         except LLMError as error:
             self._sent.write_to(error)
             raise
 
-    async def _ask_until_answered(self, found: Response | None) -> Response:
+    async def _ask_until_answered(self, stored: Response | None) -> Response:
         while True:
-            response = await self._answer(found)
-            found = None
+            response = await self._answer(stored)
+            stored = None
             self._responses.append(response)
             self._messages.append(response.message)
             paused = self._is_paused(response)
@@ -102,12 +99,12 @@ class _Rounds:
                 self._messages += [result.message for result in results]
             self._call = self._next()
 
-    async def _answer(self, found: Response | None) -> Response:
+    async def _answer(self, stored: Response | None) -> Response:
         """The answer of one round, from the cache if it is stored."""
         engine, call, emit = self._engine, self._call, self._emit
-        if found is None:
-            found = await engine.lookup_soon(call)
-        if found is None:
+        if stored is None:
+            stored = await engine.lookup_soon(call)
+        if stored is None:
             work = engine.run(call) if emit is None else engine.stream(call, emit)
             self._sent.parts += (call.sent,)
             try:
@@ -117,8 +114,8 @@ class _Rounds:
                     error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
                 raise
         if emit is not None:
-            emit([delta_of_choice(found.choices[0], 0)])
-        return found
+            emit([delta_of_choice(stored.choices[0], 0)])
+        return stored
 
     def _is_paused(self, response: Response) -> bool:
         """Whether the provider stopped its own tools. It goes on with the conversation as it is."""
@@ -141,7 +138,7 @@ class _Rounds:
             return True
         tool = self._tools.get(call.name)
         if tool is None:
-            # The model is told that a tool does not exist.
+            # The model reads that such a tool does not exist.
             return call.name in self._declared
         if tool.function is not None:
             return False
@@ -149,7 +146,7 @@ class _Rounds:
             tool.parse(call)
         except KeyboardInterrupt:
             raise
-        except BaseException:  # also of a validator of the user's; the model is told
+        except BaseException:  # also of a validator of the user's; the model reads the error
             return False
         return True
 
@@ -170,7 +167,7 @@ class _Rounds:
                 f"{len(self._responses)}",
                 phase="deadline",
                 limit=deadline.allowed,
-                **self._facts(),
+                **self._target_names(),
             ) from None
 
     def _tell(self, result: ToolResult) -> None:
@@ -220,11 +217,11 @@ class _Rounds:
             f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
             "conversation of error.response",
             response=whole,
-            **self._facts(),
+            **self._target_names(),
         )
         return self._engine.observer.join_calls([whole], error)
 
-    def _facts(self) -> dict[str, Any]:
+    def _target_names(self) -> dict[str, Any]:
         return {"provider": self._call.target.provider, "model": self._call.request.model}
 
 
@@ -257,45 +254,28 @@ def later_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, A
 # --- for the ways to call ----------------------------------------------------------------------------------
 
 
-async def run(engine: Engine, call: Call[Response], found: Response | None) -> Response:
-    """The answer to an asynchronous call, in the task that awaits it.
-
-    Args:
-        engine: The engine of the client.
-        call: The call of the first round.
-        found: Its answer, if it is stored.
-
-    Raises:
-        LLMError: see `_Rounds.run`.
-    """
-    return await _Rounds(engine, call).run(found)
-
-
-def run_and_wait(engine: Engine, call: Call[Response], found: Response | None) -> Response:
-    """`run` for a thread that waits. Interrupting the wait cancels the rounds.
+def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) -> Response:
+    """The answer to a synchronous call, for the thread that waits. Interrupting the wait cancels the rounds.
 
     Raises:
         RuntimeError: this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
-    return _result(event_loop.wait(_submit(_Rounds(engine, call).run(found))))
+    return _result(event_loop.wait(_submit(Rounds(engine, call).run(stored))))
 
 
-def start_stream(engine: Engine, call: Call[Response], found: Response | None, *, here: bool) -> Start:
+def start_stream(engine: Engine, call: Call[Response], stored: Response | None, *, here: bool) -> Start:
     """The start of a stream of all rounds.
 
-    Args:
-        engine: The engine of the client.
-        call: The call of the first round.
-        found: Its answer, if it is stored.
-        here: Whether the rounds run on the event loop of the caller.
+    `stored` is the answer of the first round, if it is stored. With `here`, the rounds run on the event loop
+    of the caller.
     """
     loop = asyncio.get_running_loop() if here else None
     if not here:
         _own_loop.refuse_its_thread()
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-        future = _submit(_Rounds(engine, call, put).run(found), loop)
+        future = _submit(Rounds(engine, call, put).run(stored), loop)
         future.add_done_callback(lambda done: put(_outcome(done)))
         return future.cancel
 
@@ -318,11 +298,8 @@ def batch_of(
 ]:
     """The lookup and the run of a batch whose inputs have rounds of their own.
 
-    Args:
-        engine: The engine of the client.
-        prepare: Makes the call of an input.
-        metadata: Gives the metadata of each input, in the order of the inputs; None if there is none.
-        here: Whether the rounds run on the event loop of the caller.
+    `metadata` gives that of each input, in the order of the inputs. With `here`, the rounds run on the event
+    loop of the caller.
     """
     loop: asyncio.AbstractEventLoop | None = None
     if not here:
@@ -342,7 +319,7 @@ def batch_of(
                 yield with_metadata(error, described)
 
     async def run_call(call: Call[Response]) -> Response:
-        return _result(await asyncio.wrap_future(_submit(_Rounds(engine, call).run(), loop)))
+        return _result(await asyncio.wrap_future(_submit(Rounds(engine, call).run(), loop)))
 
     return lookup, run_call
 

@@ -1,12 +1,12 @@
 """Runs the tools of one round at the same time: asynchronous ones as tasks, the others in threads.
 
 At most `MOST_AT_ONCE` tools run at a time for the calls of one event loop. A tool may make calls that run
-tools. These wait for places of their own, one level deeper, so that no tool waits for a place that it holds.
+tools. These wait for a semaphore of their own, one level deeper, so that no tool waits for itself.
 
 A thread cannot be interrupted. When a call is cancelled, its threads run to their end, and nobody waits for
 them, not even the exit of the process.
 
-Whatever a tool raises is told to the model, in one way for both kinds of tools. `KeyboardInterrupt` alone is
+The model reads whatever a tool raises, in the same form for both kinds of tools. `KeyboardInterrupt` alone is
 the user's: it ends the call. An event loop stops where a task raises it or `SystemExit`, so both are carried
 as values.
 """
@@ -20,7 +20,7 @@ import inspect
 import json
 import weakref
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._errors import RequestError, ToolArgumentsError
 from ..._requests.media import PART_TYPES, is_image, media_type, part_of
@@ -41,8 +41,9 @@ _GRACE = 1.0
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("llm_provider_tool_depth", default=0)
 """How many tools are around the code that runs: a tool may call a model that calls tools."""
 
-_places: MutableMapping[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = weakref.WeakKeyDictionary()
-"""The places of each loop, by depth."""
+_Semaphores: TypeAlias = dict[int, asyncio.Semaphore]
+_semaphores: MutableMapping[asyncio.AbstractEventLoop, _Semaphores] = weakref.WeakKeyDictionary()
+"""The semaphores of each loop, by depth."""
 
 _RETURNED = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 """The media types of bytes that a tool may return."""
@@ -150,29 +151,32 @@ async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
 
 
 def _describe_failure(call: ToolCall, error: BaseException) -> ToolResult:
-    """The result of a call that failed. The model is told the type of the exception and its message."""
+    """The result of a call that failed. The model reads the type of the exception and its message."""
     try:
-        told = error.message if isinstance(error, ToolArgumentsError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, ToolArgumentsError):
+            message = error.message
+        else:
+            message = f"{type(error).__name__}: {error}"
     except BaseException:  # `__str__` is code of the user's
-        told = f"{type(error).__name__}, whose message cannot be read"
-    return ToolResult(call=call, content=_unicode(f"Error: {told}"), error=error)
+        message = f"{type(error).__name__}, whose message cannot be read"
+    return ToolResult(call=call, content=_unicode(f"Error: {message}"), error=error)
 
 
 async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
     depth = _depth.get()
-    places = _places.setdefault(asyncio.get_running_loop(), {}).setdefault(
+    semaphore = _semaphores.setdefault(asyncio.get_running_loop(), {}).setdefault(
         depth, asyncio.Semaphore(MOST_AT_ONCE)
     )
-    await places.acquire()
+    await semaphore.acquire()
     # This task has a copy of the context of its own.
     _depth.set(depth + 1)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         try:
             return await _await_result(function, arguments)
         finally:
-            places.release()
+            semaphore.release()
     value, error = await run_in_thread(
-        functools.partial(function, **arguments), "llm_provider-tool", places.release
+        functools.partial(function, **arguments), "llm_provider-tool", semaphore.release
     )
     if error is None and inspect.isawaitable(value):
         # A function that returns a coroutine, as many decorators do.
@@ -206,14 +210,14 @@ def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
     [{'type': 'text', 'text': 'warm'}]
     """
     if isinstance(value, str):
-        # An enum of texts is told by its value.
+        # The model reads the value of an enum of texts.
         return _sendable(str.__str__(value))
     if isinstance(value, (list, tuple)) and value and all(map(_is_part, value)):
         return _sendable_parts(list(value))
     if isinstance(value, (bytes, bytearray, memoryview)) or is_image(value):
         return [_medium(value)]
     if isinstance(value, (list, tuple)) and any(map(is_image, value)):
-        return [_medium(one) for one in value]
+        return [_medium(image) for image in value]
     from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
     try:
