@@ -68,6 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cells[test] % marker.args[0]:
                 item.add_marker("long")
             cells[test] += 1
+    # Each process begins with its part of the list, so one process imports litellm, which takes 5 s.
+    items.sort(key=lambda item: "litellm" not in item.nodeid)
 
 
 def pytest_collection_finish() -> None:

@@ -5,40 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from llm_provider import Client
 from llm_provider._cache.response_cache import Entry, Question, ResponseCache
-from llm_provider._cli.main import main
 from llm_provider.simulator import Simulator
+from support import RunCommand
 
 MODEL = "gpt-6.1-sol"
 
 
-class Ended(NamedTuple):
-    code: object
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> Ended:
-        code: object
-        try:
-            code = main(["cache", *arguments])
-        except SystemExit as ending:
-            code = ending.code
-        return Ended(code, *capsys.readouterr())
-
-    return run
+def run(run: RunCommand) -> RunCommand:
+    return partial(run, "cache")
 
 
 @pytest.fixture
@@ -49,17 +31,17 @@ def filled(client: Client) -> Client:
     return client
 
 
-def test_the_path_is_where_the_environment_says(run: Run, own_cache: Path) -> None:
+def test_the_path_is_where_the_environment_says(run: RunCommand, own_cache: Path) -> None:
     assert run("path") == (0, f"{own_cache}\n", "")
 
 
-def test_an_empty_cache_is_no_error(run: Run, own_cache: Path) -> None:
+def test_an_empty_cache_is_no_error(run: RunCommand, own_cache: Path) -> None:
     assert run("verify") == (0, "0 answers whole, 0 damaged\n", "")
     assert json.loads(run("stats", "--json").out) == {"path": str(own_cache), "entries": 0, "bytes": 0}
     assert not own_cache.exists()
 
 
-def test_stats(run: Run, filled: Client, own_cache: Path) -> None:
+def test_stats(run: RunCommand, filled: Client, own_cache: Path) -> None:
     statistics = json.loads(run("stats", "--json").out)
     assert (statistics["path"], statistics["entries"]) == (str(own_cache), 3)
     assert statistics["bytes"] == sum(path.stat().st_size for path in own_cache.glob("v2/*/cache.db"))
@@ -68,7 +50,7 @@ def test_stats(run: Run, filled: Client, own_cache: Path) -> None:
     assert "answers  3\n" in out
 
 
-def test_verify(run: Run, filled: Client, own_cache: Path) -> None:
+def test_verify(run: RunCommand, filled: Client, own_cache: Path) -> None:
     assert run("verify") == (0, "3 answers whole, 0 damaged\n", "")
     for path in own_cache.glob("v2/*/cache.db"):
         path.write_bytes(b"not a database")
@@ -78,7 +60,7 @@ def test_verify(run: Run, filled: Client, own_cache: Path) -> None:
 
 
 def test_what_is_exported_here_answers_there(
-    run: Run, filled: Client, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunCommand, filled: Client, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "answers.jsonl"
     assert run("export", str(file)) == (0, "3 answers written\n", "")
@@ -91,7 +73,7 @@ def test_what_is_exported_here_answers_there(
     assert simulator.ledger().requests == sent
 
 
-def test_a_changed_file_is_refused(run: Run, filled: Client, tmp_path: Path) -> None:
+def test_a_changed_file_is_refused(run: RunCommand, filled: Client, tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     run("export", str(file))
     file.write_text(file.read_text().replace("gpt-6.1-sol", "gpt-7"))
@@ -101,7 +83,7 @@ def test_a_changed_file_is_refused(run: Run, filled: Client, tmp_path: Path) -> 
     assert run("import", str(tmp_path / "nothing")).code == 1
 
 
-def test_prune(run: Run, own_cache: Path) -> None:
+def test_prune(run: RunCommand, own_cache: Path) -> None:
     with contextlib.closing(ResponseCache(own_cache)) as cache:
         for number in range(3):
             request = Question("openai", None, "chat", b"{}", {}, number, MODEL)
@@ -115,13 +97,13 @@ def test_prune(run: Run, own_cache: Path) -> None:
 
 
 @pytest.mark.parametrize("age", ["30", "d", "", "-1d", "1.5d", "1y", "٣d"])
-def test_an_age_is_a_number_and_a_unit(run: Run, age: str) -> None:
+def test_an_age_is_a_number_and_a_unit(run: RunCommand, age: str) -> None:
     code, _, err = run("prune", "--older-than", age)
     assert code == 2
     assert "30d" in err or "expected" in err
 
 
-def test_a_directory_that_is_not_the_users_own(run: Run, own_cache: Path) -> None:
+def test_a_directory_that_is_not_the_users_own(run: RunCommand, own_cache: Path) -> None:
     own_cache.mkdir()
     own_cache.chmod(0o777)
     for action in (("verify",), ("export", "file"), ("prune", "--older-than", "1d")):

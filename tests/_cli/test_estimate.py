@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from llm_provider._cli.main import main
 from llm_provider.simulator import Simulator
-
-
-class Ended(NamedTuple):
-    code: object
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
+from support import RunCommand
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, simulator: Simulator) -> Run:
-    def run(*arguments: str, stdin: bytes = b"") -> Ended:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code: object
-        try:
-            code = main(["estimate", *arguments])
-        except SystemExit as ending:
-            code = ending.code
-        assert simulator.requests() == []
-        return Ended(code, *capsys.readouterr())
-
-    return run
+def run(run: RunCommand, simulator: Simulator) -> Iterator[RunCommand]:
+    yield partial(run, "estimate")
+    assert simulator.requests() == []
 
 
-def test_lines_of_standard_input_are_prompts(run: Run) -> None:
+def test_lines_of_standard_input_are_prompts(run: RunCommand) -> None:
     code, out, err = run("gpt-6.1-sol", stdin="Hi\n\nGrüße\r\nHi\n".encode())
     assert (code, err) == (0, "")
     assert out.startswith("gpt-6.1-sol: 3 inputs\n")
     assert "duplicates" in out
 
 
-def test_lines_of_a_file_are_prompts(run: Run, tmp_path: Path) -> None:
+def test_lines_of_a_file_are_prompts(run: RunCommand, tmp_path: Path) -> None:
     path = tmp_path / "prompts.txt"
     path.write_text("\ufeffone\ntwo", encoding="utf-8")
     estimate = json.loads(run("claude-haiku-5-5", str(path), "--json", "--max-tokens", "50", "--n", "2").out)
@@ -55,7 +36,7 @@ def test_lines_of_a_file_are_prompts(run: Run, tmp_path: Path) -> None:
     assert estimate["cost"]["low"] < estimate["cost"]["likely"] < estimate["cost"]["high"]
 
 
-def test_lines_of_json_are_prompts_of_any_kind(run: Run, tmp_path: Path) -> None:
+def test_lines_of_json_are_prompts_of_any_kind(run: RunCommand, tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
     conversation = [{"role": "user", "content": "Hi"}]
     lines = ["Hi", conversation, {"messages": conversation, "id": 7}, {"prompt": "Ho"}, [{"role": "nobody"}]]
@@ -74,7 +55,7 @@ def test_lines_of_json_are_prompts_of_any_kind(run: Run, tmp_path: Path) -> None
     ],
 )
 def test_a_line_that_is_no_prompt_is_wrong_usage(
-    run: Run, tmp_path: Path, name: str, content: bytes, error: str
+    run: RunCommand, tmp_path: Path, name: str, content: bytes, error: str
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
@@ -83,11 +64,11 @@ def test_a_line_that_is_no_prompt_is_wrong_usage(
     assert err.startswith(f"llm-provider: error: {error}")
 
 
-def test_a_file_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_an_error(run: RunCommand, tmp_path: Path) -> None:
     code, out, err = run("gpt-6.1-sol", str(tmp_path / "absent"))
     assert (code, out) == (1, "")
     assert "absent" in err
 
 
-def test_a_model_that_nobody_serves_is_wrong_usage(run: Run) -> None:
+def test_a_model_that_nobody_serves_is_wrong_usage(run: RunCommand) -> None:
     assert run("gtp-6", stdin=b"Hi").code == 2

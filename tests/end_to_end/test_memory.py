@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.scenarios import Options, memory
 
 
+@pytest.mark.long
 def test_a_few_calls_are_seen_from_outside() -> None:
     result = memory.run(Options(quick=True, here=True))
     assert set(result.measured) == {"memory_growth", "descriptor_growth"}

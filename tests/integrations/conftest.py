@@ -44,12 +44,17 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
     }
     variables = {**os.environ, **llm_simulator.environment(*COMPATIBLE_HOSTS), **folders}
 
-    def run(command: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).parent / command
         return subprocess.run(
             [program, *arguments],
-            input=stdin, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=200,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            env=variables,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
 
     return run
 
