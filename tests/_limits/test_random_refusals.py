@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-import json
-import math
 import random
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.random_refusals import TRIAL, RandomRefusals
 from llm_provider._limits.rate_estimator import Ticket
 from llm_provider._limits.state import InvalidStateError
+from rate_limit_world import bucket, run
 
 
 def first_alarm(share: float, seed: int, *, clean: int = 0, requests: int = 600) -> int | None:
@@ -109,19 +106,6 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
 NUMBERS = st.lists(st.integers(1, 500), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
-@given(before=NUMBERS, after=NUMBERS)
-def test_a_restored_record_judges_like_the_stored_one(before: list[int], after: list[int]) -> None:
-    record = RandomRefusals()
-    for number in before:
-        record.follow_rate(number)
-    restored = RandomRefusals.from_state(json.loads(json.dumps(record.to_state())))
-    for number in after:
-        assert record.follow_rate(number) == restored.follow_rate(number)
-        assert record.worth_a_trial(number) == restored.worth_a_trial(number)
-    assert restored.to_state() == record.to_state()
-
-
 @pytest.mark.parametrize("recent", [None, [-1], ["1"], list(range(100)), 3])
 def test_a_damaged_record_is_refused(recent: object) -> None:
     with pytest.raises(InvalidStateError):
@@ -184,25 +168,10 @@ def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: b
 @pytest.mark.parametrize(("rate", "capacity", "share"), [(10.0, 10.0, 0.05), (100.0, 100.0, 0.1)])
 def test_a_limit_is_used_beside_random_refusals(rate: float, capacity: float, share: float) -> None:
     """The limit is nearly known, and the calls that were refused come back at once."""
-    controller, chance = controller_at(rate), random.Random(0)
-    answers: list[tuple[float, int, bool, Ticket]] = []
-    now, level, served = 0.0, capacity, 0
-    while now < 200:
-        if answers and answers[0][0] <= now:
-            _, _, accepted, ticket = heapq.heappop(answers)
-            if accepted:
-                served += 1
-                controller.record_success(now, ticket)
-            else:
-                controller.record_refusal(now, ticket)
-            continue
-        ready = controller.ready_at(now)
-        if ready <= now:
-            ticket = controller.record_request(now)
-            accepted = chance.random() >= share and level >= 1
-            level -= accepted
-            heapq.heappush(answers, (now + (1.0 if accepted else 0.05), ticket.number, accepted, ticket))
-            continue
-        later = min(ready, answers[0][0] if answers else math.inf)
-        level, now = min(capacity, level + (later - now) * rate), later
+    chance, limit = random.Random(0), bucket(rate, capacity)
+
+    def admit(now: float, serving: int) -> float:
+        return 1e-9 if chance.random() < share else limit(now, serving)
+
+    _, (served,), _ = run(admit, 200, retry_after=False, make=lambda _: controller_at(rate))
     assert served > 0.75 * 200 * rate

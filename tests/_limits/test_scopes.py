@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,19 @@ from llm_provider import Client, InternalServerError, RateLimitError, RequestErr
 from llm_provider._errors import LLMError
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.rate_estimator import Ticket
 from llm_provider._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from llm_provider._limits.timeouts import Patience
 from llm_provider._requests.checks import RateControl
 from llm_provider.simulator import Fault, Simulator
+
+
+async def cancel_all(tasks: Sequence[asyncio.Task[Ticket]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
 
 every_controller = pytest.mark.parametrize("make", [AdaptiveController, AIMD])
 
@@ -63,26 +71,21 @@ def test_places_are_conserved_under_any_cancellation(
 
 
 @every_controller
-def test_first_come_first_served_and_the_retried_before_them(make: Callable[[], Controller]) -> None:
-    async def main() -> list[str]:
-        scope, order = Scope(make()), []
-        held = await scope.acquire(1)
+async def test_first_come_first_served_and_the_retried_before_them(make: Callable[[], Controller]) -> None:
+    scope, order = Scope(make()), list[str]()
+    held = await scope.acquire(1)
 
-        async def caller(name: str, first: bool) -> None:
-            ticket = await scope.acquire(1, first=first)
-            order.append(name)
-            scope.record_end(ticket, None)
+    async def caller(name: str, first: bool) -> None:
+        ticket = await scope.acquire(1, first=first)
+        order.append(name)
+        scope.record_end(ticket, None)
 
-        tasks = [
-            asyncio.create_task(caller(name, first))
-            for name, first in [("a", False), ("b", False), ("r", True)]
-        ]
-        await asyncio.sleep(0)
-        scope.record_end(held, None)
-        await asyncio.gather(*tasks)
-        return order
-
-    assert asyncio.run(main()) == ["r", "a", "b"]
+    callers = [caller("a", False), caller("b", False), caller("retried", True)]
+    tasks = [asyncio.create_task(each) for each in callers]
+    await asyncio.sleep(0)
+    scope.record_end(held, None)
+    await asyncio.gather(*tasks)
+    assert order == ["retried", "a", "b"]
 
 
 @every_controller
@@ -168,9 +171,7 @@ async def test_ten_thousand_waiting_calls_can_be_cancelled(make: Callable[[], Co
     held = await scope.acquire(1)
     tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(10_000)]
     await asyncio.sleep(0)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await cancel_all(tasks)
     scope.record_end(held, None)
     await asyncio.wait_for(scope.acquire(1), 60)
 
@@ -196,63 +197,45 @@ async def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Cont
         scope.record_end(held, None)
         sys.settrace(before)
         await tasks[0]
-        for task in tasks[1:]:
-            task.cancel()
-        await asyncio.gather(*tasks[1:], return_exceptions=True)
+        await cancel_all(tasks[1:])
         return counted
 
     # Not equal: another branch is taken where a moment more has passed.
     assert 0 < await count_lines(10_000) < 2 * await count_lines(10)
 
 
-def test_calls_that_a_user_starts_go_at_once_and_a_batch_feels_its_way() -> None:
-    async def main() -> tuple[int, int]:
-        begun = []
-        for at_once in (sys.maxsize, 4):
-            scope = Scope(AdaptiveController())
-            tasks = [asyncio.create_task(scope.acquire(1000, at_once=at_once)) for _ in range(300)]
-            await asyncio.sleep(0)
-            begun.append(scope.controller.in_flight)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        return begun[0], begun[1]
-
-    assert asyncio.run(main()) == (256, 5)
+@pytest.mark.parametrize(("at_once", "begun"), [(sys.maxsize, 256), (4, 5)], ids=["user's calls", "batch"])
+async def test_calls_that_a_user_starts_go_at_once_and_a_batch_feels_its_way(
+    at_once: int, begun: int
+) -> None:
+    scope = Scope(AdaptiveController())
+    tasks = [asyncio.create_task(scope.acquire(1000, at_once=at_once)) for _ in range(300)]
+    await asyncio.sleep(0)
+    assert scope.controller.in_flight == begun
+    await cancel_all(tasks)
 
 
-def test_each_answer_lets_two_more_go() -> None:
-    async def main() -> list[int]:
-        scope, under_way = Scope(AdaptiveController()), []
-        tickets = [await scope.acquire(1000, at_once=4) for _ in range(4)]
-        waiting = [asyncio.create_task(scope.acquire(1000, at_once=4)) for _ in range(100)]
-        for _ in range(3):
-            for ticket in tickets:
-                scope.record_end(ticket, None)
-            await asyncio.sleep(0)
-            tickets = [task.result() for task in waiting if task.done()]
-            waiting = [task for task in waiting if not task.done()]
-            under_way.append(len(tickets))
-        for task in waiting:
-            task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*waiting)
-        return under_way
-
-    doubled = asyncio.run(main())
-    # One or two more are sent by the rate estimator, as time passes.
-    assert all(expected <= seen <= expected + 3 for seen, expected in zip(doubled, (8, 16, 32), strict=True))
+async def test_each_answer_lets_two_more_go() -> None:
+    scope = Scope(AdaptiveController())
+    tickets = [await scope.acquire(1000, at_once=4) for _ in range(4)]
+    waiting = [asyncio.create_task(scope.acquire(1000, at_once=4)) for _ in range(100)]
+    for expected in (8, 16, 32):
+        for ticket in tickets:
+            scope.record_end(ticket, None)
+        await asyncio.sleep(0)
+        tickets = [task.result() for task in waiting if task.done()]
+        waiting = [task for task in waiting if not task.done()]
+        # One or two more are sent by the rate estimator, as time passes.
+        assert expected <= len(tickets) <= expected + 3
+    await cancel_all(waiting)
 
 
-def test_snapshots_of_a_model_share_a_scope() -> None:
-    async def main() -> bool:
-        limiter = Limiter(lambda _: AdaptiveController())
-        names = ("gpt-5.4", "gpt-5.4-2026-03-05", "gpt-5.4-latest")
-        first, *others = (limiter.scope("openai", None, name, "key") for name in names)
-        other_key = limiter.scope("openai", None, "gpt-5.4", "another")
-        return all(scope is first for scope in others) and other_key is not first
-
-    assert asyncio.run(main())
+async def test_snapshots_of_a_model_share_a_scope() -> None:
+    limiter = Limiter(lambda _: AdaptiveController())
+    first = limiter.scope("openai", None, "gpt-5.4", "key")
+    assert limiter.scope("openai", None, "gpt-5.4-2026-03-05", "key") is first
+    assert limiter.scope("openai", None, "gpt-5.4-latest", "key") is first
+    assert limiter.scope("openai", None, "gpt-5.4", "another") is not first
 
 
 # --- against a server --------------------------------------------------------------------------------------
@@ -345,37 +328,30 @@ def test_a_rate_limit_is_kept_by_its_retry_after(client: Client, simulator: Simu
     assert simulator.ledger().rate_limited > 0
 
 
-def test_a_sleeping_call_holds_no_place(client: Client, simulator: Simulator) -> None:
+async def test_a_sleeping_call_holds_no_slot(simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=3, match="unlucky")
-
-    async def main() -> list[str]:
-        order: list[str] = []
+    order: list[str] = []
+    async with Client(cache="off", max_concurrent=1) as client:
 
         async def ask(prompt: str) -> None:
             await client.acall("gpt-6.1-sol", prompt)
             order.append(prompt)
 
         await asyncio.gather(ask("unlucky"), *(ask(f"lucky {number}") for number in range(5)))
-        return order
-
-    with Client(cache_dir=client.cache.directory, max_concurrent=1) as narrow:
-        client = narrow
-        assert asyncio.run(main())[-1] == "unlucky"
+    assert order[-1] == "unlucky"
 
 
 def test_scopes_are_independent(client: Client, simulator: Simulator) -> None:
     simulator.configure("openai", max_concurrent=1, latency=0.01)
     client.call_many("gpt-6.1-sol", [f"limited {number}" for number in range(12)], max_retries=30)
     client.call_many("claude-sonnet-5-5", [f"free {number}" for number in range(12)])
-    refusals = {scope.provider: scope.refusals for scope in client.statistics()}
-    rates = {scope.provider: scope.rate for scope in client.statistics()}
-    assert refusals["openai"] > 0
-    assert rates["openai"] is not None
-    assert (refusals["anthropic"], rates["anthropic"]) == (0, None)
+    scopes = {scope.provider: scope for scope in client.statistics()}
+    assert scopes["openai"].refusals > 0
+    assert scopes["openai"].rate is not None
+    assert (scopes["anthropic"].refusals, scopes["anthropic"].rate) == (0, None)
 
 
-@pytest.mark.parametrize("keys", [("a", "b")])
-def test_keys_have_scopes_of_their_own(client: Client, keys: tuple[str, str]) -> None:
-    for key in keys:
+def test_keys_have_scopes_of_their_own(client: Client) -> None:
+    for key in ("a", "b"):
         client.call("gpt-6.1-sol", f"with {key}", api_key=f"sk-{key}-{key}")
     assert len(client.statistics()) == 2

@@ -208,16 +208,13 @@ async def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
     assert first.spent == other.spent == Decimal("0.20")
 
 
-def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
-    async def main() -> BudgetExceededError:
-        budget = Budget(1)
-        (await budget.reserve(Decimal("0.5"))).settle(None)
-        with pytest.raises(BudgetExceededError) as caught:
-            await budget.reserve(Decimal("0.75"))
-        assert repr(budget) == "Budget(limit=$1.00, spent=$0.50, reserved=$0.00, uncertain=$0.50, left=$0.50)"
-        return caught.value
-
-    error = asyncio.run(main())
+async def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
+    budget = Budget(1)
+    (await budget.reserve(Decimal("0.5"))).settle(None)
+    with pytest.raises(BudgetExceededError) as caught:
+        await budget.reserve(Decimal("0.75"))
+    assert repr(budget) == "Budget(limit=$1.00, spent=$0.50, reserved=$0.00, uncertain=$0.50, left=$0.50)"
+    error = caught.value
     assert str(error) == (
         "this request may cost up to $0.75, and $0.50 of the budget of $1.00 is left ($0.50 counts as spent "
         "for requests that were perhaps not billed); a smaller max_tokens lowers what it may cost"

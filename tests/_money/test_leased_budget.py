@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from decimal import Decimal
 
 import pytest
@@ -11,24 +10,16 @@ from llm_provider import BudgetExceededError
 from llm_provider._money.leased_budget import BudgetParts, LeasedBudget
 
 
-def test_workers_share_one_amount() -> None:
+async def test_workers_share_one_amount() -> None:
     parts = BudgetParts(Decimal(1), workers=4)
     workers = [LeasedBudget(parts.take, Decimal(1)) for _ in range(4)]
-
-    async def spend() -> Decimal:
-        spent, amount = Decimal(0), Decimal("0.007")
-        for turn in range(400):
-            budget = workers[turn % 4]
-            if not budget.covers(amount):
-                continue
-            reservation = await budget.reserve(amount)
-            reservation.settle(amount)
+    spent, amount = Decimal(0), Decimal("0.007")
+    for budget in workers * 100:
+        if budget.covers(amount):
+            (await budget.reserve(amount)).settle(amount)
             spent += amount
-        return spent
-
-    spent = asyncio.run(spend())
     # Less than a request is left with each worker.
-    assert Decimal(1) - 4 * Decimal("0.007") < spent <= Decimal(1)
+    assert Decimal(1) - 4 * amount < spent <= Decimal(1)
     assert sum(budget.limit for budget in workers) == 1
     assert spent == sum(budget.spent for budget in workers)
 

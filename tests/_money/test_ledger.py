@@ -11,11 +11,8 @@ from llm_provider._money.totals import Key, Posting, Totals
 
 
 def test_the_sums_of_all_rows(ledger: Ledger) -> None:
-    assert (ledger.spent, ledger.wasted, ledger.saved) == (
-        Decimal("0.01620006"),
-        Decimal("0.001"),
-        Decimal("0.0054"),
-    )
+    amounts = [str(amount) for amount in (ledger.spent, ledger.wasted, ledger.saved)]
+    assert amounts == ["0.01620006", "0.001", "0.0054"]
     assert ledger.cost == Decimal("0.01720006")
     assert (ledger.requests, ledger.hits, ledger.failed, ledger.unknown) == (4, 1, 2, 1)
     assert ledger.unknown_at_most == Decimal("0.5")
@@ -44,12 +41,6 @@ def test_one_request_without_a_bound_leaves_the_sum_without(ledger: Ledger, tota
     assert ledger.unknown == 2
     assert ledger.unknown_at_most is None
     assert [row.unknown_at_most for row in ledger.rows()] == [None, Decimal("0.5")]
-
-
-def test_it_prints_as_a_table(ledger: Ledger) -> None:
-    assert str(ledger) == repr(ledger)
-    assert str(ledger).splitlines()[-1].startswith("total ")
-    assert ledger._repr_html_().startswith("<table>")
 
 
 def test_an_empty_ledger_has_no_rows() -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +15,7 @@ from llm_provider import Client, Ledger, LedgerWarning, RequestError, Usage, cal
 from llm_provider._money.ledger_file import LedgerFile, read_postings
 from llm_provider._money.totals import Key, Posting
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript
+from support import RunScript, run_together
 
 EVENTS = [
     Posting(
@@ -28,13 +27,19 @@ EVENTS = [
 ]
 
 
-def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
-    file = LedgerFile(tmp_path / "calls.jsonl")
-    for event in EVENTS:
-        file.append(event, id="an id", error=None)
+def append(path: Path, *events: Posting, **others: object) -> Path:
+    """Write postings to a ledger's file."""
+    file = LedgerFile(path)
+    for event in events:
+        file.append(event, **others)
     file.close()
-    assert list(read_postings(file.path)) == EVENTS
-    lines = file.path.read_text(encoding="utf-8").splitlines()
+    return path
+
+
+def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = append(tmp_path / "calls.jsonl", *EVENTS, id="an id", error=None)
+    assert list(read_postings(path)) == EVENTS
+    lines = path.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["usd"] for line in lines] == ["0.00000000000000000001", "12.50", None, None]
     assert "error" not in json.loads(lines[0])
 
@@ -59,27 +64,20 @@ def test_a_client_appends_what_its_calls_cost(simulator: Simulator, tmp_path: Pa
 @pytest.mark.parametrize("left", [1, 8, 40])
 def test_a_line_behind_the_beginning_of_another_is_read(tmp_path: Path, left: int) -> None:
     """A process that is killed while it writes leaves the beginning of a line."""
-    file = LedgerFile(tmp_path / "calls.jsonl")
-    file.append(EVENTS[0], metadata={"time": 1})
-    file.close()
-    whole = file.path.read_bytes()
-    file.path.write_bytes(whole[:left] + whole)
-    assert list(read_postings(file.path)) == [EVENTS[0]]
+    path = append(tmp_path / "calls.jsonl", EVENTS[0], metadata={"time": 1})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:left] + whole)
+    assert list(read_postings(path)) == [EVENTS[0]]
 
 
 def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    file = LedgerFile(path)
-    file.append(EVENTS[0])
-    file.close()
+    path = append(tmp_path / "calls.jsonl", EVENTS[0])
     whole = path.read_bytes()
     # The machine stopped in the middle of a line: nothing to say about it.
     path.write_bytes(whole + whole[:40])
     assert Ledger.read(path).requests == 1
     # The next writer begins a new line.
-    file = LedgerFile(path)
-    file.append(EVENTS[0])
-    file.close()
+    append(path, EVENTS[0])
     with pytest.warns(LedgerWarning, match=r"invalid lines are left out \(1, the first is line 2\)"):
         assert Ledger.read(path).requests == 2
 
@@ -87,26 +85,14 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"outcome": "stolen"},
-        {"provider": 3},
-        {"model": None},
-        {"time": "noon"},
-        {"time": 1e300},
-        {"time": -1},
-        {"usd": "1E+30"},
-        {"usd": "1E-999999"},
-        {"usd": 0.5},
-        {"usd": "NaN"},
-        {"usd": "-1"},
-        {"usd": "much"},
+        {"outcome": "stolen"}, {"provider": 3}, {"model": None}, {"base_url": 1},
+        {"time": "noon"}, {"time": 1e300}, {"time": -1},
+        {"usd": "1E+30"}, {"usd": "1E-999999"}, {"usd": 0.5}, {"usd": "NaN"}, {"usd": "-1"}, {"usd": "much"},
         {"at_most": "Infinity"},
-        {"usage": {"input_tokens": -1}},
-        {"usage": {"input_tokens": True}},
-        {"usage": {"unheard_of": 1}},
+        {"usage": {"input_tokens": -1}}, {"usage": {"input_tokens": True}}, {"usage": {"unheard_of": 1}},
         {"usage": []},
-        {"base_url": 1},
     ],
-)
+)  # fmt: skip
 def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "calls.jsonl"
     file = LedgerFile(path)
@@ -212,11 +198,7 @@ def test_lines_of_many_threads_do_not_mix(tmp_path: Path) -> None:
         for _ in range(times):
             file.append(long)
 
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_together(work, threads)
     file.close()
     assert list(read_postings(file.path)) == [long] * threads * times
 

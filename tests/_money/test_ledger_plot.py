@@ -20,9 +20,8 @@ needs_matplotlib = pytest.mark.skipif(
 
 
 @needs_matplotlib
-@pytest.mark.filterwarnings(
-    "ignore:Pickle, copy, and deepcopy"
-)  # of matplotlib's counters, since Python 3.12
+# Of matplotlib's counters, since Python 3.12.
+@pytest.mark.filterwarnings("ignore:Pickle, copy, and deepcopy")
 def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp_path: Path) -> None:
     figure = ledger.plot()
     spending, tokens = figure.axes
@@ -31,12 +30,9 @@ def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp
     assert drawn["claude-haiku-5-5"] == pytest.approx([0, 6e-8, 6e-8])
     heights = {bars.get_label(): [bar.get_height() for bar in bars] for bars in tokens.containers}
     assert heights == {
-        "input": [1, 3010],
-        "cache read": [0, 600],
-        "cache write": [0, 0],
-        "reasoning": [0, 300],
+        "input": [1, 3010], "cache read": [0, 600], "cache write": [0, 0], "reasoning": [0, 300],
         "output": [0, 600],
-    }
+    }  # fmt: skip
     figure.savefig(tmp_path / "cost.png")
     assert (tmp_path / "cost.png").stat().st_size > 10_000
     assert figure._repr_png_().startswith(b"\x89PNG")

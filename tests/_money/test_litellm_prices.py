@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -17,6 +16,7 @@ from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._money.litellm_prices import _is_plain, litellm_cost, most_cost, prices_of
+from llm_provider._money.pricing import PriceTable
 from llm_provider._providers.litellm.connection import load
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import price_names, resolve
@@ -37,9 +37,18 @@ LIVE = [
 ONLY_LITELLM = "deepinfra/deepseek-ai/DeepSeek-V3"
 
 
-def bound(client: Client, model: str, **parameters: Any) -> Decimal | None:
+def ask(client: Client, model: str, *, stream: bool, **parameters: Any) -> Any:
+    """The answer to a question, whole or streamed."""
+    if not stream:
+        return client.call(model, "What is 2+2?", **parameters)
+    answer = client.stream(model, "What is 2+2?", **parameters)
+    assert list(answer)
+    return answer.response
+
+
+def bound(client: Client, model: str, prices: PriceTable | None = None, **parameters: Any) -> Decimal | None:
     call = client._engine.prepare(CHAT, Request.build(model, "Hi", parameters), Concurrency(1, 1))
-    return worst_case(call, call.parts, client._answers.prices())
+    return worst_case(call, call.parts, client._answers.prices() if prices is None else prices)
 
 
 @pytest.mark.parametrize("model", LIVE)
@@ -47,12 +56,11 @@ def test_a_model_of_litellm_has_a_bound(model: str) -> None:
     assert price(model, Usage(input_tokens=1)) is None
     with Client(cache="off") as client:
         small, large = bound(client, model, max_tokens=10), bound(client, model, max_tokens=1000)
+        unset = bound(client, model)
         assert small is not None
         assert large is not None
-        assert 0 < small < large < 10
-        unset = bound(client, model)
         assert unset is not None
-        assert unset > large
+        assert 0 < small < large < min(10, unset)
         assert bound(client, model, max_tokens=10, extra_body={"web_search_options": {}}) is None
 
 
@@ -103,17 +111,10 @@ def test_an_answer_has_litellms_cost_and_a_budget_counts_it(
     client: Client, simulator: Simulator, stream: bool
 ) -> None:
     budget = Budget(1)
-    where: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x", "max_tokens": 50}
-
-    async def ask() -> Any:
-        if not stream:
-            return await client.acall(ONLY_LITELLM, "What is 2+2?", budget=budget, **where)
-        async with client.astream(ONLY_LITELLM, "What is 2+2?", budget=budget, **where) as answer:
-            async for _ in answer:
-                pass
-            return answer.response
-
-    answer = asyncio.run(ask())
+    answer = ask(
+        client, ONLY_LITELLM, stream=stream, base_url=simulator.url("local"), api_key="sk-x", max_tokens=50,
+        budget=budget,
+    )  # fmt: skip
     entry = prices_of(ONLY_LITELLM)
     assert entry is not None
     expected = (
@@ -132,10 +133,8 @@ def test_the_table_wins_over_litellm() -> None:
         model = "litellm/anthropic/claude-sonnet-5-5"
         assert bound(client, model, max_tokens=10) is not None
         assert client._answers.prices().applicable(*price_names(resolve(model)))
-        call = client._engine.prepare(CHAT, Request.build(model, "Hi", {"max_tokens": 10}), Concurrency(1, 1))
-        assert worst_case(call, call.parts, type(client._answers.prices())()) != bound(
-            client, model, max_tokens=10
-        )
+        without = bound(client, model, PriceTable(), max_tokens=10)
+        assert without != bound(client, model, max_tokens=10)
 
 
 def test_a_budget_still_refuses_a_model_that_nobody_has_a_price_for(client: Client) -> None:
@@ -157,18 +156,9 @@ def field_arithmetic(entry: dict[str, Any], usage: Usage, suffix: str) -> Decima
             if usage.input_tokens > int(match[1]) * 1000 and (key.endswith(suffix) or match[2] is None)
         ]
         highest = max((size for size, _ in steps), default=None)
-        for key in (
-            *(
-                [f"{name}_above_{highest}k_tokens{suffix}", f"{name}_above_{highest}k_tokens"]
-                if highest
-                else []
-            ),
-            name + suffix,
-            name,
-        ):
-            if entry.get(key) is not None:
-                return Decimal(repr(entry[key]))
-        return None
+        sizes = [f"_above_{highest}k_tokens"] if highest else []
+        keys = [name + size + end for size in (*sizes, "") for end in (suffix, "")]
+        return next((Decimal(repr(entry[key])) for key in keys if entry.get(key) is not None), None)
 
     def first(*names: str) -> Decimal:
         return next(match for name in names if (match := field(name)) is not None)
@@ -211,19 +201,12 @@ def test_every_field_of_litellms_map_is_billed() -> None:
                 continue
             for size in (1000, *(step for step in steps), *(step + 1 for step in steps)):
                 usage = Usage(
-                    input_tokens=size,
-                    output_tokens=200,
-                    cache_read_input_tokens=100,
-                    cache_write_input_tokens=50,
-                    cache_write_1h_input_tokens=30,
-                    image_output_tokens=20,
+                    input_tokens=size, output_tokens=200, cache_read_input_tokens=100,
+                    cache_write_input_tokens=50, cache_write_1h_input_tokens=30, image_output_tokens=20,
                     audio_output_tokens=7,
-                )
-                assert litellm_cost(model, None, usage, tier) == field_arithmetic(entry, usage, suffix), (
-                    model,
-                    tier,
-                    size,
-                )
+                )  # fmt: skip
+                expected = field_arithmetic(entry, usage, suffix)
+                assert litellm_cost(model, None, usage, tier) == expected, (model, tier, size)
                 billed[tier] += 1
     assert billed["standard"] > 1000
     assert min(billed.values()) > 100
@@ -243,12 +226,7 @@ def replying(usage: dict[str, Any], *, stream: bool, **more: Any) -> Behaviour:
 
 def answered(client: Client, behaviour: Behaviour, model: str, *, stream: bool, **more: Any) -> Any:
     with RawServer(behaviour) as raw:
-        where: dict[str, Any] = {"base_url": f"{raw.root}/v1", "api_key": "sk-test-key", **more}
-        if not stream:
-            return client.call(model, "Hi", **where)
-        answer = client.stream(model, "Hi", **where)
-        assert list(answer)
-        return answer.response
+        return ask(client, model, stream=stream, base_url=f"{raw.root}/v1", api_key="sk-test-key", **more)
 
 
 @pytest.mark.parametrize("stream", [False, True])

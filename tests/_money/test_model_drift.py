@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import warnings
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from llm_provider import Client, Ledger, LLMError, ModelDriftError, ModelDriftWa
 from llm_provider._money.model_drift import Served, is_same_model
 from llm_provider.simulator import Simulator
 
-OLD, NEW = "-2026-10-21", "-2026-11-19"
-ALIAS = ("openai", "", "gpt-6.1-sol")
+MODEL, OLD, NEW = "gpt-6.1-sol", "-2026-10-21", "-2026-11-19"
+ALIAS = ("openai", "", MODEL)
 
 
 @pytest.mark.parametrize(
@@ -33,16 +34,16 @@ def test_which_names_are_one_model(name: str, other: str, expected: bool) -> Non
 
 def test_a_name_without_its_date_does_not_hide_a_change() -> None:
     served = Served()
-    for name in ("gpt-6.1-sol", "gpt-6.1-sol" + OLD, "gpt-6.1-sol"):
+    for name in (MODEL, MODEL + OLD, MODEL):
         assert served.update(ALIAS, name, keep=True) is None
-    assert served.update(ALIAS, "gpt-6.1-sol" + NEW, keep=True) == "gpt-6.1-sol" + OLD
+    assert served.update(ALIAS, MODEL + NEW, keep=True) == MODEL + OLD
 
 
 def test_a_dated_name_is_compared_with_itself() -> None:
-    alias = ("openai", "", "gpt-6.1-sol" + OLD)
+    alias = ("openai", "", MODEL + OLD)
     assert Served().update(alias, alias[2], keep=True) is None
-    assert Served().update(alias, "gpt-6.1-sol", keep=True) is None
-    assert Served().update(alias, "gpt-6.1-sol" + NEW, keep=True) == alias[2]
+    assert Served().update(alias, MODEL, keep=True) is None
+    assert Served().update(alias, MODEL + NEW, keep=True) == alias[2]
 
 
 def test_servers_and_providers_are_told_apart() -> None:
@@ -66,44 +67,44 @@ def test_a_change_is_told_once_and_both_names_are_in_the_ledger(client: Client, 
         warnings.simplefilter("always")
         for suffix in (OLD, OLD, NEW, NEW, OLD):
             simulator.configure(snapshot_suffix=suffix)
-            client.call("gpt-6.1-sol", "Hi", cache="refresh")
-            with client.stream("gpt-6.1-sol", "Ho", cache="refresh") as deltas:
+            client.call(MODEL, "Hi", cache="refresh")
+            with client.stream(MODEL, "Ho", cache="refresh") as deltas:
                 list(deltas)
     (message,) = drifted(caught)
-    assert "gpt-6.1-sol" + OLD in message
-    assert "gpt-6.1-sol" + NEW in message
+    assert MODEL + OLD in message
+    assert MODEL + NEW in message
     assert [(row.served, row.requests) for row in client.usage.rows()] == [
-        ("gpt-6.1-sol" + OLD, 6),
-        ("gpt-6.1-sol" + NEW, 4),
+        (MODEL + OLD, 6),
+        (MODEL + NEW, 4),
     ]
 
 
 def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, simulator: Simulator) -> None:
     simulator.configure(snapshot_suffix=OLD)
-    client.call("gpt-6.1-sol", "stored")
+    client.call(MODEL, "stored")
     simulator.configure(snapshot_suffix=NEW)
     with warnings.catch_warnings(record=True) as caught, Client(cache_dir=client.cache.directory) as later:
         warnings.simplefilter("always")
-        assert later.call("gpt-6.1-sol", "stored").cached
-        later.call("gpt-6.1-sol", "new")
+        assert later.call(MODEL, "stored").cached
+        later.call(MODEL, "new")
     assert len(drifted(caught)) == 1
 
 
 def test_a_strict_call_raises_and_its_paid_answer_stays_stored(client: Client, simulator: Simulator) -> None:
     simulator.configure(snapshot_suffix=OLD)
-    client.call("gpt-6.1-sol", "first")
+    client.call(MODEL, "first")
     simulator.configure(snapshot_suffix=NEW)
     with pytest.raises(ModelDriftError, match=r"gpt-6\.1-sol-2026-11-19") as caught:
-        client.call("gpt-6.1-sol", "second", strict_model=True)
-    assert (caught.value.served, caught.value.served_before) == ("gpt-6.1-sol" + NEW, "gpt-6.1-sol" + OLD)
-    assert (caught.value.provider, caught.value.model) == ("openai", "gpt-6.1-sol")
+        client.call(MODEL, "second", strict_model=True)
+    assert (caught.value.served, caught.value.served_before) == (MODEL + NEW, MODEL + OLD)
+    assert (caught.value.provider, caught.value.model) == ("openai", MODEL)
     assert caught.value.maybe_billed
     requests = simulator.ledger().requests
     # Stored, but still not the model that was asked for before.
     with pytest.raises(ModelDriftError):
-        client.call("gpt-6.1-sol", "second", strict_model=True)
+        client.call(MODEL, "second", strict_model=True)
     with pytest.warns(ModelDriftWarning):
-        assert client.call("gpt-6.1-sol", "second").cached
+        assert client.call(MODEL, "second").cached
     assert simulator.ledger().requests == requests
     assert client.usage.requests == 2
 
@@ -122,30 +123,27 @@ def test_a_strict_client_fails_the_calls_of_a_batch_one_by_one(own_cache: Path, 
 
 def test_warnings_made_errors_cost_no_answer(client: Client, simulator: Simulator) -> None:
     simulator.configure(snapshot_suffix=OLD)
-    client.call("gpt-6.1-sol", "one")
+    client.call(MODEL, "one")
     simulator.configure(snapshot_suffix=NEW)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert client.call("gpt-6.1-sol", "two").text
+        assert client.call(MODEL, "two").text
 
 
 def test_a_ledgers_file_remembers_the_models_that_served(simulator: Simulator, tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
+    # Refused once, a model is no new past for the next run.
     for suffix, strict in ((OLD, False), (NEW, True), (NEW, True)):
         simulator.configure(snapshot_suffix=suffix)
-        with Client(ledger=file, cache="off", strict_model=strict) as client:
-            if strict:
-                # Refused once, it is no new past for the next run.
-                with pytest.raises(ModelDriftError):
-                    client.call("gpt-6.1-sol", "Hi")
-            else:
-                client.call("gpt-6.1-sol", "Hi")
+        refused = pytest.raises(ModelDriftError) if strict else contextlib.nullcontext()
+        with Client(ledger=file, cache="off", strict_model=strict) as client, refused:
+            client.call(MODEL, "Hi")
     with Client(ledger=file, cache="off") as client, pytest.warns(ModelDriftWarning):
-        client.call("gpt-6.1-sol", "Hi")
+        client.call(MODEL, "Hi")
     with Client(ledger=file, cache="off", strict_model=True) as client:
-        client.call("gpt-6.1-sol", "Hi")
+        client.call(MODEL, "Hi")
     assert [(row.served, row.requests) for row in Ledger.read(file).rows()] == [
-        ("gpt-6.1-sol" + OLD, 1),
-        ("gpt-6.1-sol" + NEW, 4),
+        (MODEL + OLD, 1),
+        (MODEL + NEW, 4),
     ]
     assert file.read_text().count(f'"served_before":"gpt-6.1-sol{OLD}"') == 3

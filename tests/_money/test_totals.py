@@ -12,6 +12,7 @@ from llm_provider import Usage
 from llm_provider._money.pricing import PriceTable
 from llm_provider._money.totals import COUNTS, HitGroup, Key, Posting, Timeline, Totals
 from llm_provider._runtime.exact_decimal import total
+from support import run_together
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]
@@ -123,11 +124,7 @@ def test_threads_that_post_and_look_at_once_lose_nothing() -> None:
             if not number % 500:
                 totals.rows()
 
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_together(work, threads)
     assert total(sums.spent for _, sums in totals.rows()) == Decimal("0.001") * threads * times
     assert total(sums.saved for _, sums in totals.rows()) == Decimal("0.002") * threads * times
 

@@ -6,7 +6,7 @@ Bytes of images and files are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -51,7 +51,7 @@ def result_text(content: object) -> str:
     return content if isinstance(content, str) else _encode(_text(content))
 
 
-def _answer_parts(choice: Choice) -> Iterable[dict[str, Any]]:
+def _answer_parts(choice: Choice) -> Iterable[dict[str, object]]:
     if choice.reasoning:
         yield {"type": "reasoning", "content": choice.reasoning}
     if choice.text:
@@ -60,12 +60,14 @@ def _answer_parts(choice: Choice) -> Iterable[dict[str, Any]]:
         yield {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, object]:
     role, content = message.get("role"), message.get("content")
     if role == "tool":
         part = {"type": "tool_call_response", "id": message.get("tool_call_id"), "response": _text(content)}
         return {"role": role, "parts": [part]}
-    parts: list[dict[str, Any]] = [{"type": "text", "content": content}] if isinstance(content, str) else []
+    parts: list[dict[str, object]] = (
+        [{"type": "text", "content": content}] if isinstance(content, str) else []
+    )
     if isinstance(content, (list, tuple)):
         parts = [_part(part) for part in content]
     for call in message.get("tool_calls") or ():
@@ -75,7 +77,7 @@ def _message(message: Message) -> dict[str, Any]:
     return {"role": role, "parts": parts}
 
 
-def _part(part: object) -> dict[str, Any]:
+def _part(part: object) -> dict[str, object]:
     if not isinstance(part, Mapping):
         return {"type": type(part).__name__}
     if isinstance(part.get("text"), str):

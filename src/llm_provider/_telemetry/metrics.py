@@ -38,7 +38,7 @@ _MOST_NAMES = 1000
 """Sets of attributes that a counter keeps. A model's name comes from the user, so further ones count as
 "other models"."""
 
-_Names: TypeAlias = tuple[tuple[str, Any], ...]
+_Names: TypeAlias = tuple[tuple[str, str | int], ...]
 P = ParamSpec("P")
 
 
@@ -198,7 +198,7 @@ class Metrics:
 
 
 _all: weakref.WeakSet[Metrics] = weakref.WeakSet()
-_by_provider: weakref.WeakKeyDictionary[Any, Metrics] = weakref.WeakKeyDictionary()
+_by_provider: weakref.WeakKeyDictionary[MeterProvider, Metrics] = weakref.WeakKeyDictionary()
 
 
 def metrics_of(provider: MeterProvider) -> Metrics:
@@ -214,7 +214,7 @@ def _names(call: ObservedCall, delivery: str = "live") -> _Names:
 
 
 @functools.lru_cache(maxsize=1024)
-def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, Any]:
+def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, str | int]:
     return {**dict(names), RESPONSE_MODEL: served, "gen_ai.token.type": kind}
 
 

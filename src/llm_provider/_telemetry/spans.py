@@ -148,7 +148,7 @@ class Spans:
         if not started.span.is_recording():
             return
         failure = attempt.failure
-        attributes: dict[str, Any] = {
+        attributes: dict[str, str | float] = {
             "llm_provider.attempt.number": attempt.number,
             "llm_provider.attempt.wait": attempt.waited,
         }
@@ -209,14 +209,16 @@ def version() -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def describe_target(operation: str, provider: str, model: str, base_url: str | None) -> Mapping[str, Any]:
+def describe_target(
+    operation: str, provider: str, model: str, base_url: str | None
+) -> Mapping[str, str | int]:
     """The attributes that say what is called and where.
 
     >>> dict(describe_target("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
     'gcp.gemini'
     """
     name = model.partition("/")[0] if provider == "litellm" else provider
-    attributes: dict[str, Any] = {
+    attributes: dict[str, str | int] = {
         OPERATION: operation,
         PROVIDER: _PROVIDERS.get(name, name),
         REQUEST_MODEL: model,
