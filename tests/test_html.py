@@ -37,11 +37,8 @@ def test_code_in_markdown_is_apart_from_prose() -> None:
     assert ">x | y</pre>" in html_text
     assert "```" not in html_text
     assert "<pre" not in html.text("a ``` b")
-
-
-def test_text_has_the_direction_of_its_script() -> None:
-    for block in (html.text, html.words):
-        assert 'dir="auto"' in block("القاهرة")
+    # Text has the direction of its script.
+    assert all('dir="auto"' in block("القاهرة") for block in (html.text, html.words))
 
 
 def test_a_table_counts_the_rows_that_it_leaves_out() -> None:

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import (
-    CacheMissError,
-    Client,
-    RequestError,
-)
+from llm_provider import CacheMissError, Client, RequestError
 from llm_provider._requests.parameters import ClientSettings
 from llm_provider._settings import NAMES
 from llm_provider.simulator import Fault, Simulator

@@ -23,9 +23,7 @@ def test_a_number_is_suggested_only_if_it_is_allowed(value: Any, whole: bool, re
 def test_a_word_is_suggested_only_if_it_is_near() -> None:
     assert word_remedy("verbosity", " Low", ["low", "high"]) == ": write verbosity='low'"
     assert word_remedy("verbosity", "blue", ["low", "high"]) == ""
-
-
-def test_nothing_is_suggested_where_nothing_is_meant() -> None:
+    # Nothing is suggested where nothing is meant.
     assert role_remedy("xyz", ["user", "assistant"]) == ""
     assert part_remedy(object()) == ""
     assert model_remedy("/gpt") == ""

@@ -41,21 +41,19 @@ class TestCost:
         total = sum([Cost(0.1), Cost(0.25, unknown=1), 0.5], Cost()) + None
         assert (repr(total), str(total)) == ("Cost(0.85, unknown=2)", "≥ $0.85, 2 unknown")
         assert math.isclose(sum([Cost(0.1), Cost(0.2)]), 0.3)
-
-    def test_many_small_costs_add_up_exactly(self) -> None:
+        # Many small costs add up exactly.
         assert Cost.of([0.1] * 10) == 1.0
+        with pytest.raises(TypeError):
+            Cost() + "a"  # type: ignore[operator]  # on purpose
 
     @pytest.mark.parametrize(
         ("cost", "text"),
         [
-            (Cost(), "$0.00"),
-            (Cost(1234.5), "$1,234.50"),
-            (Cost(0.00042), "$0.00042"),
-            (Cost(6e-8), "$0.00000006"),
-            (Cost(0.0123, unknown=2), "≥ $0.0123, 2 unknown"),
+            (Cost(), "$0.00"), (Cost(1234.5), "$1,234.50"), (Cost(0.00042), "$0.00042"),
+            (Cost(6e-8), "$0.00000006"), (Cost(0.0123, unknown=2), "≥ $0.0123, 2 unknown"),
             (Cost(unknown=1234), "1,234 unknown"),
         ],
-    )
+    )  # fmt: skip
     def test_never_shows_an_unknown_cost_as_nothing(self, cost: Cost, text: str) -> None:
         assert str(cost) == f"{cost}" == text
 
@@ -63,10 +61,6 @@ class TestCost:
         cost = Cost(0.5, unknown=2)
         for back in (pickle.loads(pickle.dumps(cost)), copy.copy(cost), copy.deepcopy(cost)):
             assert repr(back) == repr(cost)
-
-    def test_adds_to_no_text(self) -> None:
-        with pytest.raises(TypeError):
-            Cost() + "a"  # type: ignore[operator]  # on purpose
 
 
 class TestResults:
@@ -135,16 +129,9 @@ def test_what_failed_requests_cost_is_in_their_errors(client: Client, simulator:
 
 
 def test_prices_and_savings_count_what_is_unknown() -> None:
-    results = Results(
-        [
-            response(price=0.25),
-            response(cost=0.0, price=0.5, cached=True),
-            response(cost=0.0, price=None, cached=True),
-            response(cost=None, price=None),
-            response(cost=0.25, price=1.0),
-            RateLimitError("slow"),
-        ]
-    )
+    stored = [response(cost=0.0, price=price, cached=True) for price in (0.5, None)]
+    bought = [response(cost=None, price=None), response(cost=0.25, price=1.0)]
+    results = Results([response(price=0.25), *stored, *bought, RateLimitError("slow")])
     assert repr(results.price) == "Cost(1.75, unknown=2)"
     assert repr(results.saved) == "Cost(1.25, unknown=1)"
     assert (results.maybe_billed, results[1:3].maybe_billed, results.attempts) == (True, False, 0)

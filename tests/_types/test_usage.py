@@ -18,11 +18,9 @@ class TestUsage:
         assert (first + two) + three == first + (two + three)
         assert first + Usage() == first
         assert (first + two).total_tokens == first.total_tokens + two.total_tokens
+        with pytest.raises(TypeError):
+            first + 1  # type: ignore[operator]  # on purpose
 
     @given(COUNTS)
     def test_shows_what_it_holds(self, usage: Usage) -> None:
         assert eval(repr(usage)) == usage
-
-    def test_adds_to_nothing_else(self) -> None:
-        with pytest.raises(TypeError):
-            Usage() + 1  # type: ignore[operator]  # on purpose
