@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from llm_provider._requests.remedies import model_remedy, number_remedy, part_remedy, role_remedy, word_remedy
+from llm_provider._requests.remedies import (
+    model_remedy,
+    number_remedy,
+    part_remedy,
+    role_remedy,
+    text_remedy,
+    word_remedy,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +34,20 @@ def test_a_word_is_suggested_only_if_it_is_near() -> None:
     assert role_remedy("xyz", ["user", "assistant"]) == ""
     assert part_remedy(object()) == ""
     assert model_remedy("/gpt") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("user", "", ": leave user out, or give some text"),
+        ("user", b"u", ": write user=value.decode()"),
+        ("user", 7, ": write user='7'"),
+        ("user", None, ""),
+        ("api_key", ["sk-a"], ": several keys go into Client(keys={'openai': ['sk-...', 'sk-...']})"),
+        ("api_key", 7, ""),
+        ("system", {"role": "system", "content": "Hi"}, ": write system='Hi'"),
+        ("system", ["a", "b"], ": join the texts to one"),
+    ],
+)
+def test_a_text_is_suggested_where_the_value_has_one(name: str, value: Any, remedy: str) -> None:
+    assert text_remedy(name, value) == remedy

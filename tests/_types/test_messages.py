@@ -3,7 +3,7 @@
 import pytest
 
 from llm_provider._errors import JSONSchemaValidationError
-from llm_provider._types.messages import Delta, ToolCall, ToolCallDelta
+from llm_provider._types.messages import Delta, ToolCall, ToolCallDelta, delta_of
 
 
 class TestToolCall:
@@ -22,3 +22,4 @@ class TestDelta:
         for delta in (Delta(text="a"), Delta(reasoning="a"), Delta(tool_calls=(ToolCallDelta(index=0),))):
             assert delta
         assert str(Delta(text="a", reasoning="b")) == "a"
+        assert delta_of("a") == delta_of(Delta(text="a")) == Delta(text="a")
