@@ -5,7 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+JSONObject: TypeAlias = dict[str, Any]
+"""A JSON object, such as a payload or a reply."""
+
+JSONMapping: TypeAlias = Mapping[str, Any]
+"""A JSON object that is only read."""
 
 _READY = (str, int, float, bool, type(None))
 _MISSING = ("NAType", "NaTType")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._errors import APIResponseValidationError
+from .._json_values import JSONObject
 from .shared.files import close_clients
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ async def _list_openais(target: Target, key: APIKey) -> list[ListedModel]:
     return models
 
 
-def _read_openais(entry: dict[str, Any]) -> ListedModel:
+def _read_openais(entry: JSONObject) -> ListedModel:
     architecture, top = entry.get("architecture"), entry.get("top_provider")
     inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else None
     longest = _find_number(entry, _LONGEST)
@@ -130,7 +131,7 @@ def _read_openais(entry: dict[str, Any]) -> ListedModel:
     )
 
 
-def _find_number(entry: dict[str, Any], names: tuple[str, ...]) -> int | None:
+def _find_number(entry: JSONObject, names: tuple[str, ...]) -> int | None:
     values = (entry.get(name) for name in names)
     return next((value for value in values if type(value) is int and value > 0), None)
 

@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from .._json_values import JSONMapping, JSONObject
 from .._limits.timeouts import Timeouts
 from .._requests.api_keys import APIKey
 from .._requests.embed_request import EmbedRequest
@@ -52,11 +53,11 @@ class EncodedRequest:
     """
 
     operation: str
-    payload: dict[str, Any]
+    payload: JSONObject
     headers: Mapping[str, str] = field(default_factory=dict)
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
-    labels: Mapping[str, Any] | None = None
+    labels: JSONMapping | None = None
     """Fields that are sent too, such as a user's id. They do not change the answer, so they are not part of
     the cache key."""
     dropped: tuple[str, ...] = ()
@@ -69,7 +70,7 @@ class EncodedRequest:
     uploads: tuple[Attachment, ...] = ()
     """The files that are uploaded before it is sent. The payload has their references."""
 
-    def add_labels(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def add_labels(self, payload: JSONObject) -> JSONObject:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
         if self.labels:
             payload = merge(dict(self.labels), payload)
@@ -264,7 +265,7 @@ class EmbeddingFormat(Protocol):
             RequestError: the model does not embed, as its name shows.
         """
 
-    def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+    def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
         """The payload of one request for these texts. The payload of a single text makes its cache key."""
 
     def limits(self, target: Target) -> EmbeddingLimits:

@@ -11,19 +11,20 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.errors import raise_error_in
-from ..shared.replies import call_entry, count, expect_dict, part, reported_counts, text_of
+from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import anthropic_tools, with_tools
 from .request_facts import tier_variant
 
 OPERATION = "messages"
 PROVIDER = "anthropic"
 
-Block: TypeAlias = dict[str, Any]
+Block: TypeAlias = JSONObject
 
 # A paused turn reached a limit of Anthropic's own tool loop, and "compaction" ends one after its summary. The
 # model continues if its message is sent back.
@@ -56,7 +57,7 @@ def decode(reply: Any) -> Answer:
     reason = FINISH_REASONS.get(text_of(reply.get("stop_reason")) or "", "stop")
     if calls and reason == "stop":
         reason = "tool_calls"
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    message: JSONObject = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = list(map(call_entry, calls))
     message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
@@ -86,20 +87,20 @@ def is_paused(reply: Any) -> bool:
     return isinstance(reply, dict) and reply.get("stop_reason") == "pause_turn"
 
 
-def explain_refusal(message: Mapping[str, Any]) -> str:
+def explain_refusal(message: JSONMapping) -> str:
     """The text that an answer without one has, if it is a refusal."""
     return text_of(part(message, "stop_details").get("explanation")) or ""
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reported_counts(reply, "usage")
+    reported = find_counts(reply, "usage")
     return (
         None if reported is None else with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
     )
 
 
-def decode_usage(usage: Mapping[str, Any]) -> Usage:
+def decode_usage(usage: JSONMapping) -> Usage:
     """Anthropic's usage object, whose `input_tokens` excludes tokens that the prompt cache read or wrote.
 
     >>> decode_usage({"input_tokens": 5, "cache_read_input_tokens": 90, "output_tokens": 7})
@@ -117,7 +118,7 @@ def decode_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _count_within(usage: Mapping[str, Any], group: str, name: str) -> int:
+def _count_within(usage: JSONMapping, group: str, name: str) -> int:
     counts = usage.get(group)
     return count(counts, name) if counts and isinstance(counts, dict) else 0
 
@@ -167,7 +168,7 @@ def arguments_of(block: Block) -> str:
         ) from None
 
 
-def require_text(container: Mapping[str, Any], name: str) -> str:
+def require_text(container: JSONMapping, name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")

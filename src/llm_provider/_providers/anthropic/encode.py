@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..protocol import EncodedRequest
@@ -55,7 +56,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         encoded = encode_with_prompt(request, lambda plain: encode(plain, target))
         if encoded is not None:
             return encoded
-    payload: dict[str, Any] = {"model": target.model, "max_tokens": DEFAULT_MAX_TOKENS}
+    payload: JSONObject = {"model": target.model, "max_tokens": DEFAULT_MAX_TOKENS}
     system, leading = encode_system(request.messages)
     if system is not None:
         payload["system"] = system
@@ -75,7 +76,7 @@ def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
     return refuse(parameter, request, remedy, provider=PROVIDER)
 
 
-def _check_turns(request: Request, family: Family, converted: list[dict[str, Any]]) -> None:
+def _check_turns(request: Request, family: Family, converted: list[JSONObject]) -> None:
     for index, turn in enumerate(converted):
         if turn["role"] != "system":
             continue
@@ -141,7 +142,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
     draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
 
 
-def _encode_tool(tool: Mapping[str, Any], index: int, draft: Draft[Family]) -> dict[str, Any]:
+def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObject:
     """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
     if owner_of(tool) == PROVIDER:
         return dict(tool)
@@ -153,7 +154,7 @@ def _encode_tool(tool: Mapping[str, Any], index: int, draft: Draft[Family]) -> d
     return {"name": function.pop("name"), "input_schema": schema, **function, **own}
 
 
-def _write_tool_choice(draft: Draft[Family], choice: str | Mapping[str, Any]) -> None:
+def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     if choice in ("auto", "none"):
         draft.payload["tool_choice"] = {"type": choice}
     elif draft.family.always_thinks or _thinks_by_budget(draft):

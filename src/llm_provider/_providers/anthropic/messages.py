@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from ..shared import earlier_answers
@@ -51,7 +52,7 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     return blocks or None, leading
 
 
-def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, Any]]:
+def encode_messages(messages: Sequence[Message], start: int) -> list[JSONObject]:
     """The messages from `start` on, in Anthropic's form.
 
     Consecutive tool results become one user message, as Anthropic requires all results for one assistant
@@ -61,7 +62,7 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[dict[str, A
     Raises:
         RequestError: Anthropic has no form for a message or part, which the error names.
     """
-    converted: list[dict[str, Any]] = []
+    converted: list[JSONObject] = []
     previous = ""
     for index, original in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
         message, where = original, f"messages[{index}]"
@@ -234,7 +235,7 @@ def original_blocks(message: Message) -> list[Block] | None:
     return blocks if same_text and same_calls and complete else None
 
 
-def _blocks(parts: Iterable[Mapping[str, Any]], where: str) -> list[Block]:
+def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
     blocks = []
     for position, entry in enumerate(parts):
         path, kind = f"{where}[{position}]", entry["type"]
@@ -258,14 +259,14 @@ _OPENAI_FIELDS = frozenset(
 )
 
 
-def _text_part(entry: Mapping[str, Any], where: str) -> Block:
+def _text_part(entry: JSONMapping, where: str) -> Block:
     text = entry.get("text", entry.get("refusal"))
     if not isinstance(text, str):
         raise _wrong(where, "has no text")
     return {"type": "text", "text": text}
 
 
-def _image_part(entry: Mapping[str, Any], where: str) -> Block:
+def _image_part(entry: JSONMapping, where: str) -> Block:
     image = entry.get("image_url")
     image = {"url": image} if isinstance(image, str) else image
     if not isinstance(image, Mapping) or not isinstance(image.get("url"), str):
@@ -285,7 +286,7 @@ def _image_part(entry: Mapping[str, Any], where: str) -> Block:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-def _file_part(entry: Mapping[str, Any], where: str) -> Block:
+def _file_part(entry: JSONMapping, where: str) -> Block:
     file = entry.get("file")
     if not isinstance(file, Mapping):
         raise _wrong(where, "must look like {'type': 'file', 'file': {'file_data': ...}}")
@@ -293,7 +294,7 @@ def _file_part(entry: Mapping[str, Any], where: str) -> Block:
     return {"type": "document", "source": _file_source(file, where), **title}
 
 
-def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
+def _file_source(file: JSONMapping, where: str) -> dict[str, str]:
     if isinstance(file.get("file_id"), str):
         return {"type": "file", "file_id": file["file_id"]}
     content = file.get("file_data")
@@ -313,32 +314,32 @@ def _file_source(file: Mapping[str, Any], where: str) -> dict[str, str]:
     return {"type": "base64", "media_type": media_type, "data": data}
 
 
-def _document_part(entry: Mapping[str, Any], where: str) -> Block:
+def _document_part(entry: JSONMapping, where: str) -> Block:
     url, name = entry.get("document_url"), entry.get("document_name")
     url = url.get("url") if isinstance(url, Mapping) else url
     title = {"title": name} if name else {}
     return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
 
 
-def _encode_source(entry: Mapping[str, Any], where: str) -> Block:
+def _encode_source(entry: JSONMapping, where: str) -> Block:
     if not isinstance(entry.get("source"), Mapping):
         raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
     return dict(entry)
 
 
-def _own_part(entry: Mapping[str, Any], where: str) -> Block:
+def _own_part(entry: JSONMapping, where: str) -> Block:
     return dict(entry)
 
 
-def _no_audio(entry: Mapping[str, Any], where: str) -> Block:
+def _no_audio(entry: JSONMapping, where: str) -> Block:
     raise _wrong(where, "is audio, which no Claude model accepts: send its transcript")
 
 
-def _no_video(entry: Mapping[str, Any], where: str) -> Block:
+def _no_video(entry: JSONMapping, where: str) -> Block:
     raise _wrong(where, "is video, which no Claude model accepts: send its frames as images")
 
 
-_PARTS: Mapping[str, Callable[[Mapping[str, Any], str], Block]] = {
+_PARTS: Mapping[str, Callable[[JSONMapping, str], Block]] = {
     "text": _text_part,
     "refusal": _text_part,
     "image_url": _image_part,

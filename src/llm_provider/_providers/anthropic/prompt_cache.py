@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
 from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
 from .decode import PROVIDER
@@ -52,7 +53,7 @@ def is_implicit(model: str) -> bool:
     return False
 
 
-def units(payload: Mapping[str, Any]) -> list[Unit]:
+def units(payload: JSONMapping) -> list[Unit]:
     """The units of a prompt as Claude reads them: the tools first, then the system prompt."""
     if "cache_control" in payload:
         return []
@@ -68,7 +69,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return [] if _has_own(payload) else result
 
 
-def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
     """A copy of a payload that lets Anthropic cache a prefix."""
     path = last_breakpoint(units(payload)[: mark.length])
     return payload if path is None else change_at(payload, path, _with_breakpoint)
@@ -81,11 +82,11 @@ def _with_breakpoint(value: Any) -> Any:
     return {**value, "cache_control": control}
 
 
-def _takes(block: Mapping[str, Any]) -> bool:
+def _takes(block: JSONMapping) -> bool:
     return block.get("type") not in _UNMARKED
 
 
-def _has_own(payload: Mapping[str, Any]) -> bool:
+def _has_own(payload: JSONMapping) -> bool:
     """Whether the user has set a breakpoint."""
     messages = [message for message in payload.get("messages") or () if isinstance(message, Mapping)]
     contents = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..protocol import EncodedRequest
 from ..shared.request_facts import (
     Conversation,
@@ -43,7 +43,7 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
     )
 
 
-def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
+def _special_prices(payload: JSONObject) -> SpecialPrices:
     # Any block, any tool and the request itself may set the lifetime of a cache entry.
     return SpecialPrices(caches_for_an_hour=bool(find_words(payload, "1h")))
 
@@ -53,7 +53,7 @@ def variant(encoded: EncodedRequest) -> str:
     return tier_variant(encoded.payload) or "standard"
 
 
-def tier_variant(container: Mapping[str, Any]) -> str | None:
+def tier_variant(container: JSONMapping) -> str | None:
     """The name in `prices.csv` of the service level in a request or in an answer's usage, if there is one.
 
     Fast mode has prices of its own, and a field of its own beside the tier.
@@ -61,7 +61,7 @@ def tier_variant(container: Mapping[str, Any]) -> str | None:
     return "fast" if container.get("speed") == "fast" else variant_of(container.get("service_tier"))
 
 
-def medium(part: dict[str, Any]) -> Medium | None:
+def medium(part: JSONObject) -> Medium | None:
     """The medium in a content block, None if the block holds text."""
     kind = part.get("type")
     if kind not in ("image", "document"):

@@ -5,16 +5,14 @@ The sources are the types of the anthropic SDK 2.11. Claude makes neither images
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from ..._json_values import JSONMapping
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..shared.rich_content import dicts, number, text
 
 _CALLS = ("server_tool_use", "mcp_tool_use")
 
 
-def citations(reply: Mapping[str, Any]) -> list[Citation]:
+def citations(reply: JSONMapping) -> list[Citation]:
     """The citations of all text blocks. Each block is the text that its citations support."""
     result, offset = [], 0
     for block in dicts(reply.get("content")):
@@ -25,7 +23,7 @@ def citations(reply: Mapping[str, Any]) -> list[Citation]:
     return result
 
 
-def citation_of(entry: Mapping[str, Any], start: int | None = None, end: int | None = None) -> Citation:
+def citation_of(entry: JSONMapping, start: int | None = None, end: int | None = None) -> Citation:
     """One citation of the text between two places."""
     return Citation(
         start=start,
@@ -39,17 +37,17 @@ def citation_of(entry: Mapping[str, Any], start: int | None = None, end: int | N
     )
 
 
-def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
+def images(reply: JSONMapping) -> list[GeneratedImage]:
     """None."""
     return []
 
 
-def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
+def audio(reply: JSONMapping) -> GeneratedAudio | None:
     """None."""
     return None
 
 
-def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
+def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
     """The calls of Anthropic's tools and of MCP servers, with their results."""
     blocks = dicts(reply.get("content"))
     results = {

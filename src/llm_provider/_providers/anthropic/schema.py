@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..shared.payload import refuse
 from ..shared.schema_rules import describe_limits, find_recursions
@@ -22,7 +23,7 @@ _FORMATS = frozenset(
 )
 
 
-def adapt_schema(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
+def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
     """A schema in the form that the API accepts. Objects become closed.
 
     Raises:
@@ -37,7 +38,7 @@ def adapt_schema(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
             "its schemas cannot be recursive; nest the types to the depth that you need",
             provider=PROVIDER,
         )
-    accepted: dict[str, Any] = _adapt(schema, request, "$")
+    accepted: JSONObject = _adapt(schema, request, "$")
     return accepted
 
 
@@ -48,8 +49,8 @@ def _adapt(schema: object, request: Request, path: str) -> Any:
         kept = {"$ref": schema["$ref"]}
         maps = [word for word in ("$defs", "definitions") if word in schema]
         return kept | {word: _each(schema[word], request, f"{path}.{word}") for word in maps}
-    accepted: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
+    accepted: JSONObject = {}
+    limits: JSONObject = {}
     for word, value in schema.items():
         keeps = word in _WORDS or (word == "format" and value in _FORMATS)
         if keeps or (word == "minItems" and value <= 1):
@@ -77,5 +78,5 @@ def _adapt(schema: object, request: Request, path: str) -> Any:
     return describe_limits(accepted, limits)
 
 
-def _each(schemas: Mapping[str, Any], request: Request, path: str) -> dict[str, Any]:
+def _each(schemas: JSONMapping, request: Request, path: str) -> JSONObject:
     return {name: _adapt(schema, request, f"{path}.{name}") for name, schema in schemas.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import raise_error_in
@@ -19,7 +19,7 @@ class Assembler:
     """Folds the events of a message stream into the message that they add up to."""
 
     def __init__(self) -> None:
-        self._message: dict[str, Any] | None = None
+        self._message: JSONObject | None = None
         # In the order in which they began, and so in which they are shown.
         self._blocks: list[Block] = []
         # The position of a block among them, by the index that events give it. A server may use one twice.
@@ -76,7 +76,7 @@ class Assembler:
                 return self._inputs()
         return ""
 
-    def _start(self, event: Mapping[str, Any]) -> Step:
+    def _start(self, event: JSONMapping) -> Step:
         self._message = dict(expect_dict(event.get("message") or {}, "message_start"))
         # An answer that continues an earlier one has blocks from the beginning.
         blocks = self._message.get("content")
@@ -107,7 +107,7 @@ class Assembler:
         text, reasoning = text_of(block.get("text")) or "", text_of(block.get("thinking")) or ""
         return Delta(text=text, reasoning=reasoning) if reasoning else text
 
-    def _extend(self, event: dict[str, Any]) -> Step:
+    def _extend(self, event: JSONObject) -> Step:
         index, delta = _index(event), expect_dict(event.get("delta"), "delta")
         position = self._positions.get(index)
         if position is None:
@@ -134,7 +134,7 @@ class Assembler:
                     return Delta(tool_calls=(ToolCallDelta(index=self._call(position), arguments=piece),))
         return ""
 
-    def _add(self, position: int, field: str, delta: Mapping[str, Any]) -> str:
+    def _add(self, position: int, field: str, delta: JSONMapping) -> str:
         piece = require_text(delta, field)
         self._pieces.setdefault((position, field), []).append(piece)
         return piece
@@ -159,7 +159,7 @@ class Assembler:
     def _inputs(self) -> Step:
         return join_steps([self._input(position) for position in sorted(self._without_pieces)])
 
-    def _update(self, event: dict[str, Any]) -> Step:
+    def _update(self, event: JSONObject) -> Step:
         if self._message is None:
             self._message = {}
         # Fields of the message that arrive late, such as context_management, are outside `delta`.
@@ -220,7 +220,7 @@ def _parse(text: str, *, cut: bool) -> Any:
         raise APIResponseValidationError("a tool call's input is not valid JSON") from None
 
 
-def _index(event: Mapping[str, Any]) -> int:
+def _index(event: JSONMapping) -> int:
     index = event.get("index")
     if not isinstance(index, int):
         raise APIResponseValidationError("a stream event does not say which content block it belongs to")

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from ..._errors import LLMError
+from ..._json_values import JSONObject
 from ..._requests.api_keys import APIKey
 from ..._requests.routing import Target
 from ..shared.batches import (
@@ -58,7 +59,7 @@ class GeminiBatches:
         self.limits = BatchLimits(_ROWS, _BYTES, 1)
         self._client, self._http_client = sdk_client(target, key)
         self._http_client.event_hooks = {"response": [self._keep_operation]}
-        self._operations: dict[str, dict[str, Any]] = {}
+        self._operations: dict[str, JSONObject] = {}
         self._types = types
         self._long = types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE))
 
@@ -149,7 +150,7 @@ connect = GeminiBatches
 """A connection to the batches of one account; imports the SDK."""
 
 
-def _remote(job: Any, operation: dict[str, Any] | None = None) -> RemoteBatch:
+def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
     state = str(getattr(job.state, "name", job.state) or "PENDING")
     state = state.removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
     words: list[str | None] = list((job.display_name or "").split(" "))

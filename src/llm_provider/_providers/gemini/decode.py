@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError, LLMError
+from ..._json_values import JSONMapping, JSONObject
 from ..._limits.retry import retry_delay
 from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
@@ -21,7 +22,7 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, from_exception, headers_of, reports_error
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import call_entry, count, expect_dict, part, reported_counts, split_reply, text_of
+from ..shared.replies import call_entry, count, expect_dict, find_counts, part, split_reply, text_of
 from ..shared.request_facts import variant_of
 from ..shared.tool_charges import gemini_tools, with_tools
 from ..transport.sse import EventSplitter
@@ -87,14 +88,14 @@ def _has_media(choices: tuple[Choice, ...]) -> bool:
     return any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ())
 
 
-def _service_tier(usage: Mapping[str, Any]) -> str | None:
+def _service_tier(usage: JSONMapping) -> str | None:
     tier = usage.get("serviceTier")
     return variant_of(tier.lower()) if isinstance(tier, str) else _TRAFFIC.get(str(usage.get("trafficType")))
 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reported_counts(reply, "usageMetadata")
+    reported = find_counts(reply, "usageMetadata")
     return None if reported is None else with_tools(decode_usage(reported), *gemini_tools(reply))
 
 
@@ -103,7 +104,7 @@ def split(reply: Any) -> list[Any]:
     return split_reply(reply, "candidates", "usageMetadata")
 
 
-def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
+def _choices(reply: JSONObject) -> tuple[Choice, ...]:
     candidates = reply.get("candidates")
     if not candidates:
         reason = part(reply, "promptFeedback").get("blockReason")
@@ -122,12 +123,12 @@ def _choices(reply: dict[str, Any]) -> tuple[Choice, ...]:
     return tuple([_choice(candidate, identifier) for candidate in ordered])
 
 
-def index_of(candidate: Mapping[str, Any]) -> int:
+def index_of(candidate: JSONMapping) -> int:
     """The number of a candidate."""
     return count(candidate, "index")
 
 
-def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
+def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
     content = candidate.get("content")
     parts = expect_dict(content, "content").get("parts") if content is not None else None
     if parts is not None and not isinstance(parts, list):
@@ -140,7 +141,7 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
             for index, call in enumerate(functions)
         ]
     )
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    message: JSONObject = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = list(map(call_entry, calls))
     if parts:
@@ -155,7 +156,7 @@ def _choice(candidate: dict[str, Any], response_id: str | None) -> Choice:
     )
 
 
-def _finish_reason(candidate: Mapping[str, Any], parts: list[Any], *, called: bool) -> FinishReason:
+def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) -> FinishReason:
     """Why the model stopped. A whole answer may have an unknown word for it, or none.
 
     Raises:
@@ -177,12 +178,12 @@ def _finish_reason(candidate: Mapping[str, Any], parts: list[Any], *, called: bo
     )
 
 
-def _has_content(entry: Mapping[str, Any]) -> bool:
+def _has_content(entry: JSONMapping) -> bool:
     """Whether a part holds anything but thoughts and signatures."""
     return not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
 
 
-def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
+def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
     """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate's parts.
 
     Raises:
@@ -190,7 +191,7 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
     """
     texts: list[str] = []
     thoughts: list[str] = []
-    calls: list[dict[str, Any]] = []
+    calls: list[JSONObject] = []
     for item in parts:
         entry = expect_dict(item, "part")
         text, call = entry.get("text"), entry.get("functionCall")
@@ -203,7 +204,7 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[dict[str, Any]]]:
     return "".join(texts), "".join(thoughts), calls
 
 
-def _function_call(call: Any) -> dict[str, Any]:
+def _function_call(call: Any) -> JSONObject:
     call = expect_dict(call, "function call")
     if not isinstance(call.get("name"), str) or not call["name"]:
         raise APIResponseValidationError("a function call has no name")
@@ -217,7 +218,7 @@ def _function_call(call: Any) -> dict[str, Any]:
     return read
 
 
-def arguments_of(call: Mapping[str, Any]) -> str:
+def arguments_of(call: JSONMapping) -> str:
     """The arguments of a function call as JSON text."""
     try:
         return json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
@@ -225,14 +226,14 @@ def arguments_of(call: Mapping[str, Any]) -> str:
         raise APIResponseValidationError("a function call's arguments are nested too deep") from None
 
 
-def call_id(call: Mapping[str, Any], response_id: str | None, index: int) -> str:
+def call_id(call: JSONMapping, response_id: str | None, index: int) -> str:
     """The id of a function call: its own, or one that is the same each time this answer is decoded."""
     if isinstance(call.get("id"), str) and call["id"]:
         return str(call["id"])
     return f"call_{response_id}_{index}" if response_id else f"call_{index}"
 
 
-def decode_usage(usage: Mapping[str, Any]) -> Usage:
+def decode_usage(usage: JSONMapping) -> Usage:
     """Gemini's counts of tokens with inclusive totals: Gemini counts thoughts and tool prompts separately.
 
     >>> decode_usage({"promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5})
@@ -322,7 +323,7 @@ def _error_in_text(text: str) -> Any:
     return text
 
 
-def _daily_quotas(details: list[dict[str, Any]]) -> Iterator[str]:
+def _daily_quotas(details: list[JSONObject]) -> Iterator[str]:
     for entry in details:
         violations = entry.get("violations")
         for violation in violations if isinstance(violations, list) else ():
@@ -331,7 +332,7 @@ def _daily_quotas(details: list[dict[str, Any]]) -> Iterator[str]:
                 yield quota
 
 
-def _reasons(details: list[dict[str, Any]], message: str) -> Iterator[str]:
+def _reasons(details: list[JSONObject], message: str) -> Iterator[str]:
     reasons = {entry["reason"] for entry in details if isinstance(entry.get("reason"), str)}
     if "API_KEY_INVALID" in reasons or message.startswith(("API key not valid", "API key expired")):
         # Google answers 400 INVALID_ARGUMENT to a wrong key. `errors` knows it by this code.

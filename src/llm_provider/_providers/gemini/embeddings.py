@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONObject
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embedding_models import check_model
 from ..shared.payload import merge, refuse
-from ..shared.replies import expect_dict, reported_counts
+from ..shared.replies import expect_dict, find_counts
 from ..shared.vectors import apportion, check_count, vector_of
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
@@ -41,7 +42,7 @@ _MOST_DIMENSIONS = 3_072
 def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     """Build the fields that stand beside each text; see `EmbeddingFormat.encode`."""
     check_model(request, target)
-    payload: dict[str, Any] = {"model": resource(target.model)}
+    payload: JSONObject = {"model": resource(target.model)}
     if request.dimensions is not None:
         _check_dimensions(request, target)
         payload["outputDimensionality"] = request.dimensions
@@ -68,7 +69,7 @@ def _check_dimensions(request: EmbedRequest, target: Target) -> None:
     raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
 
 
-def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
     """The payload of one request for these texts."""
     return {"requests": [{**encoded.payload, "content": {"parts": [{"text": text}]}} for text in texts]}
 
@@ -101,11 +102,11 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; None where it reports none, as those of older models do."""
-    counts = reported_counts(reply, "usageMetadata")
+    counts = find_counts(reply, "usageMetadata")
     return None if counts is None or "promptTokenCount" not in counts else decode_usage(reply)
 
 
-def _entries(reply: Any) -> list[dict[str, Any]]:
+def _entries(reply: Any) -> list[JSONObject]:
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
         raise error_of(reply, status=200)

@@ -6,9 +6,9 @@ The model is part of the operation, since it is in the URL and not in the body.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from ..._errors import RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..protocol import EncodedRequest
@@ -64,7 +64,7 @@ def operation(target: Target, action: str) -> str:
     return f"{version}/{resource(target.model)}:{action}"
 
 
-def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping[str, Any]) -> None:
+def _check_thinking(request: Request, payload: JSONMapping, added: JSONMapping) -> None:
     """Refuse a level together with a budget, which Gemini answers with 400.
 
     Raises:
@@ -81,7 +81,7 @@ def _check_thinking(request: Request, payload: Mapping[str, Any], added: Mapping
     raise RequestError(problem, provider=PROVIDER, model=request.model)
 
 
-def _thinking_fields(body: Mapping[str, Any]) -> Iterator[str]:
+def _thinking_fields(body: JSONMapping) -> Iterator[str]:
     for settings in (body.get("generationConfig"), body.get("generation_config")):
         if not isinstance(settings, Mapping):
             continue
@@ -102,8 +102,8 @@ def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], objec
     return write
 
 
-def _settings(draft: Draft[Family]) -> dict[str, Any]:
-    settings: dict[str, Any] = draft.payload.setdefault("generationConfig", {})
+def _settings(draft: Draft[Family]) -> JSONObject:
+    settings: JSONObject = draft.payload.setdefault("generationConfig", {})
     return settings
 
 
@@ -145,7 +145,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
         remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     value = efforts[effort]
-    config: dict[str, Any] = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
+    config: JSONObject = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
     if effort != "none":
         config["includeThoughts"] = True
     _settings(draft)["thinkingConfig"] = config
@@ -210,7 +210,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
         _set_calling(draft, "VALIDATED")
 
 
-def _write_tool_choice(draft: Draft[Family], choice: str | Mapping[str, Any]) -> None:
+def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     if choice == "auto":
         if "toolConfig" not in draft.payload:
             _set_calling(draft, "AUTO")

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._types.messages import Message
@@ -52,15 +53,15 @@ class _Conversation:
 
     request: Request
     signed: bool
-    system: list[dict[str, Any]] = field(default_factory=list)
-    contents: list[dict[str, Any]] = field(default_factory=list)
-    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    system: list[JSONObject] = field(default_factory=list)
+    contents: list[JSONObject] = field(default_factory=list)
+    calls: dict[str, JSONObject] = field(default_factory=dict)
 
     def problem(self, where: str, what: str) -> RequestError:
         return RequestError(f"{where} {what}", provider=PROVIDER, model=self.request.model)
 
 
-def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
+def encode_contents(request: Request, *, signed: bool) -> JSONObject:
     """`systemInstruction` and `contents` for a request's messages.
 
     Args:
@@ -103,11 +104,11 @@ def encode_contents(request: Request, *, signed: bool) -> dict[str, Any]:
     return {**instruction, "contents": state.contents}
 
 
-def _parts_of(message: Message) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parts_of(message: Message) -> Iterator[tuple[int, JSONMapping]]:
     yield from enumerate(message.get("content") or ())
 
 
-def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
     content = earlier_answers.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
@@ -123,7 +124,7 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[dict[str,
     return texts
 
 
-def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict[str, Any]]:
+def _user_parts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"text": content}] if content else []
@@ -132,7 +133,7 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[dict
     ]
 
 
-def _user_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _user_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
     build = _USER_PARTS.get(piece["type"])
     if build is None:
         kinds = ", ".join(_USER_PARTS)
@@ -140,7 +141,7 @@ def _user_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dic
     return build(state, piece, path)
 
 
-def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str) -> None:
+def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> None:
     for name, value in piece.items():
         if name == "cache_control":
             earlier_answers.warn_of(name, PROVIDER)
@@ -148,7 +149,7 @@ def _only(state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...]
             raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
 
 
-def _text(state: _Conversation, piece: Mapping[str, Any], name: str, path: str) -> str:
+def _text(state: _Conversation, piece: JSONMapping, name: str, path: str) -> str:
     _only(state, piece, ("type", name, "annotations"), path)
     value = piece.get(name)
     if not isinstance(value, str):
@@ -156,9 +157,7 @@ def _text(state: _Conversation, piece: Mapping[str, Any], name: str, path: str) 
     return value
 
 
-def _inner(
-    state: _Conversation, piece: Mapping[str, Any], names: tuple[str, ...], path: str
-) -> Mapping[str, Any]:
+def _inner(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> JSONMapping:
     kind = piece["type"]
     _only(state, piece, ("type", kind), path)
     inner = piece.get(kind)
@@ -168,11 +167,11 @@ def _inner(
     return inner
 
 
-def _text_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _text_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
     return {"text": _text(state, piece, "text", path)}
 
 
-def _media_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _media_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
     """An image, a video or a document at a URL. Some providers write the URL in the place of its object."""
     kind = piece["type"]
     # The name of a document is for people: the model does not see it.
@@ -196,7 +195,7 @@ def _media_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> di
     return {"fileData": {**({"mimeType": types[suffix]} if suffix in types else {}), "fileUri": url}}
 
 
-def _audio_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _audio_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
     inner = _inner(state, piece, ("data", "format"), path)
     data, form = inner.get("data"), inner.get("format")
     if isinstance(data, UploadReference):
@@ -206,7 +205,7 @@ def _audio_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> di
     return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
 
 
-def _file_part(state: _Conversation, piece: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _file_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
     # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
     inner = _inner(state, piece, ("file_data", "filename", "file_id"), path)
     data, uri = inner.get("file_data"), inner.get("file_id")
@@ -231,11 +230,11 @@ _USER_PARTS = {
 }
 
 
-def _encode_upload(reference: UploadReference) -> dict[str, Any]:
+def _encode_upload(reference: UploadReference) -> JSONObject:
     return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
 
 
-def _inline(state: _Conversation, url: str, path: str) -> dict[str, Any]:
+def _inline(state: _Conversation, url: str, path: str) -> JSONObject:
     head, comma, data = url.partition(",")
     kind, *parameters = head.removeprefix("data:").split(";")
     if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
@@ -243,7 +242,7 @@ def _inline(state: _Conversation, url: str, path: str) -> dict[str, Any]:
     return {"inlineData": {"mimeType": kind, "data": data}}
 
 
-def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[dict[str, Any]]:
+def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[JSONObject]:
     where = f"messages[{position}]"
     calls = [
         _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(position, index))
@@ -266,7 +265,7 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
     return parts
 
 
-def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, dict[str, Any]]:
+def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, JSONObject]:
     """A call's id, which is `otherwise` where it has none, and its form in Gemini's API."""
     function = function_of(entry)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
@@ -282,8 +281,8 @@ def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -
 
 
 def _original_parts(
-    message: Message, calls: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+    message: Message, calls: list[JSONObject]
+) -> tuple[list[JSONObject], list[JSONObject]] | None:
     """The parts of the answer that a message came from, and their calls; None if it was edited since."""
     kept = message.get("provider_specific_fields")
     if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
@@ -317,7 +316,7 @@ def _add_tool_result(state: _Conversation, message: Message, position: int) -> N
             media.append(part)
     # Gemini's reference names "output" and "error" as the keys of a function's result.
     key = "error" if message.get("is_error") else "output"
-    answer: dict[str, Any] = {"name": call["name"], "response": {key: "".join(texts)}}
+    answer: JSONObject = {"name": call["name"], "response": {key: "".join(texts)}}
     if media:
         answer["parts"] = media
     if "id" in call:

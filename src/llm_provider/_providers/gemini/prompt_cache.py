@@ -8,8 +8,8 @@ discount. The minima are those of litellm 1.109's model table, November 2026.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
 from ..shared.prompt_cache import PrefixMark, Unit, content_units, json_unit
 
@@ -38,7 +38,7 @@ def is_implicit(model: str) -> bool:
     return True
 
 
-def units(payload: Mapping[str, Any]) -> list[Unit]:
+def units(payload: JSONMapping) -> list[Unit]:
     """The units of a prompt in the order in which Gemini's models read them."""
     result: list[Unit] = []
     system = payload.get("systemInstruction")
@@ -52,10 +52,10 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return result
 
 
-def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
     """A copy of a payload that lets Gemini cache a prefix: the payload itself."""
     return payload
 
 
-def _is_text(part: Mapping[str, Any]) -> bool:
+def _is_text(part: JSONMapping) -> bool:
     return part.keys() == {"text"}

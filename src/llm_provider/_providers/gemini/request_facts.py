@@ -6,6 +6,7 @@ import functools
 import re
 from typing import Any
 
+from ..._json_values import JSONObject
 from ..protocol import EncodedRequest
 from ..shared.request_facts import (
     Conversation,
@@ -52,7 +53,7 @@ def variant(encoded: EncodedRequest) -> str:
     return variant_of(str(tier).lower() if tier else None) or "standard"
 
 
-def _medium(part: dict[str, Any], resolution: str) -> Medium | None:
+def _medium(part: JSONObject, resolution: str) -> Medium | None:
     """The medium in a part of a turn, None if the part holds text."""
     for name in _MEDIA:
         inner = part.get(name)

@@ -6,9 +6,9 @@ The sources are the Gemini API reference and the types of google-genai 3.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..shared.replies import part
 from ..shared.rich_content import audio_of, decode_base64, dicts, number, text
@@ -16,25 +16,25 @@ from ..shared.rich_content import audio_of, decode_base64, dicts, number, text
 _RATE = re.compile(r"rate=(\d+)")
 
 
-def _candidate(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+def _candidate(reply: JSONMapping) -> JSONMapping:
     candidates = dicts(reply.get("candidates"))
     return min(candidates, key=lambda candidate: number(candidate, "index") or 0) if candidates else {}
 
 
-def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _parts(reply: JSONMapping) -> list[JSONObject]:
     """The parts of the answer, without those of thoughts."""
     entries = dicts(part(_candidate(reply), "content").get("parts"))
     return [entry for entry in entries if not entry.get("thought")]
 
 
-def citations(reply: Mapping[str, Any]) -> list[Citation]:
+def citations(reply: JSONMapping) -> list[Citation]:
     """The sources that support segments of the text, those of the answer as a whole, and recited sources."""
     candidate = _candidate(reply)
     said = "".join(text(entry, "text") or "" for entry in _parts(reply))
     return [*_read_grounding(part(candidate, "groundingMetadata"), said), *_read_recitations(candidate, said)]
 
 
-def _read_grounding(metadata: Mapping[str, Any], said: str) -> Iterator[Citation]:
+def _read_grounding(metadata: JSONMapping, said: str) -> Iterator[Citation]:
     chunks = metadata.get("groundingChunks")
     sources = chunks if isinstance(chunks, list) else []
     supports = dicts(metadata.get("groundingSupports"))
@@ -48,7 +48,7 @@ def _read_grounding(metadata: Mapping[str, Any], said: str) -> Iterator[Citation
         yield _source(source, None, None)
 
 
-def _span(segment: Mapping[str, Any], said: str) -> tuple[int | None, int | None]:
+def _span(segment: JSONMapping, said: str) -> tuple[int | None, int | None]:
     """The place of a segment in characters. Gemini counts bytes, within one part of the answer."""
     encoded = said.encode("utf-8", "surrogatepass")
     start, end = number(segment, "startIndex") or 0, number(segment, "endIndex")
@@ -62,7 +62,7 @@ def _span(segment: Mapping[str, Any], said: str) -> tuple[int | None, int | None
     return (index, index + len(words)) if words and index >= 0 else (None, None)
 
 
-def _source(chunk: Mapping[str, Any], start: int | None, end: int | None) -> Citation:
+def _source(chunk: JSONMapping, start: int | None, end: int | None) -> Citation:
     """A chunk, whose one field tells the kind of its source, such as `web` or `retrievedContext`."""
     inner = next((value for value in chunk.values() if isinstance(value, dict)), {})
     return Citation(
@@ -76,14 +76,14 @@ def _source(chunk: Mapping[str, Any], start: int | None, end: int | None) -> Cit
     )
 
 
-def _read_recitations(candidate: Mapping[str, Any], said: str) -> Iterator[Citation]:
+def _read_recitations(candidate: JSONMapping, said: str) -> Iterator[Citation]:
     metadata = part(candidate, "citationMetadata")
     for entry in dicts(metadata.get("citations") or metadata.get("citationSources")):
         start, end = _span(entry, said)
         yield Citation(start=start, end=end, url=text(entry, "uri"), title=text(entry, "title"), raw=entry)
 
 
-def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
+def images(reply: JSONMapping) -> list[GeneratedImage]:
     """The images among the parts: their bytes, or the addresses of files that Google keeps."""
     result = []
     for entry in _parts(reply):
@@ -95,7 +95,7 @@ def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     return result
 
 
-def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _inline(reply: JSONMapping) -> Iterator[tuple[str, bytes]]:
     for entry in _parts(reply):
         blob = part(entry, "inlineData")
         data = decode_base64(blob.get("data"))
@@ -103,7 +103,7 @@ def _inline(reply: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
             yield (text(blob, "mimeType") or "").lower(), data
 
 
-def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
+def audio(reply: JSONMapping) -> GeneratedAudio | None:
     """The speech, which a stream has in several parts."""
     recordings = [(kind, data) for kind, data in _inline(reply) if kind.startswith("audio/")]
     if not recordings:
@@ -115,7 +115,7 @@ def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
     return audio_of(data)
 
 
-def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
+def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
     """Code that Google ran, its searches, and the pages that it read."""
     calls = []
     for entry in _parts(reply):
@@ -143,7 +143,7 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     return calls
 
 
-def _answer(calls: list[ServerToolCall], entry: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+def _answer(calls: list[ServerToolCall], entry: JSONMapping, result: JSONMapping) -> None:
     """Add a result to its call: the one with its id, or the last one without a result."""
     identifier = text(entry, "id")
     for index in range(len(calls) - 1, -1, -1):

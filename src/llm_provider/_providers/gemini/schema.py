@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..shared.schema_rules import find_recursions
 
 
-def adapt_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_schema(schema: JSONMapping) -> JSONObject:
     """A schema by Gemini's rules; the same schema where it keeps to them.
 
     >>> adapt_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
     [{'$ref': '#/$defs/a'}]
     """
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
-    accepted: dict[str, Any] = _adapt(schema, "$", optional)
+    accepted: JSONObject = _adapt(schema, "$", optional)
     return accepted
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
@@ -29,8 +29,8 @@ class Assembler:
     """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to."""
 
     def __init__(self) -> None:
-        self._head: dict[str, Any] = {}
-        self._candidates: dict[int, dict[str, Any]] = {}
+        self._head: JSONObject = {}
+        self._candidates: dict[int, JSONObject] = {}
         # The first event. It comes again only if a server sends its whole stream again.
         self._first: Any = None
         self._again = False
@@ -45,7 +45,7 @@ class Assembler:
         self._calls: dict[int, int] = {}
         self._streamed: dict[int, _StreamedCall] = {}
         # The parts of calls without an id of their own, with their numbers and the ids that were shown.
-        self._named: list[tuple[dict[str, Any], int, str]] = []
+        self._named: list[tuple[JSONObject, int, str]] = []
 
     def feed(self, event: Any) -> Step:
         """Take one event; returns the text or delta of the first sample."""
@@ -90,7 +90,7 @@ class Assembler:
         """Take one event of several samples; returns what it adds to each, with the number of the sample."""
         return [number_step(self._add(index, piece), index) for index, piece in self._pieces_of(event)]
 
-    def _pieces_of(self, event: Any) -> list[tuple[int, dict[str, Any]]]:
+    def _pieces_of(self, event: Any) -> list[tuple[int, JSONObject]]:
         """The candidates of an event with their numbers. The event's other fields are kept."""
         self._running = None
         event = expect_dict(event, "stream event")
@@ -107,7 +107,7 @@ class Assembler:
         candidates = pieces if isinstance(pieces, list) else ()
         return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
 
-    def _begins_again(self, event: dict[str, Any]) -> bool:
+    def _begins_again(self, event: JSONObject) -> bool:
         """Whether the stream comes a second time, after its end.
 
         No event is marked as the last one, and some models give each a finish reason. But within an answer no
@@ -116,7 +116,7 @@ class Assembler:
         self._again = "usageMetadata" in event and same(event, self._first)
         return self._again
 
-    def _add(self, index: int, piece: dict[str, Any]) -> Step:
+    def _add(self, index: int, piece: JSONObject) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
@@ -142,7 +142,7 @@ class Assembler:
             steps.append(self._end_call(index))
         return join_steps(steps)
 
-    def _add_parts(self, index: int, parts: list[dict[str, Any]], added: list[Any]) -> Step:
+    def _add_parts(self, index: int, parts: list[JSONObject], added: list[Any]) -> Step:
         text, reasoning, calls = read_parts(added)
         for entry in added:
             self._append_part(index, parts, entry)
@@ -166,13 +166,13 @@ class Assembler:
             ),
         )
 
-    def _id(self, entry: dict[str, Any], call: Mapping[str, Any], number: int) -> str:
+    def _id(self, entry: JSONObject, call: JSONMapping, number: int) -> str:
         identifier = call_id(call, text_of(self._head.get("responseId")), number)
         if "id" not in call:
             self._named.append((entry, number, identifier))
         return identifier
 
-    def _add_part(self, index: int, parts: list[dict[str, Any]], entry: Any) -> Step:
+    def _add_part(self, index: int, parts: list[JSONObject], entry: Any) -> Step:
         """Add a part while the arguments of a call are streamed, or before that."""
         entry = expect_dict(entry, "part")
         call = entry.get("functionCall")
@@ -195,7 +195,7 @@ class Assembler:
         streamed.part.update((name, value) for name, value in entry.items() if name != "functionCall")
         return self._continue(index, streamed, call)
 
-    def _continue(self, index: int, streamed: _StreamedCall, call: Mapping[str, Any]) -> Step:
+    def _continue(self, index: int, streamed: _StreamedCall, call: JSONMapping) -> Step:
         streamed.add(call)
         return "" if call.get("willContinue") else self._end_call(index)
 
@@ -206,7 +206,7 @@ class Assembler:
         arguments = arguments_of(streamed.part["functionCall"])
         return Delta(tool_calls=(ToolCallDelta(index=streamed.number, arguments=arguments),))
 
-    def _append_part(self, index: int, parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
+    def _append_part(self, index: int, parts: list[JSONObject], piece: JSONObject) -> None:
         """Append a part, or extend the last one if both are pieces of the same text.
 
         A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
@@ -229,7 +229,7 @@ class Assembler:
             self._join(index, parts)
             parts.append(dict(piece))
 
-    def _join(self, index: int, parts: list[dict[str, Any]]) -> None:
+    def _join(self, index: int, parts: list[JSONObject]) -> None:
         pieces = self._pieces.pop(index, None)
         if pieces:
             parts[-1]["text"] = "".join((parts[-1]["text"], *pieces))
@@ -272,13 +272,13 @@ class _StreamedCall:
 
     __slots__ = ("number", "part")
 
-    def __init__(self, part: dict[str, Any], number: int) -> None:
+    def __init__(self, part: JSONObject, number: int) -> None:
         self.part = part
         self.number = number
         for name in ("partialArgs", "willContinue"):
             part["functionCall"].pop(name, None)
 
-    def add(self, call: Mapping[str, Any]) -> None:
+    def add(self, call: JSONMapping) -> None:
         """Add the pieces of arguments in the next part of the call."""
         pieces = call.get("partialArgs")
         for piece in pieces if isinstance(pieces, list) else ():
@@ -313,7 +313,7 @@ def _enter(held: Any, step: str | int, empty: Any) -> Any:
     raise APIResponseValidationError("a piece of a function call's arguments has a place that does not exist")
 
 
-def _put(held: Any, step: str | int, piece: Mapping[str, Any]) -> None:
+def _put(held: Any, step: str | int, piece: JSONMapping) -> None:
     name = next((name for name in _VALUES if name in piece), None)
     if name is None:
         return
@@ -329,11 +329,11 @@ def _is_streamed(entry: Any) -> bool:
     return isinstance(call, dict) and ("partialArgs" in call or "willContinue" in call)
 
 
-def _is_text(entry: Mapping[str, Any]) -> bool:
+def _is_text(entry: JSONMapping) -> bool:
     return isinstance(entry.get("text"), str)
 
 
-def _extend_lists(kept: dict[str, Any], piece: Mapping[str, Any]) -> None:
+def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
     for name, value in piece.items():
         if isinstance(value, list) and isinstance(kept.get(name, []), list):
             kept[name] = [*kept.get(name, []), *value]

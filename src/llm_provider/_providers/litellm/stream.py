@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONObject
 from ..._types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..openai_chat.stream import Assembler
@@ -47,7 +48,7 @@ async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeRepl
     )
 
 
-def _completion(reply: dict[str, Any]) -> dict[str, Any]:
+def _completion(reply: JSONObject) -> JSONObject:
     """A message of Anthropic's as the completion that litellm makes of it."""
     answer = anthropic.decode(reply)
     (choice,) = answer.choices
@@ -64,7 +65,7 @@ def _completion(reply: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JSONObject:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

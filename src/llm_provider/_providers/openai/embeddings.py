@@ -6,10 +6,11 @@ Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
@@ -18,7 +19,7 @@ from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embedding_models import check_model
 from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
-from ..shared.replies import count, expect_dict, reported_counts, text_of
+from ..shared.replies import count, expect_dict, find_counts, text_of
 from ..shared.tool_charges import cost_in, without_cost
 from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
@@ -37,7 +38,7 @@ _DIMENSIONS = (
 def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     """Build the payload without `input`; see `EmbeddingFormat.encode`."""
     check_model(request, target)
-    payload: dict[str, Any] = {"model": target.model}
+    payload: JSONObject = {"model": target.model}
     if request.dimensions is not None:
         payload[_dimensions_name(request, target)] = request.dimensions
     if request.extra_body:
@@ -67,7 +68,7 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
     return route.spelling.get("dimensions", "dimensions")
 
 
-def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> dict[str, Any]:
+def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
     """The payload of one request for these texts."""
     return {**encoded.payload, "input": list(texts)}
 
@@ -86,7 +87,7 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
     return EmbeddingAnswer(vectors, usage=usage(reply), model=name, cost=cost_in(reply.get("usage")))
 
 
-def _encoding(payload: Mapping[str, Any], model: str) -> str | None:
+def _encoding(payload: JSONMapping, model: str) -> str | None:
     """How the numbers of a vector in base64 are written: Perplexity's are bytes, or bits on demand."""
     encoding = payload.get("encoding_format")
     if encoding in (INT8, BITS):
@@ -107,14 +108,14 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; see `EmbeddingFormat.usage`."""
-    counts = reported_counts(reply, "usage") or {}
+    counts = find_counts(reply, "usage") or {}
     if "prompt_tokens" in counts:
         return read_usage({**counts, "total_tokens": 0})
     # Some hosts give the total alone.
     return Usage(input_tokens=count(counts, "total_tokens")) if "total_tokens" in counts else None
 
 
-def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
+def _entries(reply: Any, texts: int) -> list[JSONObject]:
     """The entries of `data`, sorted by index: exactly one for each text."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "data")
@@ -123,7 +124,7 @@ def _entries(reply: Any, texts: int) -> list[dict[str, Any]]:
         raise APIResponseValidationError("the answer holds no list of vectors")
     if len(data) != texts:
         raise APIResponseValidationError(f"the answer holds {len(data)} vectors for {texts} texts")
-    ordered: dict[Any, dict[str, Any]] = {}
+    ordered: dict[Any, JSONObject] = {}
     for entry in data:
         # A lone vector needs no index.
         index = expect_dict(entry, "vector").get("index", 0 if texts == 1 else None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..._errors import RequestError
+from ..._json_values import JSONMapping
 from ..._requests.checks import Endpoint
 from ..._requests.parameter_table import PARAMETERS
 from ..._requests.request import Request
@@ -123,7 +122,7 @@ def endpoint_of_host(request: Request, target: Target) -> Endpoint:
     return "responses" if needed else "chat"
 
 
-def _needs_responses(options: Mapping[str, Any]) -> bool:
+def _needs_responses(options: JSONMapping) -> bool:
     """Whether options are about what only Responses has, such as stored answers."""
     return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
 from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
 from .models import is_known
@@ -54,7 +55,7 @@ def lifetime(model: str) -> float:
     return _LIFETIME if is_implicit(model) else _LIFETIME_OF_BREAKPOINTS
 
 
-def units(payload: Mapping[str, Any]) -> list[Unit]:
+def units(payload: JSONMapping) -> list[Unit]:
     """The units of a prompt in the order in which OpenAI's models read them, for both endpoints."""
     result = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
     if isinstance(payload.get("instructions"), str):
@@ -78,7 +79,7 @@ def units(payload: Mapping[str, Any]) -> list[Unit]:
     return [] if _has_own(payload, messages) else result
 
 
-def mark_prefix(payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
     """A copy of a payload that lets OpenAI cache a prefix."""
     prompt = units(payload)
     if not prompt:
@@ -117,11 +118,11 @@ def _stable_digest(prefix: list[Unit]) -> bytes | None:
     return digest.digest()
 
 
-def _takes(part: Mapping[str, Any]) -> bool:
+def _takes(part: JSONMapping) -> bool:
     return part.get("type") in _TAKES
 
 
-def _has_own(payload: Mapping[str, Any], messages: Any) -> bool:
+def _has_own(payload: JSONMapping, messages: Any) -> bool:
     """Whether the user has set breakpoints, or the options of the cache."""
     if "prompt_cache_options" in payload:
         return True

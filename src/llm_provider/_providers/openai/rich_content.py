@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..anthropic.rich_content import citation_of
 from ..openai_responses.calls import is_call
@@ -22,7 +23,7 @@ _ENDING = "_call"
 _RESULTS = ("results", "outputs", "output", "result", "error")
 
 
-def citations(reply: Mapping[str, Any]) -> list[Citation]:
+def citations(reply: JSONMapping) -> list[Citation]:
     """The citations of a completion, or of all texts of a response."""
     if "output" in reply:
         result, offset = [], 0
@@ -40,12 +41,12 @@ def citations(reply: Mapping[str, Any]) -> list[Citation]:
     return result or list(_pages_of(reply))
 
 
-def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+def _message(reply: JSONMapping) -> JSONMapping:
     choices = dicts(reply.get("choices"))
     return part(choices[0], "message") if choices else {}
 
 
-def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _parts(reply: JSONMapping) -> list[JSONObject]:
     """The parts of all messages of a response."""
     return [
         entry
@@ -55,12 +56,12 @@ def _parts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _text_of(entry: Mapping[str, Any]) -> str:
+def _text_of(entry: JSONMapping) -> str:
     field = {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), "")
     return text(entry, field) or ""
 
 
-def _annotation(entry: Mapping[str, Any], offset: int = 0) -> Citation:
+def _annotation(entry: JSONMapping, offset: int = 0) -> Citation:
     # Chat Completions nests what Responses has in one level.
     inner = part(entry, str(entry.get("type"))) or entry
     return Citation(
@@ -74,7 +75,7 @@ def _annotation(entry: Mapping[str, Any], offset: int = 0) -> Citation:
     )
 
 
-def _references(message: Mapping[str, Any]) -> Iterator[Citation]:
+def _references(message: JSONMapping) -> Iterator[Citation]:
     """Mistral's references, which stand in the content at the end of the text that they support."""
     offset = 0
     for entry in dicts(message.get("content")):
@@ -86,7 +87,7 @@ def _references(message: Mapping[str, Any]) -> Iterator[Citation]:
             offset += len(text(entry, "text") or "")
 
 
-def _claudes(message: Mapping[str, Any]) -> Iterator[Citation]:
+def _claudes(message: JSONMapping) -> Iterator[Citation]:
     """Claude's citations as litellm returns them: a list for each text."""
     groups = part(message, "provider_specific_fields").get("citations")
     content = text(message, "content") or ""
@@ -98,7 +99,7 @@ def _claudes(message: Mapping[str, Any]) -> Iterator[Citation]:
             yield citation_of(entry, *known)
 
 
-def _pages_of(reply: Mapping[str, Any]) -> Iterator[Citation]:
+def _pages_of(reply: JSONMapping) -> Iterator[Citation]:
     """The pages that a host found for the whole answer."""
     pages = dicts(reply.get("search_results"))
     for page in pages:
@@ -111,7 +112,7 @@ def _pages_of(reply: Mapping[str, Any]) -> Iterator[Citation]:
             yield Citation(url=address)
 
 
-def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
+def images(reply: JSONMapping) -> list[GeneratedImage]:
     """The images of a completion's message, or those that the tool of a response made."""
     result = []
     for item in dicts(reply.get("output")):
@@ -128,7 +129,7 @@ def images(reply: Mapping[str, Any]) -> list[GeneratedImage]:
     return result
 
 
-def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
+def audio(reply: JSONMapping) -> GeneratedAudio | None:
     """The speech of a message. The reply does not say its format, which its first bytes show."""
     spoken = _message(reply).get("audio")
     parts = [entry for entry in _parts(reply) if entry.get("type") == "output_audio"]
@@ -138,7 +139,7 @@ def audio(reply: Mapping[str, Any]) -> GeneratedAudio | None:
     return audio_of(data, "".join(text(entry, "transcript") or "" for entry in parts)) if parts else None
 
 
-def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
+def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
     """The calls of tools that OpenAI or a host ran."""
     items = dicts(reply.get("output"))
     outputs = {text(item, "call_id"): item for item in items if str(item.get("type")).endswith("_output")}
@@ -159,7 +160,7 @@ def server_tool_calls(reply: Mapping[str, Any]) -> list[ServerToolCall]:
     return calls
 
 
-def _item(item: Mapping[str, Any], outputs: Mapping[str | None, Mapping[str, Any]]) -> ServerToolCall:
+def _item(item: JSONMapping, outputs: Mapping[str | None, JSONMapping]) -> ServerToolCall:
     """An item of a response. Its fields are named after its type, and each tool has its own."""
     kind = str(item["type"])
     arguments = item.get("arguments", item.get("action"))

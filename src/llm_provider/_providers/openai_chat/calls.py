@@ -6,17 +6,15 @@ Some hosts fill every field: `function_call` without a name and arguments beside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import ToolCall
 from ..shared.replies import expect_dict
 
 KINDS = ("function", "custom")
 
 
-def kind_of(call: Mapping[str, Any]) -> str | None:
+def kind_of(call: JSONMapping) -> str | None:
     """Which member of a call holds it: that of its type, else the one that is not empty; None if none is yet.
 
     >>> kind_of({"custom": {"input": "", "name": ""}, "function": {"name": "weather"}})
@@ -29,11 +27,11 @@ def kind_of(call: Mapping[str, Any]) -> str | None:
     return next((kind for kind, body in bodies.items() if not _is_blank(body)), None)
 
 
-def _is_blank(body: Mapping[str, Any]) -> bool:
+def _is_blank(body: JSONMapping) -> bool:
     return not (body.get("name") or body.get("arguments") or body.get("input"))
 
 
-def read_calls(message: Mapping[str, Any]) -> tuple[tuple[ToolCall, ...], dict[str, Any]]:
+def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
     """The calls of a message, and the fields of the message that hold them, without what is no call.
 
     Raises:
@@ -42,7 +40,7 @@ def read_calls(message: Mapping[str, Any]) -> tuple[tuple[ToolCall, ...], dict[s
     value, legacy = message.get("tool_calls"), message.get("function_call")
     if value is not None and not isinstance(value, list):
         raise APIResponseValidationError(f"the answer's tool_calls is {type(value).__name__}, not a list")
-    fields: dict[str, Any] = {}
+    fields: JSONObject = {}
     objects = [expect_dict(entry, "entry of tool_calls") for entry in value or ()]
     entries = [entry for call in objects if (entry := _without_blanks(call)) is not None]
     if entries:
@@ -54,7 +52,7 @@ def read_calls(message: Mapping[str, Any]) -> tuple[tuple[ToolCall, ...], dict[s
     return tuple(map(_call, entries)), fields
 
 
-def _without_blanks(entry: dict[str, Any]) -> dict[str, Any] | None:
+def _without_blanks(entry: JSONObject) -> JSONObject | None:
     """A call without the members of other kinds; None if it is no call."""
     kind = kind_of(entry)
     if kind is None or _is_blank(entry[kind]):
@@ -65,7 +63,7 @@ def _without_blanks(entry: dict[str, Any]) -> dict[str, Any] | None:
     return {name: value for name, value in entry.items() if name not in others} if others else entry
 
 
-def _call(entry: dict[str, Any]) -> ToolCall:
+def _call(entry: JSONObject) -> ToolCall:
     kind = kind_of(entry) or "function"
     body = expect_dict(entry.get(kind), f"tool call's {kind}")
     name, identifier = body.get("name"), entry.get("id")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONObject
 from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
 from ..._types.usage import Usage
@@ -17,7 +18,7 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, part, reported_counts, split_reply, text_of
+from ..shared.replies import expect_dict, find_counts, part, split_reply, text_of
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
 from .calls import read_calls
 from .request_facts import tier_variant
@@ -72,7 +73,7 @@ def decode(reply: object) -> Answer:
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reported_counts(reply, "usage")
+    reported = find_counts(reply, "usage")
     return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
@@ -81,7 +82,7 @@ def split(reply: Any) -> list[Any]:
     return split_reply(reply, "choices", "usage")
 
 
-def _choice(choice: dict[str, Any], counts: Usage | None) -> Choice:
+def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
@@ -138,7 +139,7 @@ def text_and_reasoning(content: object) -> tuple[str | None, str]:
     return "".join(texts), "".join(thoughts)
 
 
-def dicts(value: object, what: str) -> list[dict[str, Any]]:
+def dicts(value: object, what: str) -> list[JSONObject]:
     if value is None:
         return []
     if not isinstance(value, list):

@@ -6,10 +6,11 @@ The source is the OpenAI API reference for `POST /chat/completions`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import ROUTES, Target
 from ..protocol import EncodedRequest
@@ -45,14 +46,14 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
         encoded = encode_with_prompt(request, encode_plainly)
         if encoded is not None:
             return encoded
-    payload: dict[str, Any] = {"model": target.model, "messages": encode_messages(request.messages, target)}
+    payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
     draft = Draft(request, target, None, payload)
     payload = fill_payload(draft, accepts or _accepts_of(route.provider))
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
 
-def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+def _write_tools(draft: Draft[None], tools: Iterable[JSONMapping]) -> None:
     draft.payload["tools"] = [dict(tool) for tool in tools]
 
 
@@ -141,7 +142,7 @@ def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
         yield "custom" if name in custom else "function", name
 
 
-def response_format(value: Any, target: Target) -> dict[str, Any]:
+def response_format(value: Any, target: Target) -> JSONObject:
     """OpenAI's `response_format` for a type or a JSON schema; a dict in OpenAI's form stays as it is.
 
     OpenAI constrains its models to the schema only in strict mode, which has no form for some schemas. Hosts
@@ -154,7 +155,7 @@ def response_format(value: Any, target: Target) -> dict[str, Any]:
     structure = structure_of(value)
     if structure is None or structure.schema is None or not structure.adaptable:
         return dict(value)
-    named: dict[str, Any] = {"name": structure.name}
+    named: JSONObject = {"name": structure.name}
     if target.provider == "openai":
         strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
         if strict is not None:

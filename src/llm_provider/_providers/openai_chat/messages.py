@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._errors import RequestError
+from ..._json_values import JSONMapping
 from ..._requests.attachments import UploadReference
 from ..._requests.routing import Target
 from ..._types.messages import Message
@@ -147,7 +148,7 @@ def _with_arguments(call: Any) -> Any:
     return {**call, "function": {**call["function"], "arguments": "{}"}} if _lacks_arguments(call) else call
 
 
-def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: bool) -> None:
+def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -> None:
     for position, entry in enumerate(parts):
         kind, where = entry["type"], f"messages[{index}].content[{position}]"
         if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
@@ -162,7 +163,7 @@ def _check_parts(parts: Sequence[Mapping[str, Any]], index: int, *, is_openai: b
             check_media(entry, where)
 
 
-def _with_file_id(entry: Mapping[str, Any], index: int, position: int) -> Mapping[str, Any]:
+def _with_file_id(entry: JSONMapping, index: int, position: int) -> JSONMapping:
     """A part whose uploaded file has the field of an id.
 
     Raises:
@@ -185,7 +186,7 @@ _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _AUDIO = ("wav", "mp3")
 
 
-def check_media(entry: Mapping[str, Any], where: str) -> None:
+def check_media(entry: JSONMapping, where: str) -> None:
     """Refuse an image or a recording in a format that OpenAI's API does not take.
 
     Raises:

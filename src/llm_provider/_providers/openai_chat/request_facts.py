@@ -10,6 +10,7 @@ import functools
 import re
 from typing import Any
 
+from ..._json_values import JSONObject
 from ..anthropic import request_facts as anthropic
 from ..protocol import EncodedRequest
 from ..shared.request_facts import (
@@ -64,7 +65,7 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
     )
 
 
-def _special_prices(payload: dict[str, Any]) -> SpecialPrices:
+def _special_prices(payload: JSONObject) -> SpecialPrices:
     words = find_words(payload, "1h", "audio")
     return SpecialPrices(
         # Hosts take the lifetime of Anthropic's cache entries in several places.
@@ -91,7 +92,7 @@ def tier_variant(tier: object) -> str | None:
     return "priority" if tier == "fast" else variant_of(tier)
 
 
-def _medium(part: dict[str, Any]) -> Medium | None:
+def _medium(part: JSONObject) -> Medium | None:
     """The medium in a part of a message, None if the part holds text."""
     kind = part.get("type")
     if kind is None:

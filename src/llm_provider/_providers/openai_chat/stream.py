@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
 from ..shared.replies import expect_dict, join_steps, number_step, text_of
@@ -36,7 +37,7 @@ class Assembler:
     """Folds chat completion chunks into the completion that they add up to."""
 
     def __init__(self) -> None:
-        self._head: dict[str, Any] = {}
+        self._head: JSONObject = {}
         self._usage: Any = None
         self._samples: dict[int, _Sample] = {}
         self._content: list[Any] | None = None
@@ -71,7 +72,7 @@ class Assembler:
         pieces = [(_index(piece), piece) for piece in self._choices_of(event)]
         return [number_step(self._sample(index).add(piece), index) for index, piece in pieces]
 
-    def _choices_of(self, event: Any) -> list[dict[str, Any]]:
+    def _choices_of(self, event: Any) -> list[JSONObject]:
         """The choices of a chunk, whose other fields are kept."""
         event = expect_dict(event, "stream event")
         failure = error_in(event, "choices")
@@ -137,10 +138,10 @@ class _Sample:
         self._call_at: dict[int, _Call] = {}
         """The call that a server's index means now."""
         self._legacy_call: _Call | None = None
-        self._audio: dict[str, Any] = {}
+        self._audio: JSONObject = {}
         self._citations: list[Any] = []
         """Claude's citations, as litellm streams them."""
-        self._extra: dict[str, Any] = {}
+        self._extra: JSONObject = {}
         self._logprobs: Any = None
         self._late = False
         # What was shown as the text: whether a transcript of speech, and how many pieces of a refusal.
@@ -151,7 +152,7 @@ class _Sample:
         """Whether it has an answer."""
         return bool(self.content or self._texts or self._calls or self._legacy_call or self._audio)
 
-    def add(self, piece: dict[str, Any]) -> Step:
+    def add(self, piece: JSONObject) -> Step:
         """Take one choice of a chunk; returns what it adds."""
         self.finish_reason = piece.get("finish_reason") or self.finish_reason
         self.error = piece.get("error") or self.error
@@ -198,7 +199,7 @@ class _Sample:
         before, self._refusals_shown = self._refusals_shown, len(pieces)
         return "".join(pieces[before:])
 
-    def _add_unknown(self, fields: dict[str, Any]) -> None:
+    def _add_unknown(self, fields: JSONObject) -> None:
         for name, value in list(fields.items()):
             present = self._extra.get(name)
             if isinstance(value, str) and isinstance(present, str):
@@ -207,7 +208,7 @@ class _Sample:
                 del fields[name]
         _fold(self._extra, fields)
 
-    def _add_audio(self, piece: dict[str, Any]) -> str:
+    def _add_audio(self, piece: JSONObject) -> str:
         for name, value in piece.items():
             if name in ("data", "transcript"):
                 if isinstance(value, str):
@@ -216,7 +217,7 @@ class _Sample:
                 self._audio[name] = value
         return text_of(piece.get("transcript")) or ""
 
-    def _add_call(self, fragment: dict[str, Any]) -> ToolCallDelta | None:
+    def _add_call(self, fragment: JSONObject) -> ToolCallDelta | None:
         index = _index(fragment)
         call = self._call_at.get(index)
         if call is None or call.is_another(fragment):
@@ -241,13 +242,13 @@ class _Sample:
         text = text or message.get("refusal", "") or text_of(message.get("audio", {}).get("transcript")) or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=calls)
 
-    def choice(self) -> dict[str, Any]:
+    def choice(self) -> JSONObject:
         """The choice of the completion."""
         if self.content and (self._spoke or self._refusals_shown):
             raise APIResponseValidationError(
                 "the stream has a text after a refusal or after speech", retryable=False
             )
-        message: dict[str, Any] = {"role": "assistant", "content": _content(self.content)}
+        message: JSONObject = {"role": "assistant", "content": _content(self.content)}
         for name, pieces in self._texts.items():
             message[name] = "".join(pieces)
         if self._calls:
@@ -282,16 +283,16 @@ class _Call:
         self._position: int | None = None
         self._id = self._name = ""
         self._pieces: list[str] = []
-        self._inner: dict[str, Any] = {}
-        self._extra: dict[str, Any] = {}
+        self._inner: JSONObject = {}
+        self._extra: JSONObject = {}
 
-    def is_another(self, fragment: dict[str, Any]) -> bool:
+    def is_another(self, fragment: JSONObject) -> bool:
         """Whether a fragment begins another call: some hosts give all calls the same index."""
         identifier, body = fragment.get("id"), fragment.get(self._kind or "")
         named = isinstance(body, dict) and bool(body.get("name"))
         return bool(identifier and self._id and identifier != self._id and named and self._name)
 
-    def add(self, fragment: dict[str, Any], position: int) -> ToolCallDelta | None:
+    def add(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
         """Take one fragment; returns what it adds, and None before there is a call.
 
         Args:
@@ -323,7 +324,7 @@ class _Call:
         self._position = position
         return self.whole()
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> JSONObject:
         """The call as an entry of a message."""
         field = "input" if self._kind == "custom" else "arguments"
         body = {**self._inner, "name": self._name, field: "".join(self._pieces)}
@@ -336,7 +337,7 @@ class _Call:
         return ToolCallDelta(index=self._position or 0, id=self._id, name=self._name, arguments=arguments)
 
 
-def _index(container: Mapping[str, Any]) -> int:
+def _index(container: JSONMapping) -> int:
     """The index of an entry in a list that a stream fills. Its bound protects memory from a broken host."""
     index = container.get("index") or 0
     if not isinstance(index, int) or not 0 <= index < _MOST_ENTRIES:
@@ -392,7 +393,7 @@ def _continues(last: Any, entry: Any) -> bool:
     return both and not last.get("signature") and not last.get("closed")
 
 
-def _fold(kept: dict[str, Any], added: Mapping[str, Any]) -> None:
+def _fold(kept: JSONObject, added: JSONMapping) -> None:
     """Add fields that this library does not know. Lists grow; the newest of any other value stays."""
     for name, value in added.items():
         present = kept.get(name)
@@ -451,7 +452,7 @@ def _add_tool(entries: list[Any], entry: Any) -> None:
         entries.append(entry)
 
 
-def _with_logprobs(kept: Any, piece: Any, delta: Mapping[str, Any]) -> dict[str, Any]:
+def _with_logprobs(kept: Any, piece: Any, delta: JSONMapping) -> JSONObject:
     if not isinstance(piece, dict):
         # Together streams the log probability of each token as a bare number.
         piece = {

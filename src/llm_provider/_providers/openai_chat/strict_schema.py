@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._schemas.json_schema import resolve, subschemas
 from ..shared.schema_rules import describe_limits, wrap
 
@@ -44,7 +45,7 @@ class _NotStrictError(Exception):
     """Strict mode has no form for a schema."""
 
 
-def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any] | None:
+def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | None:
     """A schema in the form of strict mode; None where strict mode has no form for it, as for free keys.
 
     Args:
@@ -75,13 +76,13 @@ def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str
 class _Strict:
     """Makes the parts of one schema strict."""
 
-    def __init__(self, root: Mapping[str, Any], bounds: bool) -> None:
+    def __init__(self, root: JSONMapping, bounds: bool) -> None:
         self._root = root
         self._bounds = bounds
         self._inlined: list[str] = []
         """The references around the part that is being made, whose targets were put in their place."""
 
-    def make_strict(self, schema: object, *, top: bool = False) -> dict[str, Any]:
+    def make_strict(self, schema: object, *, top: bool = False) -> JSONObject:
         """The strict form of a part."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
@@ -92,8 +93,8 @@ class _Strict:
             (part,) = schema["allOf"]
             others = {word: value for word, value in schema.items() if word != "allOf"}
             return self.make_strict({**part, **others}, top=top)
-        made: dict[str, Any] = {}
-        limits: dict[str, Any] = {}
+        made: JSONObject = {}
+        limits: JSONObject = {}
         for word, value in schema.items():
             if self._is_kept(word, value):
                 made[word] = value
@@ -119,7 +120,7 @@ class _Strict:
             raise _NotStrictError
         return describe_limits(made, limits)
 
-    def _in_place(self, schema: Mapping[str, Any], *, top: bool) -> dict[str, Any]:
+    def _in_place(self, schema: JSONMapping, *, top: bool) -> JSONObject:
         """A reference with other keywords: its target with these keywords. They are lost in a recursion."""
         reference = schema["$ref"]
         if reference in self._inlined:
@@ -137,7 +138,7 @@ class _Strict:
         bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
         return word in _KEPT or (bound and self._bounds)
 
-    def _close(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _close(self, schema: JSONMapping) -> JSONObject:
         """An object with all of its fields required. A field that may be absent may be null instead."""
         properties = schema.get("properties", {})
         free = schema.get("additionalProperties", not properties)
@@ -156,12 +157,12 @@ class _Strict:
         }
 
 
-def _kinds(schema: Mapping[str, Any]) -> list[str]:
+def _kinds(schema: JSONMapping) -> list[str]:
     kind = schema.get("type", "object" if "properties" in schema else [])
     return kind if isinstance(kind, list) else [kind]
 
 
-def _nullable(field: dict[str, Any]) -> dict[str, Any]:
+def _nullable(field: JSONObject) -> JSONObject:
     null = {"type": "null"}
     if "null" in _kinds(field) or null in field.get("anyOf", ()):
         return field
@@ -170,7 +171,7 @@ def _nullable(field: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [field, null]}
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JSONMapping) -> bool:
     fields = characters = values = 0
     stack: list[tuple[Any, int]] = [(schema, 0)]
     while stack:

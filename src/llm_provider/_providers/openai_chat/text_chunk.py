@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import KeysView
 from typing import Any
 
+from ..._json_values import JSONObject
+
 
 class TextChunks:
     """Recognises chunks that add text to the first sample and nothing else.
@@ -20,7 +22,7 @@ class TextChunks:
 
     def __init__(self) -> None:
         self._fields: KeysView[str] = {}.keys()
-        self._piece: dict[str, Any] = {}
+        self._piece: JSONObject = {}
         """The choice of the last such chunk."""
 
     def read(self, event: Any) -> str | None:

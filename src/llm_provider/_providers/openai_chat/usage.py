@@ -14,9 +14,8 @@ A total that is smaller than the sum, or zero, says nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
 
+from ..._json_values import JSONMapping
 from ..._types.usage import Usage
 from ..shared.replies import count, part
 
@@ -25,9 +24,7 @@ _CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
 
 
-def read_usage(
-    usage: Mapping[str, Any], read_name: str = "prompt", written_name: str = "completion"
-) -> Usage:
+def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
     """The usage in a usage object: that of Chat Completions, or with "input" and "output" that of Responses.
 
     >>> read_usage({"prompt_tokens": 11, "prompt_tokens_details": {"audio_tokens": 375},

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import ToolCall
 from ..shared.replies import call_entry
 
@@ -32,7 +33,7 @@ STREAMED = frozenset(_TYPES)
 """The types of calls whose arguments are streamed."""
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JSONMapping) -> bool:
     """Whether an item is a call that the user's program answers."""
     kind = item.get("type")
     if is_blank(item):
@@ -44,7 +45,7 @@ def is_call(item: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind in _CALLS
 
 
-def is_blank(item: Mapping[str, Any]) -> bool:
+def is_blank(item: JSONMapping) -> bool:
     """Whether an item has the type of a call, and neither a name nor arguments.
 
     >>> is_blank({"type": "function_call", "name": "", "arguments": ""}), is_blank({"type": "message"})
@@ -55,14 +56,14 @@ def is_blank(item: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_hosted(item: Mapping[str, Any]) -> bool:
+def _is_hosted(item: JSONMapping) -> bool:
     """Whether OpenAI runs the command of a shell call in a container of its own."""
     environment = item.get("environment")
     in_container = isinstance(environment, dict) and environment.get("type") == "container_reference"
     return in_container and item.get("type") == "shell_call"
 
 
-def open_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def open_calls(items: Sequence[JSONMapping]) -> list[JSONMapping]:
     """The items of an answer that are calls without a result.
 
     The provider has answered the calls of its own tools, as a rule. Those that it has not come last, because
@@ -76,13 +77,13 @@ def open_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [item for item in calls if (item.get("call_id") or item.get("id")) not in answered]
 
 
-def tool_call(item: Mapping[str, Any]) -> ToolCall:
+def tool_call(item: JSONMapping) -> ToolCall:
     """The call in an item.
 
     Raises:
         APIResponseValidationError: the call has no name or no id.
     """
-    kind = item["type"]
+    kind: str = item["type"]
     identifier = item.get("call_id") or item.get("id")
     name = item.get("name") if kind in STREAMED else item.get("name") or kind.removesuffix("_call")
     if not isinstance(identifier, str) or not isinstance(name, str):
@@ -95,7 +96,7 @@ def tool_call(item: Mapping[str, Any]) -> ToolCall:
     return ToolCall(id=identifier, name=name, arguments=arguments, type=_TYPES.get(kind, kind))
 
 
-def entry_of(call: ToolCall) -> dict[str, Any] | None:
+def entry_of(call: ToolCall) -> JSONObject | None:
     """The call as an entry of a message's `tool_calls`; None where Chat Completions has no form for it."""
     if call.type == "function":
         return call_entry(call)
@@ -103,7 +104,7 @@ def entry_of(call: ToolCall) -> dict[str, Any] | None:
     return {"id": call.id, "type": "custom", "custom": body} if call.type == "custom" else None
 
 
-def output_item(kind: str, identifier: str, content: Any, where: str) -> dict[str, Any]:
+def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObject:
     """The item that answers a call.
 
     A text that is a JSON object has the fields of the item. Any other content is the output of a command or
@@ -142,7 +143,7 @@ def _output_type(kind: str) -> str:
     return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
 
 
-def _fields(kind: str, content: Any) -> dict[str, Any] | None:
+def _fields(kind: str, content: Any) -> JSONObject | None:
     if kind == "shell_call" and isinstance(content, str):
         outcome = {"type": "exit", "exit_code": 0}
         return {"output": [{"stdout": content, "stderr": "", "outcome": outcome}]}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.logprobs import TokenLogprob
 from ..._types.messages import AssistantMessage, FinishReason
 from ..._types.response import Choice
@@ -20,7 +21,7 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, part, reported_counts, text_of
+from ..shared.replies import expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
 from .calls import is_blank, open_calls, tool_call
 from .items import message_of, parts_of, require
@@ -73,7 +74,7 @@ def decode(reply: object) -> Answer:
     )
 
 
-def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
+def end_before_completion(reply: JSONObject) -> FinishReason | None:
     """The reason for which the answer ended early; None where it is complete.
 
     Raises:
@@ -107,14 +108,14 @@ def end_before_completion(reply: dict[str, Any]) -> FinishReason | None:
     )
 
 
-def _reasoning_texts(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _reasoning_texts(items: Sequence[JSONMapping]) -> Iterator[str]:
     for item in items:
         if item.get("type") == "reasoning":
             for entry in (*parts_of(item, "summary"), *parts_of(item, "content")):
                 yield require(entry, "text")
 
 
-def _logprobs(items: Sequence[Mapping[str, Any]]) -> tuple[TokenLogprob, ...] | None:
+def _logprobs(items: Sequence[JSONMapping]) -> tuple[TokenLogprob, ...] | None:
     entries = [
         logprob
         for item in items
@@ -128,7 +129,7 @@ def _logprobs(items: Sequence[Mapping[str, Any]]) -> tuple[TokenLogprob, ...] | 
 
 def usage(reply: Any) -> Usage | None:
     """The usage in a reply."""
-    reported = reported_counts(reply, "usage")
+    reported = find_counts(reply, "usage")
     if reported is None:
         return None
     counts, items = read_usage(reported, "input", "output"), reply.get("output")

@@ -10,8 +10,8 @@ back. They do not ask for reasoning summaries, which OpenAI gives to verified or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
@@ -29,7 +29,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         UnsupportedParameterError: this API does not have a parameter, such as `seed` or `stop`.
         RequestError: this API has no form for a message, which the error names.
     """
-    payload: dict[str, Any] = {
+    payload: JSONObject = {
         "model": target.model,
         "input": list(encode_input(request.messages)),
         "store": False,
@@ -43,11 +43,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=draft.labels or None)
 
 
-def _write_tools(draft: Draft[None], tools: Iterable[Mapping[str, Any]]) -> None:
+def _write_tools(draft: Draft[None], tools: Iterable[JSONMapping]) -> None:
     draft.payload["tools"] = [_encode_tool(tool) for tool in tools]
 
 
-def _encode_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_tool(tool: JSONMapping) -> JSONObject:
     kind = tool.get("type", "function")
     if kind != "function":
         inner = tool.get(kind)
@@ -59,7 +59,7 @@ def _encode_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {**defaults, **others, **function}
 
 
-def _write_tool_choice(draft: Draft[None], choice: str | Mapping[str, Any]) -> None:
+def _write_tool_choice(draft: Draft[None], choice: str | JSONMapping) -> None:
     if isinstance(choice, Mapping):
         kind = choice.get("type", "function")
         inner = choice.get(kind)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..shared.replies import expect_dict, text_of
 from .calls import entry_of, open_calls, tool_call
 
@@ -13,7 +13,7 @@ PROVIDER = "openai"
 """The provider in the messages of this format."""
 
 
-def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def message_of(items: Sequence[JSONMapping]) -> JSONObject:
     """The assistant message, in the form of Chat Completions, for the output items of a response."""
     parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
     text = "".join(map(text_of_part, parts))
@@ -25,7 +25,7 @@ def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if item.get("type") == "image_generation_call" and (data := text_of(item.get("result")))
         for form in (text_of(item.get("output_format")) or "png",)
     ]
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    message: JSONObject = {"role": "assistant", "content": text or None}
     if refusal:
         message["refusal"] = refusal
     if calls:
@@ -37,14 +37,14 @@ def message_of(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return message
 
 
-def text_of_part(entry: Mapping[str, Any]) -> str:
+def text_of_part(entry: JSONMapping) -> str:
     """The text of a part of a message: what the model wrote or said."""
     if entry.get("type") == "output_text":
         return require(entry, "text")
     return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
 
 
-def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def parts_of(item: JSONMapping, name: str) -> list[JSONObject]:
     value = item.get(name)
     if value is None:
         return []
@@ -55,7 +55,7 @@ def parts_of(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [expect_dict(entry, f"entry of {name}") for entry in value]
 
 
-def require(container: Mapping[str, Any], name: str) -> str:
+def require(container: JSONMapping, name: str) -> str:
     value = container.get(name)
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a part of the answer has no {name}")

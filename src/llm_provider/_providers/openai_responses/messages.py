@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
 from ..._types.messages import Message
 from ..openai_chat.messages import check_media
@@ -26,7 +27,7 @@ _REFUSED_IN_ANSWERS = frozenset({"prefix"})
 _OWN_PART_TYPES = ("input_text", "input_image", "input_file")
 
 
-def encode_input(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+def encode_input(messages: Sequence[Message]) -> Iterator[JSONObject]:
     """The input items for the messages.
 
     Raises:
@@ -56,7 +57,7 @@ def encode_input(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
             yield {"role": message["role"], "content": content}
 
 
-def _with_detail(entry: dict[str, Any]) -> dict[str, Any]:
+def _with_detail(entry: JSONObject) -> JSONObject:
     """A part of a message. Only in the results of tools may an image be without `detail`."""
     is_image = entry["type"] == "input_image"
     return {**entry, "detail": entry.get("detail") or "auto"} if is_image else entry
@@ -70,7 +71,7 @@ def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None
         )
 
 
-def _original_items(message: Message) -> list[dict[str, Any]]:
+def _original_items(message: Message) -> list[JSONObject]:
     """The output items of the answer that a message came from; empty if the message was edited since."""
     kept = message.get("provider_specific_fields")
     if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
@@ -86,7 +87,7 @@ def _original_items(message: Message) -> list[dict[str, Any]]:
     return items if same else []
 
 
-def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
+def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
     where = f"messages[{index}]"
     _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
     earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
@@ -117,14 +118,14 @@ def _assistant_items(message: Message, index: int) -> Iterator[dict[str, Any]]:
         yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
 
 
-def _assistant_parts(parts: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
+def _assistant_parts(parts: Sequence[JSONMapping], where: str) -> list[JSONObject]:
     said = [entry for entry in parts if entry["type"] != "thinking"]
     if len(said) < len(parts):
         earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
     return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
 
 
-def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _assistant_part(entry: JSONMapping, where: str) -> JSONObject:
     if entry["type"] == "refusal":
         return dict(entry)
     if entry["type"] not in ("text", "input_text", "output_text"):
@@ -132,13 +133,13 @@ def _assistant_part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**entry, "type": "output_text"}
 
 
-def _content(content: Any, where: str) -> str | list[dict[str, Any]]:
+def _content(content: Any, where: str) -> str | list[JSONObject]:
     if isinstance(content, str):
         return content
     return [_part(entry, f"{where}.content[{position}]") for position, entry in enumerate(content)]
 
 
-def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _part(entry: JSONMapping, where: str) -> JSONObject:
     """One part of a user's content. Fields that this library does not know stay as they are."""
     kind = entry["type"]
     if kind == "text":
@@ -170,7 +171,7 @@ def _part(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {"type": "input_image", source: inner["url"], **others, **details}
 
 
-def _document(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _document(entry: JSONMapping, where: str) -> JSONObject:
     url, name = entry.get("document_url"), entry.get("document_name")
     url = url.get("url") if isinstance(url, Mapping) else url
     if not isinstance(url, str):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import raise_error_in
 from ..shared.replies import expect_dict, join_steps, part, text_of
@@ -37,8 +37,8 @@ class Assembler:
     """
 
     def __init__(self) -> None:
-        self._response: dict[str, Any] | None = None
-        self._items: dict[int, dict[str, Any]] = {}
+        self._response: JSONObject | None = None
+        self._items: dict[int, JSONObject] = {}
         # By the position of its item: a call's number. By its number: what was shown of it.
         self._calls: dict[int, int] = {}
         self._shown_calls: list[_Shown] = []
@@ -76,7 +76,7 @@ class Assembler:
             steps.append(self._rest())
         return steps[0] if len(steps) == 1 else join_steps(steps)
 
-    def _take(self, event: Mapping[str, Any]) -> Step:
+    def _take(self, event: JSONMapping) -> Step:
         kind = event.get("type")
         if kind == "response.output_item.done":
             position = _position_of(event, len(self._items))
@@ -87,7 +87,7 @@ class Assembler:
             return self._begin(event)
         return self._continue(kind, event)
 
-    def _begin(self, event: Mapping[str, Any]) -> Step:
+    def _begin(self, event: JSONMapping) -> Step:
         item = expect_dict(event.get("item"), "output item")
         index = len(self._shown_calls)
         position = _position_of(event, index)
@@ -102,7 +102,7 @@ class Assembler:
         self._shown_calls.append(_Shown(begun.name, [arguments]))
         return Delta(tool_calls=(begun,))
 
-    def _continue(self, kind: Any, event: Mapping[str, Any]) -> Step:
+    def _continue(self, kind: Any, event: JSONMapping) -> Step:
         piece = text_of(event.get("delta")) or ""
         if isinstance(kind, str) and kind in _WHOLE_TEXTS and not self._texts:
             # A server that sends no pieces.
@@ -152,7 +152,7 @@ class Assembler:
         text = whole[len(before) :]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
 
-    def _rest_of_call(self, index: int, item: Mapping[str, Any]) -> ToolCallDelta:
+    def _rest_of_call(self, index: int, item: JSONMapping) -> ToolCallDelta:
         """The part of a call that no delta has shown.
 
         Its id is shown here, as some servers give a call another one at its end.
@@ -171,7 +171,7 @@ class Assembler:
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         return ToolCallDelta(index=index, id=call.id, name="" if before.name else name, arguments=arguments)
 
-    def _output(self) -> list[dict[str, Any]]:
+    def _output(self) -> list[JSONObject]:
         """The output items of the response, which may leave them out in its last event."""
         assert self._response is not None
         output = self._response.get("output")
@@ -197,7 +197,7 @@ class _Shown:
     arguments: list[str]
 
 
-def _without_nulls(response: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(response: JSONMapping) -> JSONObject:
     """A response without the nulls in place of fields that it must have."""
     required = ("object", "status")
     return {name: value for name, value in response.items() if value is not None or name not in required}
@@ -213,10 +213,10 @@ class _Order:
     def __init__(self) -> None:
         self._next: int | None = None
         self._ordered = True
-        self._held: dict[int, Mapping[str, Any]] = {}
-        self._last: Mapping[str, Any] = {}
+        self._held: dict[int, JSONMapping] = {}
+        self._last: JSONMapping = {}
 
-    def ready(self, event: Mapping[str, Any], *, last: bool) -> list[Mapping[str, Any]]:
+    def ready(self, event: JSONMapping, *, last: bool) -> list[JSONMapping]:
         """The events that can be taken after this one arrived."""
         number = event.get("sequence_number")
         if not self._ordered or type(number) is not int:
@@ -247,13 +247,13 @@ class _Order:
         self._ordered = False
         return self._release()
 
-    def _release(self) -> list[Mapping[str, Any]]:
+    def _release(self) -> list[JSONMapping]:
         held = [event for _, event in sorted(self._held.items())]
         self._held.clear()
         return held
 
 
-def _call_delta(index: int, item: Mapping[str, Any], arguments: str) -> ToolCallDelta:
+def _call_delta(index: int, item: JSONMapping, arguments: str) -> ToolCallDelta:
     if item["type"] not in STREAMED:
         return ToolCallDelta(index=index, name=tool_call(item).name, arguments=arguments)
     return ToolCallDelta(index=index, name=text_of(item.get("name")) or "", arguments=arguments)
@@ -267,7 +267,7 @@ def _is_same_json(first: str, second: str) -> bool:
         return False
 
 
-def _position_of(event: Mapping[str, Any], usual: int) -> int:
+def _position_of(event: JSONMapping, usual: int) -> int:
     """The position of an event's item in the output; not every server says it."""
     position = event.get("output_index")
     return position if type(position) is int else usual

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Message
 
 # The fields of an assistant message that every format sends, or whose content is in another field as well.
@@ -67,7 +68,7 @@ EMPTY_TEXT = "has empty content; give some text or leave the message out"
 """The error for a user's message without text, which only Chat Completions takes."""
 
 
-def parse_arguments(text: str, provider: str) -> dict[str, Any]:
+def parse_arguments(text: str, provider: str) -> JSONObject:
     """The arguments of a call as an object.
 
     A model may write arguments that are no object, and an answer that was cut may end inside them. They are
@@ -121,7 +122,7 @@ def _list_kinds(content: object) -> Iterator[str]:
         yield from _list_notes(entry)
 
 
-def _list_notes(entry: Mapping[str, Any]) -> Iterator[str]:
+def _list_notes(entry: JSONMapping) -> Iterator[str]:
     inner = entry.get("content")
     for piece in (entry, *(inner if isinstance(inner, list) else ())):
         if isinstance(piece, Mapping):

@@ -28,6 +28,7 @@ from ..._errors import (
     RateLimitError,
     RefusalError,
 )
+from ..._json_values import JSONMapping
 from ..._limits.retry import ORDERLY_END, retry_after
 from ..transport.certificates import trust_remedy
 from .error_bodies import error_fields, meaning_of
@@ -341,7 +342,7 @@ def failure_headers(error: BaseException) -> dict[str, str]:
     return headers_of(getattr(error, "response", None))
 
 
-def error_in(body: Mapping[str, Any], answer: str) -> LLMError | None:
+def error_in(body: JSONMapping, answer: str) -> LLMError | None:
     """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
 
     Args:
@@ -354,7 +355,7 @@ def error_in(body: Mapping[str, Any], answer: str) -> LLMError | None:
     return _failure_of(body) if reports_error(body, answer) else None
 
 
-def reports_error(body: Mapping[str, Any], answer: str) -> bool:
+def reports_error(body: JSONMapping, answer: str) -> bool:
     """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
     if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
         return True
@@ -364,13 +365,13 @@ def reports_error(body: Mapping[str, Any], answer: str) -> bool:
     return any(value and isinstance(value, (str, list)) for value in messages)
 
 
-def raise_error_in(body: Mapping[str, Any], answer: str) -> None:
+def raise_error_in(body: JSONMapping, answer: str) -> None:
     """Raise the failure that `error_in` finds."""
     if reports_error(body, answer):
         raise _failure_of(body)
 
 
-def _failure_of(body: Mapping[str, Any]) -> LLMError:
+def _failure_of(body: JSONMapping) -> LLMError:
     codes, message = error_fields(body)
     # On the top level, "type" is the name of an event and not a code of the failure.
     return from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)

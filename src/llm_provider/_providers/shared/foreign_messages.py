@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError, RequestError
+from ..._json_values import JSONMapping
 from ..._types.messages import Message
 from . import earlier_answers
 from .replies import call_entry
 
-Part = Mapping[str, Any]
+Part = JSONMapping
 
 ANTHROPIC, OPENAI = "anthropic", "openai"
 
@@ -232,7 +233,7 @@ def _of_responses(part: Part, where: str, provider: str) -> Part:
     raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
 
 
-def _of_source(part: Part, source: Mapping[str, Any], where: str, provider: str) -> Part:
+def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Part:
     """An image or a document of Anthropic's, whose content is in its source."""
     citations = part.get("citations")
     if isinstance(citations, Mapping) and citations.get("enabled"):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..._errors import RequestError
+from ..._json_values import JSONMapping
 from ..._requests.request import Request
 from .payload import refuse
 
@@ -21,7 +22,7 @@ _WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 _WEB_FETCH = {"type": "web_fetch_20250910", "name": "web_fetch"}
 _CODE_EXECUTION = {"type": "code_execution_20250825", "name": "code_execution"}
 _CODE_INTERPRETER = {"type": "code_interpreter", "container": {"type": "auto"}}
-_NAMED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+_NAMED: Mapping[str, Mapping[str, JSONMapping]] = {
     "web_search": {
         "openai": {"type": "web_search"},
         "anthropic": _WEB_SEARCH,
@@ -70,7 +71,7 @@ def with_named_tools(request: Request, provider: str) -> Request:
     return replace(request, tools=tuple(adapted))
 
 
-def _in_openais_form(tool: Mapping[str, Any], provider: str) -> Mapping[str, Any]:
+def _in_openais_form(tool: JSONMapping, provider: str) -> JSONMapping:
     """A function in the form that all formats but Anthropic's read."""
     is_function = "input_schema" in tool and tool.get("type") in (None, "custom")
     if provider == "anthropic" or not is_function or not isinstance(tool.get("name"), str):
@@ -83,7 +84,7 @@ def _in_openais_form(tool: Mapping[str, Any], provider: str) -> Mapping[str, Any
 _INNER = ("name", "description", "strict")
 
 
-def _name(name: str, where: str, request: Request, provider: str) -> Mapping[str, Any]:
+def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping:
     forms = _NAMED[name]
     if provider not in forms or (provider == "openai" and request.endpoint == "chat"):
         having = f"{', '.join(forms)} have it" if len(forms) > 1 else f"only {next(iter(forms))} has it"
@@ -94,7 +95,7 @@ def _name(name: str, where: str, request: Request, provider: str) -> Mapping[str
     return forms[provider]
 
 
-def owner_of(tool: Mapping[str, Any]) -> str | None:
+def owner_of(tool: JSONMapping) -> str | None:
     """The provider whose words a tool uses: "anthropic", "gemini", or None for a function or another's tool.
 
     >>> owner_of({"type": "web_search_20250305", "name": "web_search"}), owner_of({"google_search": {}})

@@ -12,12 +12,13 @@ What is malformed counts as absent.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import orjson
 
+from ..._json_values import JSONMapping
 from ..._runtime.frozen import LateValue
 from ..._runtime.json_pieces import loads, read_large
 from ..._types.logprobs import TokenLogprob
@@ -46,7 +47,7 @@ def _read_json(text: bytes) -> tuple[TokenLogprob, ...] | None:
     return read_large(lambda: _read(loads(text)))
 
 
-def _read(field: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
+def _read(field: JSONMapping) -> tuple[TokenLogprob, ...] | None:
     entries = field.get("content") or field.get("refusal")
     if isinstance(entries, list):
         tokens = _tokens(entries)
@@ -63,7 +64,7 @@ def _tokens(entries: Any) -> Iterator[TokenLogprob]:
             yield from _token(entry, entry.get("top_logprobs"))
 
 
-def _token(entry: Mapping[str, Any], top: Any, absent: Any = None) -> Iterator[TokenLogprob]:
+def _token(entry: JSONMapping, top: Any, absent: Any = None) -> Iterator[TokenLogprob]:
     text = entry.get("token")
     # Gemini leaves out zeros.
     number = entry.get("logprob", entry.get("logProbability", absent))
@@ -80,7 +81,7 @@ def _token(entry: Mapping[str, Any], top: Any, absent: Any = None) -> Iterator[T
     yield TokenLogprob(token=text, logprob=float(number), id=identifier, top=others)
 
 
-def _of_gemini(field: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+def _of_gemini(field: JSONMapping) -> Iterator[TokenLogprob]:
     tops = field.get("topCandidates")
     for entry, top in itertools.zip_longest(
         field["chosenCandidates"], tops if isinstance(tops, list) else ()
@@ -93,7 +94,7 @@ def _candidates(top: Any) -> Any:
     return top.get("candidates") if isinstance(top, dict) else None
 
 
-def _of_columns(field: Mapping[str, Any]) -> Iterator[TokenLogprob]:
+def _of_columns(field: JSONMapping) -> Iterator[TokenLogprob]:
     columns = [field.get(name) for name in ("token_logprobs", "tokens", "token_ids", "top_logprobs")]
     numbers, *others = (column if isinstance(column, list) else () for column in columns)
     for index, number in enumerate(numbers):

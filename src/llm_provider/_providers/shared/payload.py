@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..._errors import UnsupportedParameterError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.parameter_table import PARAMETERS
 from ..._requests.request import Request
@@ -30,8 +31,8 @@ class Draft(Generic[Family]):
     request: Request
     target: Target
     family: Family
-    payload: dict[str, Any]
-    labels: dict[str, Any] = field(default_factory=dict)
+    payload: JSONObject
+    labels: JSONObject = field(default_factory=dict)
 
     def refuse(self, parameter: str, remedy: str = "") -> UnsupportedParameterError:
         """The error for a parameter or a value that the model does not accept."""
@@ -46,7 +47,7 @@ A dot leads into an object: "reasoning.effort". A parameter that is missing is r
 """
 
 
-def fill_payload(draft: Draft[Any], accepts: Accepts) -> dict[str, Any]:
+def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
     """The draft's payload with the parameters that are set, and with `extra_body`.
 
     Raises:
@@ -87,7 +88,7 @@ def refuse(
     )
 
 
-def merge(payload: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge(payload: JSONObject, extra: JSONMapping) -> JSONObject:
     """`payload` with `extra_body` merged in, level by level; the user's value wins.
 
     Tools are added to those of the payload, which the call's own `tools` are.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
 from ..._runtime.canonical_json import canonical
 
@@ -43,7 +44,7 @@ class PromptCacheFormat(Protocol):
     def serves(self, target: Target) -> bool:
         """Whether the target has a prompt cache that this module knows."""
 
-    def units(self, payload: Mapping[str, Any]) -> list[Unit]:
+    def units(self, payload: JSONMapping) -> list[Unit]:
         """The units of a prompt in the order in which the model reads them.
 
         It is empty if the user has set breakpoints, which are left alone.
@@ -58,7 +59,7 @@ class PromptCacheFormat(Protocol):
     def is_implicit(self, model: str) -> bool:
         """Whether the provider finds common prefixes by itself, to the token and without a price for it."""
 
-    def mark_prefix(self, payload: dict[str, Any], mark: PrefixMark) -> dict[str, Any]:
+    def mark_prefix(self, payload: JSONObject, mark: PrefixMark) -> JSONObject:
         """A copy of a payload that lets the provider cache a prefix."""
 
 
@@ -73,7 +74,7 @@ class PrefixMark(NamedTuple):
     digest: bytes | None = None
     """The digest of the prefix that calls of a batch share; None if no other call has it."""
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: JSONObject) -> JSONObject:
         """The payload with its breakpoints."""
         return self.format.mark_prefix(payload, self)
 
@@ -87,7 +88,7 @@ class Prefix(NamedTuple):
     tokens: int
 
 
-def mark_of_call(form: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> PrefixMark | None:
+def mark_of_call(form: PromptCacheFormat, payload: JSONMapping, model: str) -> PrefixMark | None:
     """The mark of a call without known followers: all but its last unit, the question."""
     before = form.units(payload)[:-1]
     # The tokens are an estimate. A provider ignores a breakpoint behind too few of them.
@@ -96,7 +97,7 @@ def mark_of_call(form: PromptCacheFormat, payload: Mapping[str, Any], model: str
     return PrefixMark(form, len(before), of_batch=False)
 
 
-def prefixes(form: PromptCacheFormat, payload: Mapping[str, Any], model: str) -> list[Prefix]:
+def prefixes(form: PromptCacheFormat, payload: JSONMapping, model: str) -> list[Prefix]:
     """The beginnings of a prompt that the prompt cache may hold, the shortest first.
 
     The last unit is not part of any. Where the provider compares tokens, a long last text has a beginning
@@ -137,7 +138,7 @@ def content_units(
     role: str,
     content: Any,
     path: JSONPath,
-    takes_breakpoint: Callable[[Mapping[str, Any]], bool],
+    takes_breakpoint: Callable[[JSONMapping], bool],
     *,
     instructs: bool = False,
 ) -> list[Unit]:
@@ -164,7 +165,7 @@ def last_breakpoint(units: Sequence[Unit]) -> JSONPath | None:
     return next((unit.path for unit in reversed(units) if unit.path is not None), None)
 
 
-def change_at(payload: dict[str, Any], path: JSONPath, change: Callable[[Any], Any]) -> dict[str, Any]:
+def change_at(payload: JSONObject, path: JSONPath, change: Callable[[Any], Any]) -> JSONObject:
     """A copy of a payload in which one value is changed. The rest is shared with the payload.
 
     >>> change_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)

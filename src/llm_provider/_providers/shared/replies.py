@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCall, delta_of
 
 
-def split_reply(reply: dict[str, Any], samples: str, usage: str) -> list[Any]:
+def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
     """Divide a reply with several samples into one reply for each.
 
     Args:
@@ -58,7 +59,7 @@ def count_of(reply: Any, name: str) -> int:
     return count
 
 
-def expect_dict(value: Any, what: str) -> dict[str, Any]:
+def expect_dict(value: Any, what: str) -> JSONObject:
     """`value` if it is a JSON object.
 
     Raises:
@@ -71,14 +72,14 @@ def expect_dict(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def count(container: Mapping[str, Any], name: str) -> int:
+def count(container: JSONMapping, name: str) -> int:
     """A count of tokens from a usage object; 0 where it is absent, null or not a positive integer."""
     value = container.get(name)
     # `isinstance` would accept True.
     return value if type(value) is int and value > 0 else 0
 
 
-def part(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def part(container: JSONMapping, name: str) -> JSONMapping:
     """A nested object; empty where it is absent or not an object."""
     value = container.get(name)
     return value if isinstance(value, dict) else {}
@@ -89,13 +90,13 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def reported_counts(reply: object, name: str) -> dict[str, Any] | None:
+def find_counts(reply: object, name: str) -> JSONObject | None:
     """The usage object in a reply; None where it has none."""
     reported = reply.get(name) if isinstance(reply, dict) else None
     return reported if isinstance(reported, dict) else None
 
 
-def call_entry(call: ToolCall) -> dict[str, Any]:
+def call_entry(call: ToolCall) -> JSONObject:
     """A call of a function as an entry of a message's `tool_calls`."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 

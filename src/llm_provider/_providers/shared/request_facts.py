@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from ..._json_values import JSONObject
+
 _VARIANTS = frozenset({"fast", "flex", "priority", "ultrafast"})
 """The service levels that providers call by the same names as `prices.csv`."""
 
@@ -25,7 +27,7 @@ class Medium(NamedTuple):
     detail: str = "auto"
 
 
-MediumOf: TypeAlias = Callable[[dict[str, Any]], Medium | None]
+MediumOf: TypeAlias = Callable[[JSONObject], Medium | None]
 """Returns the medium in one part of a message, None if the part holds text."""
 
 
@@ -129,7 +131,7 @@ def largest_limit(*limits: object) -> int | None:
     return max((limit for limit in limits if isinstance(limit, int)), default=None)
 
 
-def find_words(payload: dict[str, Any], *words: str) -> set[str]:
+def find_words(payload: JSONObject, *words: str) -> set[str]:
     """Those of some words that are a text or a field's name anywhere in a payload.
 
     >>> find_words({"modalities": ["text", "audio"]}, "audio", "1h")

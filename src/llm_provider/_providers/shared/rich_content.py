@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import importlib
-from collections.abc import Mapping
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import ROUTES
 from ..._types.rich_content import GeneratedAudio, GeneratedImage
 
@@ -40,17 +40,17 @@ def read(name: str, provider: str, reply: Any) -> Any:
     return getattr(module, name)(reply if isinstance(reply, dict) else {})
 
 
-def dicts(value: Any) -> list[dict[str, Any]]:
+def dicts(value: Any) -> list[JSONObject]:
     """The objects in a list; empty where it is no list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def text(container: Mapping[str, Any], *names: str) -> str | None:
+def text(container: JSONMapping, *names: str) -> str | None:
     """The first of some fields that is a text which is not empty."""
     return next((value for name in names if isinstance(value := container.get(name), str) and value), None)
 
 
-def number(container: Mapping[str, Any], name: str, offset: int = 0) -> int | None:
+def number(container: JSONMapping, name: str, offset: int = 0) -> int | None:
     """A field that is a whole number, moved by an offset."""
     value = container.get(name)
     return value + offset if type(value) is int else None

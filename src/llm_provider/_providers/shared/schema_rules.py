@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._runtime.canonical_json import canonical
 from ..._schemas.json_schema import resolve, subschemas
@@ -15,7 +16,7 @@ from ..protocol import EncodedRequest
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
+def wrap(schema: JSONMapping) -> JSONObject:
     """Put the schema of an answer that is no object into an object with one field.
 
     >>> wrap({"type": "integer"})["properties"]
@@ -32,7 +33,7 @@ def wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe_limits(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+def describe_limits(schema: JSONObject, limits: JSONMapping) -> JSONObject:
     """Add the limits that the provider does not enforce to a schema's description, which the model reads.
 
     >>> describe_limits({"type": "string", "description": "A code."}, {"maxLength": 3})
@@ -44,7 +45,7 @@ def describe_limits(schema: dict[str, Any], limits: Mapping[str, Any]) -> dict[s
     return {**schema, "description": " ".join(filter(None, (schema.get("description"), f"({listed})")))}
 
 
-def find_recursions(schema: Mapping[str, Any]) -> Iterator[str]:
+def find_recursions(schema: JSONMapping) -> Iterator[str]:
     """Yield the JSON path of each reference that makes a part of a schema contain itself.
 
     >>> list(find_recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
@@ -60,9 +61,7 @@ def find_recursions(schema: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.$ref"
 
 
-def _references_to(
-    part: Mapping[str, Any], path: str, target: Mapping[str, Any], root: Mapping[str, Any]
-) -> Iterator[str]:
+def _references_to(part: JSONMapping, path: str, target: JSONMapping, root: JSONMapping) -> Iterator[str]:
     for inner_path, inner in _parts(part, path):
         referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
         if isinstance(referenced, Mapping) and (
@@ -71,9 +70,7 @@ def _references_to(
             yield f"{inner_path}.$ref"
 
 
-def _reaches(
-    part: Mapping[str, Any], target: Mapping[str, Any], root: Mapping[str, Any], seen: list[Any]
-) -> bool:
+def _reaches(part: JSONMapping, target: JSONMapping, root: JSONMapping, seen: list[Any]) -> bool:
     """Whether the references inside a part lead to a target."""
     for _, inner in _parts(part, ""):
         referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
@@ -86,7 +83,7 @@ def _reaches(
     return False
 
 
-def _parts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _parts(schema: JSONMapping, path: str) -> Iterator[tuple[str, JSONMapping]]:
     yield path, schema
     for step, inner in subschemas(schema):
         if isinstance(inner, Mapping):

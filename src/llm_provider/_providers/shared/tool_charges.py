@@ -15,10 +15,11 @@ hosts report the cost of a request in USD, in the usage of their replies:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..._json_values import JSONMapping, JSONObject
 from ..._runtime.exact_decimal import exact
 from .replies import count, part
 
@@ -53,7 +54,7 @@ def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
     )
 
 
-def chat_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[int, int]:
+def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
     """The searches of a chat completion, and its uses of tools without a known price.
 
     Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
@@ -85,9 +86,7 @@ def chat_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[int,
     return _chat_searches(reply, usage, message, details), unpriced
 
 
-def _chat_searches(
-    reply: Mapping[str, Any], usage: Mapping[str, Any], message: Mapping[str, Any], details: Any
-) -> int:
+def _chat_searches(reply: JSONMapping, usage: JSONMapping, message: JSONMapping, details: Any) -> int:
     if "server_tool_use" in usage:  # OpenRouter, and litellm for Anthropic's models
         return count(part(usage, "server_tool_use"), "web_search_requests")
     if "num_search_queries" in usage:  # Perplexity
@@ -131,7 +130,7 @@ def response_tools(items: Any) -> int:
     )
 
 
-def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
+def anthropic_tools(reply: JSONMapping, usage: JSONMapping) -> int:
     """The runs of code of an Anthropic message, which are billed by the time of their container.
 
     They are free beside searches that the code makes itself.
@@ -151,7 +150,7 @@ def anthropic_tools(reply: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     return runs or int(isinstance(reply.get("container"), dict))
 
 
-def gemini_tools(reply: Mapping[str, Any]) -> tuple[int, int]:
+def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
     """The billed searches of a Gemini reply, and the candidates that Google Maps grounded.
 
     Code, pages and stored files are billed as tokens.
@@ -202,7 +201,7 @@ def cost_in(usage: Any) -> Decimal | None:
     return None if upstream is None else exact().add(charged, upstream)
 
 
-def is_own_cost(usage: Mapping[str, Any]) -> bool:
+def is_own_cost(usage: JSONMapping) -> bool:
     """Whether the cost in a usage that came through litellm is the provider's.
 
     litellm adds a plain `cost` to the usage of streams, which is its own computation.
@@ -233,7 +232,7 @@ def _amount(value: Any, *, free: bool = False) -> Decimal | None:
     return Decimal(repr(value))
 
 
-def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+def _message(reply: JSONMapping) -> JSONMapping:
     """The message of the first choice; empty if there is none."""
     choices = reply.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -248,9 +247,9 @@ def _is_one_text(content: Any) -> bool:
     return type(block) is dict and block.get("type") == "text"
 
 
-def _is_search(tool: Mapping[str, Any]) -> bool:
+def _is_search(tool: JSONMapping) -> bool:
     return str(tool.get("type")).endswith("search")
 
 
-def _dicts(items: Any) -> Iterable[dict[str, Any]]:
+def _dicts(items: Any) -> Iterable[JSONObject]:
     return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
