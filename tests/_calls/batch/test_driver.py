@@ -276,12 +276,14 @@ def drive(driver: Driver, arrivals: list[Any], inputs: dict[int, Any]) -> Iterat
     sources = [enumerate(inputs[number], lane.offset) for number, lane in enumerate(driver.lanes)]
     for step in driver.steps(lambda: True):
         if isinstance(step, Lane):
-            number = driver.lanes.index(step)
+            number, answered = driver.lanes.index(step), None
             try:
-                step.take(next(sources[number], None))
+                answered = step.take(next(sources[number], None))
             except OSError as error:
                 step.end(error)
             yield ("read", number)
+            if answered is not None:
+                yield answered
         elif step is None:
             driver.arrived = arrivals.pop(0)
             yield "wait"

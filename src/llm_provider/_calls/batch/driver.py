@@ -178,8 +178,6 @@ class Lane:
     ) -> None:
         self.work, self.inputs, self.offset = work, inputs, offset
         self.exhausted = False
-        self.answered: tuple[int, Result] | None = None
-        """The last input that was read, if it needs no request: its answer is stored, or it is wrong."""
         self.outstanding = 0
         self.error: BaseException | None = None
         """It is raised after the calls that were sent have finished."""
@@ -196,16 +194,15 @@ class Lane:
         """Whether another input may be read now."""
         return not self.exhausted and self.outstanding < self._width
 
-    def take(self, read: tuple[int, Result | Call[Response]] | None) -> None:
-        """Note an input that was read, and send its call if it needs one. None is the end of the inputs."""
+    def take(self, read: tuple[int, Result | Call[Response]] | None) -> tuple[int, Result] | None:
+        """Note an input that was read, None for their end. Returns its result, or sends its call."""
         if read is None:
             self.end()
-            return
+            return None
         index, outcome = read
         if isinstance(outcome, (Response, LLMError)):
             self._early_stop.stored += outcome.__class__ is Response
-            self.answered = (index, outcome)
-            return
+            return index, outcome
         if self._carrier is None:
             is_list = isinstance(self.inputs, Sized)
             self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
@@ -214,6 +211,7 @@ class Lane:
         self._carrier.give(index, outcome)
         self.outstanding += 1
         self._early_stop.to_send += 1
+        return None
 
     def _deliver(self, finished: Finished) -> None:
         self._post((self, finished))
@@ -293,9 +291,6 @@ class Driver:
                     if lane.reads:
                         yield lane
                         reading = reading or not lane.exhausted
-                        if lane.answered is not None:
-                            answered, lane.answered = lane.answered, None
-                            yield answered
             if not any(lane.outstanding for lane in self.lanes):
                 break
             for lane in self.lanes:
@@ -342,7 +337,9 @@ def iterate(batches: Batches, observers: Observers) -> Iterator[tuple[int, Resul
                 except Exception as error:
                     step.end(error)
                 else:
-                    step.take(read)
+                    answered = step.take(read)
+                    if answered is not None:
+                        yield observers.show(*answered)
 
 
 async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tuple[int, Result], None]:
@@ -368,9 +365,11 @@ async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tup
                 except Exception as error:
                     step.end(error)
                 else:
-                    step.take(read)
+                    answered = step.take(read)
                     # While inputs are read, the user's other tasks run, and results arrive.
                     await asyncio.sleep(0)
+                    if answered is not None:
+                        yield observers.show(*answered)
 
 
 async def look_up(

@@ -76,9 +76,9 @@ def _by_template(
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = time.perf_counter()
-        texts = [shared.fits(prompt) if by_template else None for prompt in prompts]
+        texts = list(map(shared.fits, prompts)) if by_template else [None] * len(prompts)
         keys = [shared.key(text) if text and reads else None for text in texts]
-        ahead = cache.read_ahead([key for key in keys if key]) if len(keys) > 1 else {}
+        ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}
         for prompt, text, key in zip(prompts, texts, keys, strict=True):
             engine.refuse_closed()
             if text is None:
@@ -98,7 +98,7 @@ def _by_template(
                 if result is None:
                     yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
                 else:
-                    yield with_metadata(result, call.metadata)
+                    yield result if metadata is None else with_metadata(result, call.metadata)
             started = time.perf_counter()
 
 
