@@ -262,7 +262,7 @@ class Estimator:
             return list(call.parts)
         cache = self._engine.cache
         missing = [
-            part for part in call.parts if self._engine.decode_entry(call, cache.peek(call.key(part))) is None
+            part for part in call.parts if self._engine.sample(call, cache.peek(call.key(part))) is None
         ]
         if missing and call.cache == "only":
             key = call.key(missing[0])

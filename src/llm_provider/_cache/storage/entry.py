@@ -117,19 +117,33 @@ def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes
 
 def decode_entry(key: str, value: bytes) -> Entry | None:
     """The entry of a stored value; None if the value is damaged, or belongs to another key."""
-    answer = _read_answer(key, value)
-    if answer is None:
+    try:
+        start = value.index(b"\n", _CHECKSUM_BYTES) + 1
+        head = orjson.loads(value[_CHECKSUM_BYTES:start])
+        end = start + head["size"]
+        seconds, created, served, price = (
+            head["seconds"],
+            head["created"],
+            head.get("served"),
+            head.get("price"),
+        )
+        # A head that another program wrote may have a valid checksum. Only this sum needs them to be numbers.
+        seconds + created + (price if "price" in head else 0) + end
+    except (ValueError, KeyError, TypeError):
         return None
-    head, start, end = answer
-    return Entry(
-        value[start:end], head["seconds"], head["created"], head.get("served"), None, head.get("price")
-    )
+    if type(end) is not int or (type(served) is not str and "served" in head):
+        return None
+    # A value that was damaged on disk counts as absent, and the call that follows writes it again.
+    intact = value.startswith(_checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]))
+    return Entry(value[start:end], seconds, created, served, None, price) if intact else None
 
 
 def decode_question(key: str, value: bytes) -> QuestionFields | None:
     """The question of a stored value; None if there is none, or if it is damaged."""
-    answer = _read_answer(key, value)
-    rest = b"" if answer is None else value[answer[2] :]
+    entry = decode_entry(key, value)
+    if entry is None:
+        return None
+    rest = value[value.index(b"\n", _CHECKSUM_BYTES) + 1 + len(entry.body) :]
     packed = rest[_CHECKSUM_BYTES:]
     if not packed or rest[:_CHECKSUM_BYTES] != _checksum(key, packed):
         return None
@@ -140,23 +154,6 @@ def decode_question(key: str, value: bytes) -> QuestionFields | None:
 def tag_of(question: QuestionFields | None) -> str | None:
     """`Question.tag`, of a stored question."""
     return None if question is None else f"{question['provider']} {question['operation']}"
-
-
-def _read_answer(key: str, value: bytes) -> tuple[dict[str, Any], int, int] | None:
-    """The head of a stored value, and the start and the end of its reply; None if it is damaged."""
-    try:
-        start = value.index(b"\n", _CHECKSUM_BYTES) + 1
-        head = orjson.loads(value[_CHECKSUM_BYTES:start])
-        end = start + head["size"]
-        # A head that another program wrote may have a valid checksum. Only this sum needs both to be numbers.
-        head["seconds"] + head["created"] + head.get("price", 0) + end
-    except (ValueError, KeyError, TypeError):
-        return None
-    if type(end) is not int or ("served" in head and type(head["served"]) is not str):
-        return None
-    # A value that was damaged on disk counts as absent, and the call that follows writes it again.
-    intact = value.startswith(_checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]))
-    return (head, start, end) if intact else None
 
 
 def elide(value: object) -> object:

@@ -17,6 +17,8 @@ from sys import modules
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import orjson
+
 from ..._cache.response_cache import Entry, ResponseCache
 from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from ..._limits.concurrency import Concurrency
@@ -199,8 +201,7 @@ class Engine:
         Raises:
             ModelDriftError: another model answered than before, and the call is strict.
         """
-        answer = self.decode_entry(call, entry)
-        if answer is None or entry is None:
+        if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
         before = self.recorder.hit(call, answer)
         if before is not None:
@@ -208,13 +209,11 @@ class Engine:
         result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else observe_lookup(call, started, result)
 
-    def decode_entry(self, call: Call[Any], entry: Entry | None) -> AnyAnswer | None:
+    def decode_entry(self, call: Call[Any], entry: Entry) -> AnyAnswer | None:
         """The answer in a cache entry, if it can be served."""
-        if entry is None:
-            return None
         try:
             if len(entry.body) < LARGE:
-                answer = call.operation.decode(call, loads(entry.body), 1)
+                answer = call.operation.decode(call, orjson.loads(entry.body), 1)
             else:
                 answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
         except (LLMError, ValueError):
@@ -457,8 +456,7 @@ class Engine:
 
     def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
         """A part from its cache entry, if it can be served."""
-        answer = self.decode_entry(call, entry)
-        if answer is None or entry is None:
+        if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
         return Sample(answer, entry.body, cached=True, price=entry.price)
 
