@@ -106,7 +106,8 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
         reason = "tool_calls"
     reasoning = thoughts
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
-    others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT} | held
+    others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
+    others.update(held)
     kept = {"role": "assistant", "content": content, **others}
     if others:
         for name in REASONING_FIELDS:

@@ -75,8 +75,8 @@ def expect_dict(value: Any, what: str) -> JSONObject:
 def count(container: JSONMapping, name: str) -> int:
     """A count of tokens from a usage object; 0 where it is absent, null or not a positive integer."""
     value = container.get(name)
-    # `isinstance` would accept True.
-    return value if type(value) is int and value > 0 else 0
+    # Most counts are 0. `isinstance` would accept True.
+    return value if value and type(value) is int and value > 0 else 0
 
 
 def part(container: JSONMapping, name: str) -> JSONMapping:
