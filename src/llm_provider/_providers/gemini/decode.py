@@ -259,15 +259,16 @@ def decode_usage(usage: JSONMapping) -> Usage:
 
 _DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
 _DETAILS = frozenset(_DETAIL_FIELDS)
+_WITH_OWN_PRICE = ("AUDIO", "IMAGE")
 _NO_DETAILS: Mapping[str, int] = {}
 
 
 def _by_modality(details: Any) -> Mapping[str, int]:
-    """The tokens in the details of a count, by modality."""
+    """The tokens of audio and of images in the details of a count."""
     tokens: dict[str, int] = {}
     for entry in details if isinstance(details, list) else ():
         modality = entry.get("modality") if isinstance(entry, dict) else None
-        if isinstance(modality, str):
+        if modality in _WITH_OWN_PRICE:
             tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
     return tokens
 
