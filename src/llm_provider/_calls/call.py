@@ -327,7 +327,7 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
     return sum(known[1:], known[0]) if known else Usage()
 
 
-def price_of(sent: SentRequests, samples: Sequence[Sample]) -> float | None:
+def price_of(cost: float | None, samples: Sequence[Sample]) -> float | None:
     """The USD of some requests, and the prices of the samples that came from elsewhere; None if unknown."""
     prices = [sample.price for sample in samples if sample.cached]
-    return sum_of_prices([sent.cost, *prices]) if prices else sent.cost
+    return sum_of_prices([cost, *prices]) if prices else cost

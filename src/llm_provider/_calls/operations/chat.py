@@ -198,7 +198,7 @@ class Chat(Operation[Request, Response]):
             id=first.answer.id,
             cost=cost,
             cost_source=sent.cost_source,
-            price=price_of(sent, samples),
+            price=price_of(cost, samples),
             cached=cached,
             timing=Timing(
                 queue=slowest.queue,

@@ -178,7 +178,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
             provider=call.target.provider,
             cost=sent.cost,
             cost_source=sent.cost_source,
-            price=price_of(sent, samples),
+            price=price_of(sent.cost, samples),
             cached=all(sample.cached for sample in samples),
             timing=Timing(
                 queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
