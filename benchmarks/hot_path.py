@@ -1,6 +1,9 @@
 """Counts of the work of a call, which are the same on a busy machine and on a quiet one.
 
-    python -m benchmarks.hot_path        # the counts of this interpreter's environment, as JSON
+    python -m benchmarks.hot_path            # the counts of this interpreter's environment, as JSON
+    python -m benchmarks.hot_path --routes   # instructions of each kind of call on each route
+
+`PYTHONPATH=<checkout>/src` before either counts the library of another checkout.
 
 The counts are per call, with the real SDKs over real sockets and the server in a separate process:
 
@@ -28,6 +31,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -47,6 +51,7 @@ this call or with the next one, so a fifth more garbage, or one object more, is 
 """
 
 BATCH = 24
+HITS = 96
 CHUNKS = 100
 PARKED = (10, 40)
 REPEATS = 4
@@ -272,8 +277,8 @@ async def _settled(read: Callable[[], int], awaited: int | None = None) -> int:
 
 
 @contextlib.contextmanager
-def cases() -> Iterator[dict[str, Case]]:
-    """All cases by name."""
+def cases(routes: Sequence[str] = ("OpenAI",)) -> Iterator[dict[str, Case]]:
+    """All cases by name; batches, streams and hits on these routes."""
     with (
         tempfile.TemporaryDirectory() as directory,
         Client(cache="off", max_concurrent=PARKED[1]) as client,
@@ -289,26 +294,41 @@ def cases() -> Iterator[dict[str, Case]]:
             # The warm-up has already stored the questions of the first rounds, which would be hits.
             await caching.acall(MODELS["OpenAI"], f"Question {next(unasked):03d}")
 
-        async def hit(number: int) -> None:
-            assert caching.call(MODELS["OpenAI"], "Question 000").cached
+        async def hit(model: str, number: int) -> None:
+            assert caching.call(model, "Question 000").cached or number == 0
 
-        async def many(number: int) -> None:
-            prompts = [f"Question {one:03d}" for one in range(BATCH)]
-            answers = client.call_many(MODELS["OpenAI"], prompts, max_concurrent=8, progress=False)
+        async def many(model: str, number: int) -> None:
+            prompts = [f"Question {index:03d}" for index in range(BATCH)]
+            answers = client.call_many(model, prompts, max_concurrent=8, progress=False)
             assert not any(isinstance(answer, Exception) for answer in answers)
 
-        async def stream(number: int) -> None:
-            async with client.astream(MODELS["OpenAI"], "w " * (CHUNKS - 1)) as deltas:
+        async def hits(model: str, number: int) -> None:
+            prompts = [f"Question {index:03d}" for index in range(HITS)]
+            answers = caching.call_many(model, prompts, progress=False)
+            assert number == 0 or all(getattr(answer, "cached", False) for answer in answers)
+
+        async def stream(model: str, number: int) -> None:
+            async with client.astream(model, "w " * (CHUNKS - 1)) as deltas:
                 async for _ in deltas:
                     pass
 
-        yield {
-            **{f"acall, {route}": Case(acall(model)) for route, model in MODELS.items()},
-            "acall with a stored write": Case(stored),
-            "hit": Case(hit),
-            "call_many": Case(many, calls=BATCH, rounds=3, warm=1),
-            f"stream of {CHUNKS} chunks": Case(stream, rounds=5, warm=1),
-        }
+        made = {f"acall, {route}": Case(acall(model)) for route, model in MODELS.items()}
+        made["acall with a stored write"] = Case(stored)
+        for route in routes:
+            name, model = "" if len(routes) == 1 else f", {route}", MODELS[route]
+            made[f"hit{name}"] = Case(partial(hit, model))
+            made[f"call_many{name}"] = Case(partial(many, model), calls=BATCH, rounds=3, warm=1)
+            made[f"stream of {CHUNKS} chunks{name}"] = Case(partial(stream, model), rounds=5, warm=1)
+            if len(routes) > 1:
+                made[f"hit in call_many{name}"] = Case(partial(hits, model), calls=HITS, rounds=5, warm=2)
+        yield made
+
+
+async def _count_routes() -> dict[str, int]:
+    """The instructions of each case on each route."""
+    instructions = Instructions()
+    with cases(tuple(MODELS)) as made:
+        return {name: (await count(case, instructions))["instructions"] for name, case in made.items()}
 
 
 async def _count_all(simulator: Simulator) -> dict[str, Count]:
@@ -334,6 +354,9 @@ def prepare(simulator: Simulator, sdks: Sequence[str] = SDKS) -> None:
 def main() -> None:
     with Simulator() as simulator:
         prepare(simulator)
+        if sys.argv[1:] == ["--routes"]:
+            print(json.dumps(asyncio.run(_count_routes()), indent=2))
+            return
         counts = asyncio.run(_count_all(simulator))
     print(json.dumps({"environment": environment(), "counts": counts}))
 
