@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -43,3 +44,27 @@ def test_no_function_is_named_by_a_participle() -> None:
     modules = LIBRARY.rglob("*.py")
     names = {name for path in modules for name in list_functions(path.read_text(encoding="utf-8"))}
     assert {name for name in names if is_participle(name)} == set(NAMED_BY_OTHERS)
+
+
+VAGUE = frozenset(
+    {"asked", "chosen", "dollars", "found", "front", "one", "place", "places", "shown", "taken", "told"}
+)
+"""Words that had several meanings each, as names of values. A name says what the value is."""
+
+
+def list_names(path: Path) -> set[str]:
+    """The variables, arguments and attributes that a module sets."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    variables = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    attributes = {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return variables | attributes | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def test_no_value_has_a_vague_name() -> None:
+    vague = {
+        path: {name for name in list_names(path) if name.strip("_") in VAGUE}
+        for path in LIBRARY.rglob("*.py")
+    }
+    assert {path.relative_to(ROOT).as_posix(): names for path, names in vague.items() if names} == {}
