@@ -6,13 +6,13 @@ pickled. No error holds an API key, a header or an object of an SDK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._foreign_attributes import missing_attribute
+from ._json_values import JSONMapping, JSONObject, json_value
 from ._json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
-from ._json_values import json_value
 from ._terminal_text import escape_controls
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class LLMError(Exception):
     def cost(self, usd: float | None) -> None:
         self._cost = usd
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JSONObject:
         """The error as JSON-ready values. `error` is the name of its class.
 
         >>> fields = RateLimitError("slow down", status=429, retry_after=2.0).to_dict()
@@ -151,7 +151,7 @@ class LLMError(Exception):
         return {"error": type(self).__name__, **fields}
 
     @staticmethod
-    def from_dict(fields: Mapping[str, Any]) -> LLMError:
+    def from_dict(fields: JSONMapping) -> LLMError:
         """The error that `to_dict` wrote.
 
         Raises:
@@ -219,7 +219,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 """Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
 
 
-def _rebuild(kind: type[LLMError], state: dict[str, Any]) -> LLMError:
+def _rebuild(kind: type[LLMError], state: JSONObject) -> LLMError:
     error = kind.__new__(kind)
     Exception.__init__(error, state["message"])
     error.__dict__.update(state)
@@ -436,7 +436,7 @@ class ToolArgumentsError(JSONSchemaValidationError):
         super().__init__(message, **context)
         self.tool_call_id, self.tool_name, self.arguments = tool_call_id, tool_name, arguments
 
-    def tool_message(self) -> dict[str, Any]:
+    def tool_message(self) -> JSONObject:
         """The tool message that tells the model of the error."""
         content = f"Error: {self.message}"
         return {"role": "tool", "tool_call_id": self.tool_call_id, "content": content, "is_error": True}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Required, TypedDict, get_args
 
 from ._errors import RequestError, cite
-from ._json_values import plain_number
+from ._json_values import JSONMapping, JSONObject, plain_number
 from ._limits.concurrency import Concurrency, concurrency, concurrency_of_environment
 from ._limits.retry import DEFAULT_MAX_RETRIES
 from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
@@ -206,7 +206,7 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 """The names of the settings, as users write them."""
 
 
-def parse_settings(parameters: Mapping[str, Any]) -> Settings:
+def parse_settings(parameters: JSONMapping) -> Settings:
     """The settings of a client from its arguments and the environment.
 
     Raises:
@@ -214,7 +214,7 @@ def parse_settings(parameters: Mapping[str, Any]) -> Settings:
         MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
     """
     install_from_environment()
-    values: dict[str, Any] = {}
+    values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
         if parameters.get(name) is not None or (name in parameters and rule.get("none_counts")):
             values[attribute] = rule["check"](name, parameters[name])

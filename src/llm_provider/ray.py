@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ._client.client import Client
 from ._errors import LLMError, RequestError
-from ._json_values import json_value
+from ._json_values import JSONMapping, JSONObject, json_value
 from ._requests.inputs import batch_inputs
 from ._runtime.imports import import_optional, install_command
 from ._types.usage import Usage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Caller", "Embedder", "embed_dataset", "map_dataset"]
 
-PromptSource: TypeAlias = str | Callable[[dict[str, Any]], Any]
+PromptSource: TypeAlias = str | Callable[[JSONObject], Any]
 """The name of a column of prompts, a template with names of columns in braces, or a function of a row."""
 
 _USAGE_FIELDS = tuple(field.name for field in fields(Usage))
@@ -41,7 +41,7 @@ def map_dataset(
     batch_size: int = 128,
     id: str = "id",  # noqa: A002  # the name of the column
     prefix: str = "",
-    settings: Mapping[str, Any] | None = None,
+    settings: JSONMapping | None = None,
     num_cpus: float = 0.5,
     **parameters: Any,
 ) -> Any:
@@ -90,7 +90,7 @@ def embed_dataset(
     batch_size: int = 128,
     id: str = "id",  # noqa: A002  # the name of the column
     prefix: str = "",
-    settings: Mapping[str, Any] | None = None,
+    settings: JSONMapping | None = None,
     num_cpus: float = 0.5,
     **parameters: Any,
 ) -> Any:
@@ -118,7 +118,7 @@ class _Job:
     batch_size: int
     id_column: str
     prefix: str
-    settings: Mapping[str, Any] | None
+    settings: JSONMapping | None
     num_cpus: float
     _budget: Budget | None = None
 
@@ -151,7 +151,7 @@ class _Job:
         return client
 
     def add_columns(
-        self, worker: type[_Worker], model: str, source: PromptSource, parameters: Mapping[str, Any],
+        self, worker: type[_Worker], model: str, source: PromptSource, parameters: JSONMapping,
         new: Sequence[str],
     ) -> Any:  # fmt: skip
         """The dataset with the new columns, which `worker` makes."""
@@ -248,7 +248,7 @@ class _Worker:
         model: str,
         source: PromptSource,
         *,
-        settings: Mapping[str, Any] | None = None,
+        settings: JSONMapping | None = None,
         prefix: str = "",
         **parameters: Any,
     ) -> None:
@@ -278,14 +278,14 @@ class _Worker:
             batch = batch.append_column(self._prefix + name, _array(name, column))
         yield batch
 
-    async def _answer(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _answer(self, prompts: list[Any]) -> list[JSONObject]:
         """The values of the new columns for each prompt. It never raises, which would end the job."""
         try:
             return await self._ask(prompts)
         except Exception as error:
             return [{"error": error_column(error)}] * len(prompts)
 
-    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[JSONObject]:
         raise NotImplementedError
 
     def _prompts(self, batch: Any) -> list[object]:
@@ -318,14 +318,14 @@ class Caller(_Worker):
 
     columns = ("text", "usage", "cost", "cached", "error")
 
-    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[JSONObject]:
         results = await self._client.acall_many(
             self._model, prompts, **{"progress": False, **self._parameters}
         )
         rows = []
         for result in results:
             usage = asdict(result.usage) if result.usage else None
-            values: dict[str, Any] = {"usage": usage, "cost": result.cost}
+            values: JSONObject = {"usage": usage, "cost": result.cost}
             if isinstance(result, LLMError):
                 values["error"] = error_column(result)
             else:
@@ -341,7 +341,7 @@ class Embedder(_Worker):
 
     columns = ("embedding", "usage", "cost", "cached", "error")
 
-    async def _ask(self, prompts: list[Any]) -> list[dict[str, Any]]:
+    async def _ask(self, prompts: list[Any]) -> list[JSONObject]:
         try:
             return await self._embed(prompts)
         except RequestError:
@@ -351,7 +351,7 @@ class Embedder(_Worker):
         half = len(prompts) // 2
         return [*await self._answer(prompts[:half]), *await self._answer(prompts[half:])]
 
-    async def _embed(self, texts: list[Any]) -> list[dict[str, Any]]:
+    async def _embed(self, texts: list[Any]) -> list[JSONObject]:
         answer = await self._client.aembed(self._model, texts, **self._parameters)
         count = len(texts)
         whole, rest = divmod(answer.usage.input_tokens, count)
@@ -366,7 +366,7 @@ class Embedder(_Worker):
         ]
 
 
-def _settings_of_worker(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of_worker(settings: JSONMapping) -> JSONObject:
     """The settings of one worker. Its ledger file has its own name: several machines may share a disk."""
     own = dict(settings)
     ledger = own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
@@ -382,7 +382,7 @@ def _worker_name() -> str:
     return str(actor or f"{os.uname().nodename}-{os.getpid()}")
 
 
-def _fill(source: PromptSource, row: dict[str, Any]) -> object:
+def _fill(source: PromptSource, row: JSONObject) -> object:
     try:
         [prompt] = batch_inputs(source, [row]).prompts  # type: ignore[misc]  # a list for a list of rows
     except Exception as error:  # the user's function may raise anything
@@ -394,7 +394,7 @@ def _is_missing(value: object) -> bool:
     return value is None or value != value  # noqa: PLR0124  # NaN
 
 
-def error_column(error: BaseException) -> dict[str, Any]:
+def error_column(error: BaseException) -> JSONObject:
     """The `error` column of a row.
 
     >>> error_column(ValueError("no such row"))

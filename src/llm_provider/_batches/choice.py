@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .._errors import RequestError
+from .._json_values import JSONMapping
 from .._providers.shared.batches import DAY, module_of
 from .._requests.checks import DeliveryMode
 from .._requests.request import check
@@ -21,7 +22,7 @@ def uses_batch_api(
     prices: Callable[[], PriceTable],
     model: str,
     mode: DeliveryMode,
-    parameters: Mapping[str, Any],
+    parameters: JSONMapping,
 ) -> bool:
     """Whether a call is delivered as a batch.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from .._errors import (
     LLMError,
     NotFoundError,
 )
+from .._json_values import JSONMapping
 from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
@@ -336,7 +337,7 @@ def _encode_error(error: LLMError) -> dict[str, object]:
     return fields | {"maybe_billed": True} if error.cost is None else fields
 
 
-def decode_error(fields: Mapping[str, Any]) -> LLMError:
+def decode_error(fields: JSONMapping) -> LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 

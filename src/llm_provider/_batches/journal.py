@@ -27,10 +27,11 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
+from .._json_values import JSONMapping, JSONObject
 from .._runtime.files import TEMPORARY, replace_file
 
 VERSION = 1
@@ -129,9 +130,9 @@ class Header:
     headers: Mapping[str, str] = field(default_factory=dict)
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
-    payload: Mapping[str, Any] | None = None
+    payload: JSONMapping | None = None
     """The fields beside the texts of an embedding."""
-    labels: Mapping[str, Any] | None = None
+    labels: JSONMapping | None = None
     """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
 
@@ -230,7 +231,7 @@ class Record:
             elif "event" in fields:
                 self._event(fields, offset, len(line))
 
-    def _event(self, fields: Mapping[str, Any], offset: int, length: int) -> None:
+    def _event(self, fields: JSONMapping, offset: int, length: int) -> None:
         match fields["event"]:
             case "uploaded":
                 self.file = fields["file"]
@@ -294,7 +295,7 @@ class Record:
             return False
         return any(not set(keys).isdisjoint(row.keys) for row in rows_of(self))
 
-    def read_row(self, custom_id: str) -> dict[str, Any] | None:
+    def read_row(self, custom_id: str) -> JSONObject | None:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
         span = self.kept.get(custom_id)
         return None if span is None else self._line(*span)
@@ -308,7 +309,7 @@ class Record:
             file.seek(offset)
             return file.read(length)
 
-    def _line(self, offset: int, length: int) -> dict[str, Any]:
+    def _line(self, offset: int, length: int) -> JSONObject:
         with contextlib.suppress(ValueError):
             fields = orjson.loads(self._bytes(offset, length))
             if isinstance(fields, dict):

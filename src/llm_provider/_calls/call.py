@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from .._cache.key import cache_key
 from .._cache.storage.entry import Entry, Question
 from .._errors import LLMError
+from .._json_values import JSONObject
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
@@ -236,7 +237,7 @@ class Call(Generic[T]):
         body, draw = self.operation.identity(self, part)
         return Question(**self.key_fields(), body=body, draw=draw, model=self.request.model)
 
-    def key_fields(self) -> dict[str, Any]:
+    def key_fields(self) -> JSONObject:
         """The part of the key that does not depend on the payload."""
         return {
             "provider": self.target.provider,

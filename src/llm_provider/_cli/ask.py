@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .._errors import RequestError
+from .._json_values import JSONObject
 from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
@@ -175,9 +176,7 @@ def _log(
         say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
 
 
-def _answer(
-    model: str, prompt: Prompt, parameters: dict[str, Any], *, as_json: bool, at_once: bool
-) -> Response:
+def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool, at_once: bool) -> Response:
     """Ask, and print the answer."""
     from .._client.functions import call, stream
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from .._errors import RequestError
+from .._json_values import JSONMapping, JSONObject
 from .parsing import parse_json_object
 
 _NOT_HERE = {
@@ -46,7 +47,7 @@ def _parse_parameter(value: str) -> tuple[str, object]:
         ) from None
 
 
-_OPTIONS: dict[str, dict[str, Any]] = {
+_OPTIONS: dict[str, JSONObject] = {
     "--system": {"metavar": "TEXT", "help": "the system prompt"},
     "--max-tokens": {
         "metavar": "N", "type": int, "help": "the longest answer, in tokens, reasoning included",
@@ -77,9 +78,9 @@ def call_options(function: FunctionT) -> FunctionT:
     return function
 
 
-def parameters_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(options: JSONMapping) -> JSONObject:
     """The parameters of a call by the options of a command line, without those that were not given."""
-    parameters: dict[str, Any] = {}
+    parameters: JSONObject = {}
     for name, value in options.items():
         if name not in ("param", "schema") and value is not None and value != ():
             parameters[name] = list(value) if name == "stop" else value
@@ -92,7 +93,7 @@ def parameters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def read_schema(text: str) -> dict[str, Any]:
+def read_schema(text: str) -> JSONObject:
     """The JSON schema that an option gives as JSON or by the name of its file."""
     where = "--schema"
     if not text.lstrip().startswith("{"):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import RequestError
+from .._json_values import JSONObject
 from .._runtime.files import full_disk
 from .call_options import call_options, parameters_of
 from .output import (
@@ -165,7 +166,7 @@ class _Work:
     file: RowFile
     maker: PromptMaker
     model: str
-    parameters: dict[str, Any]
+    parameters: JSONObject
     """Those that change the answers."""
     id_column: str | None
     """The column of the rows' ids; None names them by their positions."""
@@ -319,7 +320,7 @@ def _report_invalid(work: _Work) -> None:
         say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
 
 
-def _estimate(work: _Work, parameters: dict[str, Any]) -> int:
+def _estimate(work: _Work, parameters: JSONObject) -> int:
     from .._client.model_functions import estimate
 
     print(estimate(work.model, work, **parameters))
@@ -328,7 +329,7 @@ def _estimate(work: _Work, parameters: dict[str, Any]) -> int:
     return OK
 
 
-def _run(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str, Any]) -> int:
+def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
     """Send the rows, print what they cost, and return the exit code."""
     from .map_output import OutputFile, Tally
 
@@ -356,7 +357,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str,
     return _report_failures(work, tally)
 
 
-def _send(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str, Any], sent: Tally) -> Cost:
+def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
     """Ask the rows, write and count their lines, and return the cost."""
     from .._client.functions import iter_many
     from .._types.results import Cost
@@ -378,7 +379,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: dict[str
 
 
 def _describe_rest(
-    work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: dict[str, Any]
+    work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: JSONObject
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""
     from .._calls.batch.driver import describe_interrupt

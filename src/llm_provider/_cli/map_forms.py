@@ -6,9 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO
 
 import orjson
+
+from .._json_values import JSONObject
 
 _BEGINNING = b'{"index":'
 """The beginning of every line of JSON."""
@@ -25,14 +27,14 @@ class JsonLines:
 
     head = b""
 
-    def encode(self, line: dict[str, Any]) -> bytes:
+    def encode(self, line: JSONObject) -> bytes:
         """A line as UTF-8, with its line break."""
         try:
             return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:  # a number of more than 64 bits, or a lone surrogate
             return f"{json.dumps(line)}\n".encode()
 
-    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, JSONObject | None]]:
         """Each whole line and its content, which is None if this command wrote no such line."""
         for text in file:
             if not text.endswith(b"\n") and text[: len(_BEGINNING)] == _BEGINNING[: len(text)]:
@@ -69,7 +71,7 @@ class Table:
         names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_LAST_COLUMNS]
         self.columns = list(map(_encode_cell, names))
 
-    def encode(self, line: dict[str, Any]) -> bytes:
+    def encode(self, line: JSONObject) -> bytes:
         """A line as UTF-8, with its line break. A text that a spreadsheet would execute begins with '."""
         flat = dict(line)
         for name in ("input", "parsed"):
@@ -81,7 +83,7 @@ class Table:
         cells = {_encode_cell(name): _encode_cell(value) for name, value in flat.items()}
         return _encode_record([cells.get(name, "") for name in self.columns])
 
-    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, JSONObject | None]]:
         """The header with no content, and each whole line with its content, but no piece at the end."""
         csv.field_size_limit(2**31 - 1)
         record, quotes = b"", 0
@@ -128,11 +130,11 @@ def _decode_record(record: bytes) -> list[str]:
         return []
 
 
-def _decode_line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | None:
+def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     """The content of a line of a table, with the types that this command wrote."""
     if len(cells) != len(columns):
         return None
-    line: dict[str, Any] = dict(zip(columns, cells, strict=True))
+    line: JSONObject = dict(zip(columns, cells, strict=True))
     try:
         line["index"] = int(line["index"])
         for name in ("cost", "price", *_TOKENS):
@@ -147,7 +149,7 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> dict[str, Any] | N
     return line
 
 
-def _decode_json(text: bytes) -> dict[str, Any] | None:
+def _decode_json(text: bytes) -> JSONObject | None:
     """The content of a line of JSON; None if it is no line of this command."""
     try:
         line = orjson.loads(text)

@@ -16,10 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from .._errors import LLMError, OutputError, RequestError
-from .._json_values import json_value
+from .._json_values import JSONObject, json_value
 from .._runtime.files import replace_file
 from .._types.response import Response, Result
 from .._types.results import Cost
@@ -27,7 +26,7 @@ from .map_forms import JsonLines, Table
 from .map_rows import COMPRESSED, Row
 
 
-def request_name(model: str, prompt: object, parameters: dict[str, Any]) -> str:
+def request_name(model: str, prompt: object, parameters: JSONObject) -> str:
     """A short hash of a request, which tells a later run that a line answers the same request."""
     request = json.dumps([model, prompt, parameters], sort_keys=True, default=str)
     return hashlib.blake2b(request.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -39,9 +38,9 @@ def line_token(name: object, request: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
 
 
-def line_of(row: Row, request: str, result: Result, model: str, id_column: str | None) -> dict[str, Any]:
+def line_of(row: Row, request: str, result: Result, model: str, id_column: str | None) -> JSONObject:
     """The line of the result for a row, whose `request` is its `request_name`."""
-    line: dict[str, Any] = {"index": row.index}
+    line: JSONObject = {"index": row.index}
     if id_column is not None:
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
@@ -71,7 +70,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     }
 
 
-def _error_object(error: LLMError) -> dict[str, Any]:
+def _error_object(error: LLMError) -> JSONObject:
     names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     fields = {name: getattr(error, name) for name in names}
     return {"type": type(error).__name__, "message": str(error), **fields}
@@ -82,7 +81,7 @@ class StandardOutput:
 
     name = "standard output"
 
-    def write(self, line: dict[str, Any]) -> None:
+    def write(self, line: JSONObject) -> None:
         """Print a line at once. ASCII passes every encoding."""
         sys.stdout.write(f"{json.dumps(line)}\n")
         sys.stdout.flush()
@@ -130,7 +129,7 @@ class OutputFile:
                 name = line.get("id") if by_id else line["index"]
                 yield number, line_token(name if by_id else self.form.name(name), line["request"])
 
-    def _lines(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    def _lines(self) -> Iterator[tuple[int, int, JSONObject]]:
         """The number, the offset and the content of each whole line."""
         offset = 0
         with self.path.open("rb") as file:
@@ -177,7 +176,7 @@ class OutputFile:
                 new.write(table.encode(line))
             self._whole = new.tell()
 
-    def write(self, line: dict[str, Any]) -> None:
+    def write(self, line: JSONObject) -> None:
         """Append a line."""
         self._append(self.form.encode(line))
 
@@ -249,7 +248,7 @@ class Tally:
         stored = (price for request, price in self._stored.items() if request not in self._requests)
         return self._bought + Cost.of(stored)
 
-    def add(self, line: dict[str, Any]) -> None:
+    def add(self, line: JSONObject) -> None:
         """Count a line."""
         self.rows += 1
         error, reason = line["error"], line.get("finish_reason")

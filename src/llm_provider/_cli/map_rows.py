@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
+from .._json_values import JSONMapping
 from .._requests.row_template import BRACES, parse_template
 from .._runtime.imports import import_optional, install_command
 
@@ -48,7 +49,7 @@ class Row:
     """The file, the row and the line, for messages."""
     value: Any
     """The row as the output repeats it."""
-    fields: Mapping[str, Any]
+    fields: JSONMapping
     """Its values by column."""
     problem: RequestError | None = None
     """Why it cannot be read; None if it can."""

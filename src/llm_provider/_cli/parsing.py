@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from .._json_values import JSONObject
 from .output import PROGRAM
 
 KEYS = """\
@@ -156,7 +157,7 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {near[0]}?" if near else None
 
 
-def parse_json_object(text: str) -> dict[str, Any]:
+def parse_json_object(text: str) -> JSONObject:
     """The JSON object of an option.
 
     >>> parse_json_object('{"a": 1}')

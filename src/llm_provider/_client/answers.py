@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -14,6 +14,7 @@ from .._calls.call import Call, Operation
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._errors import LLMError, RequestError
+from .._json_values import JSONMapping
 from .._limits.concurrency import Concurrency
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Answers:
     concurrency_of_threads: Concurrency
     tell: Callable[[object], None] | None
     """Tells the user's `on_result` of a result; None if there is none."""
-    defaults: Mapping[str, Any]
+    defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
     counts: OrderedDict[str, TokenCount] = field(default_factory=OrderedDict)
     """The counts by providers so far, by the keys of their questions."""
@@ -169,7 +170,7 @@ class Answers:
         return run_beside_batches(self.engine, call)
 
     def uses_batch_api(
-        self, models: Sequence[str], delivery: DeliveryOptions, parameters: Mapping[str, Any]
+        self, models: Sequence[str], delivery: DeliveryOptions, parameters: JSONMapping
     ) -> bool:
         """Whether a batch delivers a call. All models go one way, since they share budget and deadline.
 

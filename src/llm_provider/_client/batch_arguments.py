@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
+from .._json_values import JSONMapping, JSONObject
 from .._limits.concurrency import Concurrency, concurrency
 from .._requests.checks import DeliveryMode, Resend, flag, one_of
 from .._requests.inputs import BatchInputs, batch_inputs
@@ -65,7 +66,7 @@ class BatchOptions:
     models: tuple[str, ...]
     inputs: tuple[BatchInputs, ...]
     """The inputs of each model."""
-    parameters: Mapping[str, Any]
+    parameters: JSONMapping
     """The parameters of each call."""
     delivery: DeliveryOptions
     concurrency: Concurrency | None
@@ -89,7 +90,7 @@ def parse_batch(
     model: str | Models,
     inputs: Any,
     parameters: BatchParameters,
-    defaults: Mapping[str, Any],
+    defaults: JSONMapping,
     on_error: OnError = "return",
 ) -> BatchOptions:
     """Check the arguments of a function for many inputs.
@@ -107,7 +108,7 @@ def parse_batch(
 
             more = () if function.endswith("iter_many") else ("on_error",)
             raise TypeError(describe_unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
-    calls = dict(cast("Mapping[str, Any]", parameters))
+    calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, usual="batch" if submits else "live")
     if submits and delivery.mode != "batch":
@@ -141,7 +142,7 @@ def parse_batch(
     )
 
 
-def _take_metadata(calls: dict[str, Any]) -> object:
+def _take_metadata(calls: JSONObject) -> object:
     """Remove the values that travel with the inputs. A single mapping stays, as every request has it."""
     return None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
@@ -13,6 +13,7 @@ from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
 from .._calls.sending.recorder import CostRecorder
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping
 from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
 from .._requests.request import seal
@@ -77,7 +78,7 @@ class Client(BatchMethods):
         self._own_settings = {name: value for name, value in parameters.items() if name in NAMES}
         settings = parse_settings(self._own_settings)
         self._has_keys = self._own_settings.pop("keys", None) is not None
-        defaults: Mapping[str, Any] = {}
+        defaults: JSONMapping = {}
         if parameters.keys() - NAMES:
             from .._requests.defaults import check_defaults
 
@@ -204,7 +205,7 @@ class Client(BatchMethods):
         if delivery.mode == "live":
             return None
         self._answers.fill(parameters, EMBED)
-        if not self._answers.uses_batch_api([model], delivery, cast("Mapping[str, Any]", parameters)):
+        if not self._answers.uses_batch_api([model], delivery, cast("JSONMapping", parameters)):
             return None
         from .._batches.work import run_in_batch
 

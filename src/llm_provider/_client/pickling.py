@@ -10,9 +10,10 @@ import os
 import threading
 import uuid
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
+
+from .._json_values import JSONMapping, JSONObject
 
 Client: TypeAlias = Any
 """The class `Client`, whose module imports this one."""
@@ -28,7 +29,7 @@ _restored: dict[str, Client] = {}
 
 
 def reduce_client(
-    client: Client, original: Client, settings: Mapping[str, Any], *, has_keys: bool
+    client: Client, original: Client, settings: JSONMapping, *, has_keys: bool
 ) -> tuple[Any, ...]:
     """What `pickle` writes for a client.
 
@@ -38,7 +39,7 @@ def reduce_client(
     Raises:
         TypeError: it holds a key, or a budget that only one process can count.
     """
-    defaults: tuple[Mapping[str, Any], ...] = (original._answers.defaults, client._answers.defaults)  # noqa: SLF001  # of this package
+    defaults: tuple[JSONMapping, ...] = (original._answers.defaults, client._answers.defaults)  # noqa: SLF001  # of this package
     if has_keys:
         _refuse("keys= holds API keys", "set the variables of the environment, or write env_file='.env'")
     if any("api_key" in names for names in defaults):
@@ -69,9 +70,9 @@ def _refuse(reason: str, remedy: str) -> NoReturn:
 def restore_client(
     name: str,
     kind: type[Client],
-    settings: dict[str, Any],
-    defaults: dict[str, Any],
-    variant: dict[str, Any] | None,
+    settings: JSONObject,
+    defaults: JSONObject,
+    variant: JSONObject | None,
 ) -> Client:
     """The client of a pickle, which a process makes once.
 

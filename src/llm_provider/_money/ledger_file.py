@@ -18,11 +18,12 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
 from .._errors import RequestError
+from .._json_values import JSONObject
 from .._runtime.files import file_remedy, full_disk
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
@@ -127,7 +128,7 @@ class LedgerFile:
         lines = self._read(mark=f'"batch":"{batch}"'.encode())
         return {str(line.get("row")) for line in lines if line.get("batch") == batch}
 
-    def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[dict[str, Any]]:
+    def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[JSONObject]:
         """The valid lines, of the last bytes alone, that contain a mark."""
         # A pipe or a device keeps nothing, and reading it might block.
         if self.path.is_file():
@@ -186,7 +187,7 @@ _BEGINNING = b'{"time":'
 """The beginning of each line."""
 
 
-def _parse(text: bytes) -> dict[str, Any] | None:
+def _parse(text: bytes) -> JSONObject | None:
     """The fields of a line; None if it is no line of a ledger."""
     try:
         return _check(orjson.loads(text))
@@ -196,7 +197,7 @@ def _parse(text: bytes) -> dict[str, Any] | None:
         return _parse(text[start:]) if start > 0 else None
 
 
-def _check(line: object) -> dict[str, Any] | None:
+def _check(line: object) -> JSONObject | None:
     """The fields of a line if they have the types on which `_posting` relies; else None."""
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
@@ -229,7 +230,7 @@ def _amount(text: object) -> Decimal | bool | None:
     return amount if int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
 
 
-def _posting(line: dict[str, Any]) -> Posting:
+def _posting(line: JSONObject) -> Posting:
     return Posting(
         line["time"],
         cast("PostingKind", line["outcome"]),

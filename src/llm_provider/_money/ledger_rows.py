@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .._json_values import JSONObject
 from .._runtime.exact_decimal import total
 from .._types.usage import Usage
 from .totals import COUNTS, Key, RowSums
@@ -51,7 +52,7 @@ class LedgerRow:
     saved: Decimal
     unknown_at_most: Decimal | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSONObject:
         """The row as plain values: token counts one by one, USD as `Decimal`."""
         plain = {name: getattr(self, name) for name in (*Key._fields, *_NUMBERS)}
         return plain | {name: getattr(self.usage, name) for name in COUNTS} | self.dollars()

@@ -16,17 +16,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._json_values import JSONMapping
 from .._runtime.exact_decimal import exact
 from .price_rows import PriceRow, PriceWarning
 from .pricing import PriceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from decimal import Decimal
 
     from .._types.usage import Usage
 
-_Entry: TypeAlias = "Mapping[str, Any]"
+_Entry: TypeAlias = "JSONMapping"
 """What the map has about a model."""
 
 _FILE = "model_prices_and_context_window_backup.json"

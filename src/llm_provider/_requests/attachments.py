@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, ClassVar, Self
 
 from .._errors import RequestError
+from .._json_values import JSONObject
 from .._types.messages import Message
 
 _PREFIX = "llm_provider:sha256:"
@@ -167,7 +168,7 @@ def _of_part(part: Any) -> Attachment | None:
 
 def with_references(
     messages: Sequence[Message], uploaded: Mapping[int, UploadReference]
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[JSONObject, ...]:
     """Copies of messages with references, by the `id()` of an attachment, in place of what is uploaded."""
     changed = []
     for message in messages:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from .._errors import RequestError, cite
-from .._json_values import plain_number
+from .._json_values import JSONObject, plain_number
 from .._limits.timeouts import Timeouts, seconds
 from .._runtime.canonical_json import canonical
 from .api_keys import APIKey, make_key
@@ -162,7 +162,7 @@ def _dict(name: str, value: object, kind: str, remedy: str = "") -> dict[Any, An
     return dict(value)
 
 
-def check_extra_body(name: str, value: object) -> dict[str, Any]:
+def check_extra_body(name: str, value: object) -> JSONObject:
     body = _dict(name, value, "", f": write {name}={{'name': ...}}")
     if "stream" in body:
         # The provider would answer with events, and the call expects one JSON object.

@@ -5,9 +5,9 @@ It is imported by the first client that has some.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
+from .._json_values import JSONMapping, JSONObject
 from .foreign_names import describe_unexpected
 from .parameter_table import CHECKS
 
@@ -20,9 +20,7 @@ _RIVALS = {
 """A parameter of a call, and the default that contradicts it."""
 
 
-def check_defaults(
-    function: str, defaults: Mapping[str, Any], settings: Iterable[str] = ()
-) -> dict[str, Any]:
+def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str] = ()) -> JSONObject:
     """The defaults that are set, each checked and normalised. None means "not set".
 
     Messages name the `function` that the user called, and suggest `settings`, other names that it takes.
@@ -37,9 +35,7 @@ def check_defaults(
     return {name: CHECKS[name](name, value) for name, value in defaults.items() if value is not None}
 
 
-def fill(
-    parameters: dict[str, Any], defaults: Mapping[str, Any], names: Collection[str] | None = None
-) -> None:
+def fill(parameters: JSONObject, defaults: JSONMapping, names: Collection[str] | None = None) -> None:
     """Add defaults to the parameters of a call, which win.
 
     A default that is about tools is left out of a call without tools, and one that contradicts a parameter of

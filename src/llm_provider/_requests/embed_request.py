@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping
 from .checks import CacheMode, InBatch, number
 from .inputs import is_missing, is_table
 from .parameter_table import CHECKS
@@ -46,7 +47,7 @@ class EmbedRequest:
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
     in_batch: InBatch | None = None
-    extra_body: Mapping[str, Any] | None = None
+    extra_body: JSONMapping | None = None
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
     base_url: str | None = None

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from .._errors import RequestError, cite
+from .._json_values import JSONObject
 from .._types.messages import Prompt
 from .._types.row_label import RowLabel
 from .row_template import BRACES, parse_template
 
-Inputs: TypeAlias = Iterable[Prompt] | Callable[[dict[str, Any]], Prompt]
+Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
 
 _MISSING = ("NAType", "NaTType")

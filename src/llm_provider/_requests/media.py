@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping
 from .._types.messages import Message
 from .attachments import Attachment
 
-Part: TypeAlias = Mapping[str, Any]
+Part: TypeAlias = JSONMapping
 """A content part in OpenAI's form."""
 
 MOST_BYTES = 22_000_000

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping, JSONObject
 from .parameter_table import RARE
 
 if TYPE_CHECKING:
     from .tools import SentTool
 
 
-def relate(checked: dict[str, Any]) -> None:
+def relate(checked: JSONObject) -> None:
     """Check parameters against each other, and move the rare ones into `options`.
 
     Raises:
@@ -40,7 +41,7 @@ def relate(checked: dict[str, Any]) -> None:
         checked["options"] = options
 
 
-def _choose_tool(choice: object, tools: Sequence[SentTool]) -> dict[str, Any]:
+def _choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
     """The `tool_choice` for a function or a class.
 
     Raises:
@@ -59,7 +60,7 @@ def _choose_tool(choice: object, tools: Sequence[SentTool]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
-def _check_allowed(allowed: tuple[str, ...], checked: Mapping[str, Any]) -> None:
+def _check_allowed(allowed: tuple[str, ...], checked: JSONMapping) -> None:
     choice = checked.get("tool_choice")
     if choice not in (None, "auto", "required"):
         raise RequestError(

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping, JSONObject
 from .._runtime.frozen import quickly_made
 from .._types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_key
@@ -44,16 +45,16 @@ class Request:
     seed: int | None = None
     n: int = 1
     draw: int = 0
-    tools: tuple[Mapping[str, Any], ...] | None = None
+    tools: tuple[JSONMapping, ...] | None = None
     max_tool_rounds: int | None = None
-    tool_choice: str | Mapping[str, Any] | None = None
+    tool_choice: str | JSONMapping | None = None
     response_format: Any = None
     max_repairs: int | None = None
     reasoning_effort: ReasoningEffort | None = None
     endpoint: Endpoint | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-    options: Mapping[str, Any] | None = None
+    options: JSONMapping | None = None
     """The rare parameters that are set, by name; None if there are none."""
     strict_model: bool | None = None
     timeout: Timeouts | None = None
@@ -63,7 +64,7 @@ class Request:
     cache: CacheMode | None = None
     budget: Budget | None = field(default=None, repr=False)
     in_batch: InBatch | None = None
-    extra_body: Mapping[str, Any] | None = None
+    extra_body: JSONMapping | None = None
     extra_headers: Mapping[str, str] | None = None
     api_key: APIKey | None = field(default=None, repr=False)
     base_url: str | None = None
@@ -97,9 +98,9 @@ class Request:
                 conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
 
-    def parameters_to_send(self) -> dict[str, Any]:
+    def parameters_to_send(self) -> JSONObject:
         """The parameters that are set and that a wire format has to send, by name, in the table's order."""
-        parameters: dict[str, Any] = {}
+        parameters: JSONObject = {}
         values = _sent_values(self)
         if values != _UNSET:
             # An empty tuple of stop texts or tools asks for nothing.
@@ -142,9 +143,7 @@ def check_model_name(model: object) -> None:
         )
 
 
-def check_parameters(
-    function: str, checks: Mapping[str, Check], parameters: Mapping[str, Any]
-) -> dict[str, Any]:
+def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSONMapping) -> JSONObject:
     """The parameters that are set, each checked and normalised. None means "not set".
 
     `checks` has the check of each parameter of the `function` that the user called, which messages name.
@@ -153,7 +152,7 @@ def check_parameters(
         TypeError: a parameter that the function does not have.
         RequestError: a value that cannot be sent.
     """
-    checked: dict[str, Any] = {}
+    checked: JSONObject = {}
     for name, value in parameters.items():
         check = checks.get(name)
         if check is None:

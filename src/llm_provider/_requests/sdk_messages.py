@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._json_values import JSONMapping, JSONObject
 from .._types.messages import Message
 from .._types.response import Response
 
@@ -52,7 +53,7 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
     """The entries of a conversation as messages. Entries that are none, such as parts, stay as they are."""
     messages: list[Any] = []
     known: list[_Call] = []
-    items: list[Mapping[str, Any]] = []
+    items: list[JSONMapping] = []
     for entry in _flat(entries):
         if isinstance(entry, Mapping) and _is_item(entry) and _is_of_the_model(entry, items):
             items.append(dict(entry))
@@ -76,14 +77,14 @@ def _flat(entries: Iterable[Any]) -> Iterator[Any]:
             yield entry.message if isinstance(entry, Response) else plain(entry)
 
 
-def _is_item(entry: Mapping[str, Any]) -> bool:
+def _is_item(entry: JSONMapping) -> bool:
     kind = entry.get("type")
     if not isinstance(kind, str) or not _ITEM.fullmatch(kind):
         return False
     return kind == "message" or "role" not in entry
 
 
-def _is_of_the_model(item: Mapping[str, Any], before: list[Mapping[str, Any]]) -> bool:
+def _is_of_the_model(item: JSONMapping, before: list[JSONMapping]) -> bool:
     """Whether an item is part of the model's answer. The provider's own tools answer in it too."""
     if item["type"] == "message":
         return item.get("role") == "assistant" and not {"usage", "stop_reason"} & item.keys()
@@ -99,7 +100,7 @@ def _is_of_the_model(item: Mapping[str, Any], before: list[Mapping[str, Any]]) -
     )
 
 
-def _answer(provider: str, content: list[Any]) -> dict[str, Any]:
+def _answer(provider: str, content: list[Any]) -> JSONObject:
     """An assistant message in the provider's own form alone."""
     return {"role": "assistant", "provider_specific_fields": {"provider": provider, "content": content}}
 
@@ -129,7 +130,7 @@ _OF_AN_ANSWER = (
 )  # fmt: skip
 
 
-def _result(item: Mapping[str, Any]) -> Message:
+def _result(item: JSONMapping) -> Message:
     """The tool message for an item that answers a call."""
     names = ("call_id", "approval_request_id", "id")
     identifier = next((item[name] for name in names if isinstance(item.get(name), str)), "")
@@ -142,7 +143,7 @@ def _result(item: Mapping[str, Any]) -> Message:
 # --- Gemini ------------------------------------------------------------------------------------------------
 
 
-def _of_gemini(content: Mapping[str, Any], known: list[_Call]) -> Iterator[Message]:
+def _of_gemini(content: JSONMapping, known: list[_Call]) -> Iterator[Message]:
     """The messages for a content: an answer of the model, or the user's parts and results of functions.
 
     `known` are the calls before it. Those of this content are added.
@@ -177,7 +178,7 @@ def _turn_of_gemini(parts: list[Any], known: list[_Call]) -> Message:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _result_of_gemini(answer: Mapping[str, Any], known: list[_Call]) -> Message:
+def _result_of_gemini(answer: JSONMapping, known: list[_Call]) -> Message:
     response, name, identifier = answer.get("response"), answer.get("name"), answer.get("id")
     open_calls = (call for call in known if not call.answered and call.name == name)
     call = next((call for call in open_calls if identifier in (call.id, None)), None)

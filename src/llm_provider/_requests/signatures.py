@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar
 
+from .._json_values import JSONObject
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 WIDTH = 96
@@ -102,7 +104,7 @@ def _statements(module: str) -> list[ast.stmt]:
         return []
 
 
-class _Annotations(dict[str, Any]):
+class _Annotations(JSONObject):
     """The annotations of a function, which `typing.get_type_hints` can evaluate.
 
     Reading them imports what the module imports for type checkers only.
@@ -127,7 +129,7 @@ class _Signature(inspect.Signature):
 
     __slots__ = ("_annotations", "_function", "_group", "_whole")
 
-    def __init__(self, function: Callable[..., Any], annotations: dict[str, Any], group: str) -> None:
+    def __init__(self, function: Callable[..., Any], annotations: JSONObject, group: str) -> None:
         self._function, self._annotations, self._group = function, annotations, group
         self._whole: inspect.Signature | None = None
 

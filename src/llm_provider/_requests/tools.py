@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from .._errors import RequestError, ToolArgumentsError, cite
+from .._json_values import JSONMapping, JSONObject
 from .._schemas.python_types import slow_pattern
 from .._types.messages import ToolCall
 from .._types.response import Choice
 from .docstrings import read_docstring
 
 Function: TypeAlias = Callable[..., Any]
-SentTool: TypeAlias = Mapping[str, Any] | str
+SentTool: TypeAlias = JSONMapping | str
 """An OpenAI-style tool, a tool in the form of its provider, or the name of a tool that providers run."""
 
 Tool: TypeAlias = Function | SentTool
@@ -55,7 +56,7 @@ _FORMS = (
 _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
-class FunctionTool(dict[str, Any]):
+class FunctionTool(JSONObject):
     """An OpenAI-style tool that was made of a Python function or a class.
 
     A copy and a pickle of it are plain dicts, because a function may have no pickle.
@@ -99,7 +100,7 @@ class _Schema:
     """What a function or a class tells a model, and the parser of the model's arguments."""
 
     description: str
-    parameters: dict[str, Any]
+    parameters: JSONObject
     parse: Callable[[str], Any]
 
 
@@ -170,7 +171,7 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choic
     )
 
 
-def check_rounds(checked: dict[str, Any]) -> None:
+def check_rounds(checked: JSONObject) -> None:
     """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None.
 
     Raises:
@@ -227,7 +228,7 @@ def _check_server_tool(where: str, name: str) -> str:
     )
 
 
-def _check_mapping(where: str, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     if tool.get("type") == "function" and "name" in tool and "function" not in tool:
         # The form of OpenAI's Responses API.
         inner = {name: value for name, value in tool.items() if name in _IN_FUNCTION and value is not None}
@@ -300,10 +301,10 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise RequestError(f"{where} yields its results, and a model reads one: return a list")
     description, meanings = read_docstring(plain)
-    fields: dict[str, Any] = {}
+    fields: JSONObject = {}
     names: dict[str, str] = {}
     for parameter, annotation in _parameters(where, function, plain):
-        options: dict[str, Any] = {"alias": parameter.name}
+        options: JSONObject = {"alias": parameter.name}
         if parameter.name in meanings and not _is_described(annotation):
             options["description"] = meanings[parameter.name]
         if parameter.default is not parameter.empty and not _is_field(parameter.default):
@@ -312,7 +313,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
         field = f"field_{len(names)}"
         names[field], fields[field] = parameter.name, (annotation, Field(**options))
 
-    def model_of(fields: dict[str, Any]) -> Any:
+    def model_of(fields: JSONObject) -> Any:
         return create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
 
     try:
@@ -327,7 +328,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
         raise RequestError(f"{where} has {error}") from None
     parameters.pop("title", None)
 
-    def parse(text: str) -> dict[str, Any]:
+    def parse(text: str) -> JSONObject:
         arguments = model.model_validate_json(text)
         # The function has its other defaults itself.
         present = arguments.model_fields_set | own
@@ -430,7 +431,7 @@ class _NoSchemaError(Exception):
     """A type or a default has no form in JSON."""
 
 
-def _with_schema(make: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+def _with_schema(make: Callable[[], Any]) -> tuple[Any, JSONObject]:
     """A model or a `TypeAdapter`, and its JSON schema without the titles that pydantic makes of names.
 
     Raises:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, cast
 
+from .._json_values import JSONObject
+
 T = TypeVar("T")
 
 
@@ -27,7 +29,7 @@ def quickly_made(frozen: type[T]) -> type[T]:
     """
     entries = fields(cast("Any", frozen))
     absent = object()
-    scope: dict[str, Any] = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
+    scope: JSONObject = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
     # A generic class needs the base Generic, and `type` needs its original form for it.
     names = {"__slots__": [entry.name for entry in entries]}
     if "__orig_bases__" in vars(frozen):

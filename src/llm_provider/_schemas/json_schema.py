@@ -17,10 +17,12 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+from .._json_values import JSONMapping
+
 if TYPE_CHECKING:
     import jsonschema_rs
 
-SchemaObject: TypeAlias = Mapping[str, Any]
+SchemaObject: TypeAlias = JSONMapping
 Schema: TypeAlias = SchemaObject | bool
 
 

@@ -13,6 +13,8 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from .._json_values import JSONMapping
+
 _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, type, Any)
 """Types that say nothing about the JSON, and are more likely a slip."""
 
@@ -71,7 +73,7 @@ def slow_pattern(core: object) -> str | None:
     return None
 
 
-def _parts(core: object) -> Iterator[Mapping[str, Any]]:
+def _parts(core: object) -> Iterator[JSONMapping]:
     """The mappings inside a core schema. It may contain itself only by names."""
     seen: set[int] = set()
     left: list[object] = [core]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from .._json_values import JSONObject
 from .json_schema import Schema, Search, TooManyStepsError, resolve
 from .structure import WRAPPER, Structure, strict_json
 
@@ -155,7 +156,7 @@ def _drop_nulls(value: object, schema: object, search: Search, known: _Known) ->
     return known[key][1]
 
 
-def _drop_nulls_here(value: Any, schema: dict[str, Any], search: Search, known: _Known) -> object:
+def _drop_nulls_here(value: Any, schema: JSONObject, search: Search, known: _Known) -> object:
     for part in schema.get("allOf", ()):
         value = _drop_nulls(value, part, search, known)
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):

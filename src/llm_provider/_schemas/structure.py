@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._errors import RequestError, cite
+from .._json_values import JSONMapping, JSONObject
 from . import json_schema, python_types
 
 WRAPPER = "answer"
@@ -28,7 +29,7 @@ class Structure:
 
     name: str
     """A name that every provider accepts."""
-    schema: dict[str, Any] | None
+    schema: JSONObject | None
     """The JSON schema of the answer; None for any JSON. It must not be changed."""
     load: Callable[[str], object]
     """JSON text to the value that the user receives; raises `ValueError` for JSON that does not match."""
@@ -91,7 +92,7 @@ def structure_of(response_format: object) -> Structure | None:
     return _from_type(response_format, repr(response_format))
 
 
-def _from_dict(form: Mapping[str, Any]) -> Structure | None:
+def _from_dict(form: JSONMapping) -> Structure | None:
     kind = form.get("type")
     if kind == "text":
         return None
@@ -142,7 +143,7 @@ def _clean(name: object) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(name))[:64] or "answer"
 
 
-def _is_object(schema: object, root: dict[str, Any]) -> bool:
+def _is_object(schema: object, root: JSONObject) -> bool:
     for _ in range(len(root.get("$defs", ())) + 1):
         if not isinstance(schema, Mapping) or "$ref" not in schema:
             break

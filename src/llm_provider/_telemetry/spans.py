@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .._errors import LLMError
+from .._json_values import JSONObject
 from .observed_call import Destination, EndedAttempt, ObservedCall
 from .reasons import reason
 
@@ -230,7 +231,7 @@ def describe_target(
     return attributes
 
 
-def _describe_request(call: ObservedCall) -> dict[str, Any]:
+def _describe_request(call: ObservedCall) -> JSONObject:
     """The attributes of the parameters that the user set."""
     request = call.request
     values = {attribute: getattr(request, name, None) for name, attribute in _PARAMETERS.items()}
@@ -248,9 +249,9 @@ def _describe_request(call: ObservedCall) -> dict[str, Any]:
     return attributes
 
 
-def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> dict[str, Any]:
+def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> JSONObject:
     """The attributes of the end of a call."""
-    attributes: dict[str, Any] = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
+    attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
         attributes["gen_ai.usage.output_tokens"] = usage.output_tokens

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from .._client.functions import default_client
 from .._errors import ToolArgumentsError
+from .._json_values import JSONMapping, JSONObject
 from .._requests.parameters import Parameters
 from .._types.logprobs import TokenLogprob
 
@@ -53,13 +54,13 @@ class Variant:
     holds for all calls together, those of its own variants included.
     """
 
-    def __init__(self, defaults: Mapping[str, Any], parent: Variant | None = None) -> None:
+    def __init__(self, defaults: JSONMapping, parent: Variant | None = None) -> None:
         self._own = {name: value for name, value in defaults.items() if value is not None}
         self._parent = parent
         self._made: tuple[int, Client] | None = None
 
     @property
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> JSONObject:
         """The parameters of calls that do not set them."""
         return {**(self._parent.defaults if self._parent else {}), **self._own}
 
@@ -72,11 +73,11 @@ class Variant:
             self._made = (process, original.with_options(**self._own))
         return self._made[1]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSONObject:
         return {"_own": self._own, "_parent": self._parent, "_made": None}
 
 
-def extract_state(message: Message) -> dict[str, Any] | None:
+def extract_state(message: Message) -> JSONObject | None:
     """The fields of an assistant message that a tool cannot hold, such as signatures of reasoning.
 
     They go back with the message, so that the model continues its reasoning between calls of tools. The calls
@@ -93,9 +94,7 @@ def extract_state(message: Message) -> dict[str, Any] | None:
     return state or None
 
 
-def assistant_message(
-    text: str | None, calls: list[CallOfFunction], state: Mapping[str, Any] | None
-) -> Message:
+def assistant_message(text: str | None, calls: list[CallOfFunction], state: JSONMapping | None) -> Message:
     """An assistant message with a text, tool calls and the result of `extract_state`.
 
     >>> assistant_message("Hi", [], None)
@@ -103,7 +102,7 @@ def assistant_message(
     """
     fields = dict(state or {})
     originals = {call["id"]: call for call in fields.pop("tool_calls", ())}
-    message: dict[str, Any] = {"role": "assistant", "content": text or None, **fields}
+    message: JSONObject = {"role": "assistant", "content": text or None, **fields}
     if calls:
         message["tool_calls"] = [_restore(call, originals.get(call["id"])) for call in calls]
     elif message["content"] is None and state is None:
@@ -171,7 +170,7 @@ def media_part(kind: str, address: str, **fields: str | None) -> dict[str, objec
     return {"type": name, name: {"url": address, **details}}
 
 
-def function_tool(name: str, description: str | None, parameters: Mapping[str, Any]) -> dict[str, object]:
+def function_tool(name: str, description: str | None, parameters: JSONMapping) -> dict[str, object]:
     """A tool in OpenAI's form."""
     purpose = {"description": description} if description else {}
     return {"type": "function", "function": {"name": name, **purpose, "parameters": dict(parameters)}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 from dspy import lm15
 
+from .._json_values import JSONMapping, JSONObject
 from .._providers.openai_chat import encode as chat
 from .conversation import NAME, Variant, parameter_names
 from .dspy_requests import StreamParts, make_response, read_request, stream_end, translate_errors
@@ -40,13 +41,13 @@ class _Scope:
     """
 
     variant: Variant
-    own: Mapping[str, Any] = field(default_factory=dict)
+    own: JSONMapping = field(default_factory=dict)
     samples: int = 1
     rollout: int = 0
     response: Response | None = None
     next_sample: int = 0
 
-    def read_request(self, request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
+    def read_request(self, request: lm15.Request) -> tuple[str, list[Message], JSONObject]:
         """The model, the conversation and the parameters of a call for all samples.
 
         Another rollout has other samples.
@@ -59,7 +60,7 @@ class _Scope:
             parameters["draw"] = self.rollout * self.samples % (_DRAWS - self.samples)
         return model, messages, parameters
 
-    def read_next_request(self, request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
+    def read_next_request(self, request: lm15.Request) -> tuple[str, list[Message], JSONObject]:
         """The same for the next sample alone, as each is a stream by itself."""
         model, messages, parameters = self.read_request(request)
         parameters.pop("n", None)
@@ -138,7 +139,7 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
             return await super().acall(prompt, messages=messages, **dspys)
 
     @contextmanager
-    def _open_scope(self, kwargs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _open_scope(self, kwargs: JSONMapping) -> Iterator[JSONObject]:
         own, dspys = _split(kwargs)
         merged = {**self.kwargs, **dspys}
         token = _scope.set(_Scope(self._variant, own, merged.get("n") or 1, merged.get("rollout_id") or 0))
@@ -147,7 +148,7 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
         finally:
             _scope.reset(token)
 
-    def update_history(self, entry: dict[str, Any]) -> None:
+    def update_history(self, entry: JSONObject) -> None:
         """Add a call to the history, with its cost in USD."""
         response = entry["response"]
         parts = response if isinstance(response, tuple) else (response,)
@@ -176,19 +177,19 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
         copied.history, copied.callbacks = list(self.history), list(self.callbacks)
         return copied
 
-    def dump_state(self) -> dict[str, Any]:
+    def dump_state(self) -> JSONObject:
         """The state that `program.save` writes: the model and its parameters.
 
         API keys are left out, and so are objects that JSON cannot hold, such as a `Budget`.
         """
-        state: dict[str, Any] = dspy.BaseLM.dump_state(self)
+        state: JSONObject = dspy.BaseLM.dump_state(self)
         for name in ("model_type", "cache", "num_retries"):
             state.pop(name, None)
         own = {name: value for name, value in self._variant.defaults.items() if _savable(name, value)}
         return {name: value for name, value in {**state, **own}.items() if value is not None}
 
     @classmethod
-    def load_state(cls, state: dict[str, Any], *, allow_custom_lm_class: bool = False) -> LM:
+    def load_state(cls, state: JSONObject, *, allow_custom_lm_class: bool = False) -> LM:
         """The LM that `dump_state` wrote."""
         return cls(**{name: value for name, value in state.items() if name != "_dspy_lm_class"})
 
@@ -263,7 +264,7 @@ class AsyncEngine(_Engine):
         """There is nothing to close."""
 
 
-def _split(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(parameters: JSONMapping) -> tuple[JSONObject, JSONObject]:
     """The parameters that only this library knows, and those that DSPy handles."""
     own = parameter_names() - _OF_DSPY
     return (

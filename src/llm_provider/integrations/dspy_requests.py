@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
 
 from .. import _errors as errors
+from .._json_values import JSONMapping, JSONObject
 from .._types.usage import Usage
 from . import conversation
 from .conversation import NAME, media_part
@@ -57,7 +58,7 @@ def translate_errors() -> Iterator[None]:
         yield
     except errors.LLMError as error:
         kind = next(theirs for ours, theirs in _ERRORS if isinstance(error, ours))
-        fields: dict[str, Any] = {
+        fields: JSONObject = {
             "provider": error.provider,
             "status": error.status,
             "request_id": error.request_id,
@@ -67,7 +68,7 @@ def translate_errors() -> Iterator[None]:
         raise kind(error.message, **fields) from error
 
 
-def read_request(request: lm15.Request) -> tuple[str, list[Message], dict[str, Any]]:
+def read_request(request: lm15.Request) -> tuple[str, list[Message], JSONObject]:
     """The model, the conversation and the parameters of a request."""
     messages: list[Message] = []
     if request.system is not None:
@@ -77,9 +78,9 @@ def read_request(request: lm15.Request) -> tuple[str, list[Message], dict[str, A
     return request.model, messages, _parameters(request)
 
 
-def _parameters(request: lm15.Request) -> dict[str, Any]:
+def _parameters(request: lm15.Request) -> JSONObject:
     config = request.config
-    parameters: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
+    parameters: JSONObject = {name: getattr(config, name) for name in _SAME}
     parameters |= {"stop": list(config.stop) or None, "user": config.user_id}
     if config.response_format is not None:
         parameters["response_format"] = _response_format(config.response_format)
@@ -105,7 +106,7 @@ def _tool(tool: lm15.FunctionTool | lm15.BuiltinTool) -> object:
     return conversation.function_tool(tool.name, tool.description, tool.parameters)
 
 
-def _tool_choice(choice: lm15.ToolChoice) -> dict[str, Any]:
+def _tool_choice(choice: lm15.ToolChoice) -> JSONObject:
     if choice.mode == "required" and len(choice.allowed) == 1:
         function = {"type": "function", "function": {"name": choice.allowed[0]}}
         return {"tool_choice": function, "parallel_tool_calls": choice.parallel}
@@ -113,7 +114,7 @@ def _tool_choice(choice: lm15.ToolChoice) -> dict[str, Any]:
     return {"tool_choice": choice.mode, "allowed_tools": allowed, "parallel_tool_calls": choice.parallel}
 
 
-def _response_format(form: Mapping[str, Any]) -> dict[str, Any]:
+def _response_format(form: JSONMapping) -> JSONObject:
     """DSPy's `json_schema` has its fields beside its type; OpenAI's has them in `json_schema`."""
     if form.get("type") != "json_schema" or "json_schema" in form:
         return dict(form)

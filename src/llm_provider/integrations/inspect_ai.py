@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -41,6 +41,7 @@ from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._client.functions import default_client
 from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
+from .._json_values import JSONMapping, JSONObject
 from .._providers.openai_chat import encode as chat
 from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
@@ -238,7 +239,7 @@ def _register(model: str) -> None:
     set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
 
 
-def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> dict[str, Any]:
+def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> JSONObject:
     """The parameters of a call for inspect's settings and tools."""
     parameters = {name: getattr(config, name) for name in _SAME}
     parameters |= {ours: getattr(config, theirs) for theirs, ours in _RENAMED.items()}
@@ -284,7 +285,7 @@ def _tool_choice(choice: ToolChoice) -> object:
 
 
 @contextmanager
-def _number_samples(request: Mapping[str, Any]) -> Iterator[int]:
+def _number_samples(request: JSONMapping) -> Iterator[int]:
     """The number of the first sample: epochs, and repetitions of a prompt within a sample, are asked anew.
 
     A second run has the same numbers, so it is answered from the cache. A request that fails is not counted,
@@ -318,11 +319,11 @@ def _message(message: ChatMessage) -> Message:
     return {"role": message.role, "content": _content(message.content)}
 
 
-def _state(content: str | list[Content]) -> dict[str, Any] | None:
+def _state(content: str | list[Content]) -> JSONObject | None:
     parts = () if isinstance(content, str) else content
     for part in parts:
         if isinstance(part.internal, dict) and isinstance(part.internal.get(NAME), dict):
-            state: dict[str, Any] = part.internal[NAME]
+            state: JSONObject = part.internal[NAME]
             return state
     return None
 

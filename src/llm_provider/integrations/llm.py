@@ -6,7 +6,7 @@ docs/integrations.md describes the use.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from pydantic import Field, create_model
 
 from .._client.model_functions import models
 from .._errors import RequestError
+from .._json_values import JSONMapping, JSONObject
 from .._requests.api_keys import NO_KEY, find_accounts, find_key
 from .._requests.routing import ROUTES, resolve
 from . import conversation
@@ -59,7 +60,7 @@ _ATTACHMENTS = frozenset({
     "application/json",
 })  # fmt: skip
 
-_fields: dict[str, Any] = {
+_fields: JSONObject = {
     name: (kind | None, Field(default=None, description=text)) for name, (kind, text) in _OPTIONS.items()
 }
 Options: Any = create_model("Options", __base__=llm.Options, **_fields)
@@ -89,7 +90,7 @@ class _Shared:
         """The key of `--key` or `llm keys set PROVIDER`; without it, that of the environment is used."""
         return self.key or llm.get_key(input=explicit_key, alias=self.needs_key)
 
-    def read_prompt(self, prompt: llm.Prompt, key: str | None) -> tuple[list[Message], dict[str, Any]]:
+    def read_prompt(self, prompt: llm.Prompt, key: str | None) -> tuple[list[Message], JSONObject]:
         """The conversation and the parameters of a prompt."""
         parameters = {name: value for name, value in prompt.options if value is not None}
         if prompt.schema:
@@ -238,10 +239,10 @@ def _messages(messages: list[llm.Message]) -> Iterator[Message]:
             yield {"role": message.role, "content": [*files, *texts] if files else "\n".join(texts)}
 
 
-def _state(parts: list[Any]) -> Mapping[str, Any] | None:
+def _state(parts: list[Any]) -> JSONMapping | None:
     for part in parts:
         if isinstance(part, ReasoningPart) and NAME in (part.provider_metadata or {}):
-            state: Mapping[str, Any] = part.provider_metadata[NAME]
+            state: JSONMapping = part.provider_metadata[NAME]
             return state
     return None
 

@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from ..._errors import RequestError
+from ..._json_values import JSONObject
 from ..._runtime.files import replace_file
 from .entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
 from .shard import Row
@@ -112,7 +112,7 @@ def _check_first(path: Path, line: bytes) -> None:
         )
 
 
-def _row(fields: dict[str, Any]) -> Row:
+def _row(fields: JSONObject) -> Row:
     digest = fields.pop("digest")
     key, question = fields["key"], fields["asked"]
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):

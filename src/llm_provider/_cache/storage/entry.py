@@ -12,9 +12,11 @@ import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
+
+from ..._json_values import JSONObject
 
 SCHEMA_VERSION = 2
 """Part of every key and of the directory's name. Every change of the hashed or stored format raises it, so
@@ -30,7 +32,7 @@ _COMPRESSED_ABOVE = 4096
 ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
 
-QuestionFields: TypeAlias = dict[str, Any]
+QuestionFields: TypeAlias = JSONObject
 """The stored JSON of a question: the fields of `Question`, where `payload` replaces `body`."""
 
 

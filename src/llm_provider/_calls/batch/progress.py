@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ..._json_values import JSONObject
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._telemetry.waits import print_line
 from ..._types.response import Response
@@ -194,7 +195,7 @@ def _is_shown(show: bool | None) -> bool:
 
 
 def _bar(total: int | None, desc: str | None = None) -> Any:
-    options: dict[str, Any] = {"total": total, "unit": "call", "desc": desc}
+    options: JSONObject = {"total": total, "unit": "call", "desc": desc}
     bar = None
     if in_jupyter():
         from .notebook_bars import jupyter_bar

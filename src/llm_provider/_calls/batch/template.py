@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 
 from ..._cache.key import key_frame
+from ..._json_values import JSONObject
 from ..._providers.protocol import EncodedRequest
 from ..._requests.request import Request
 from ..._runtime.canonical_json import canonical
@@ -55,11 +56,11 @@ class Template:
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
         # `dataclasses.replace` takes four times as long.
-        self._called_alike: dict[str, Any] = {
+        self._called_alike: JSONObject = {
             field.name: getattr(call, field.name) for field in fields(Call) if field.name not in _OF_A_PROMPT
         }
         names = [field.name for field in fields(Request) if field.name != "messages"]
-        self._asked_alike: dict[str, Any] = {name: getattr(call.request, name) for name in names}
+        self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
         head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ..._cache.storage.entry import Entry
+from ..._json_values import JSONObject
 from ..._limits.timeouts import DEFAULT_PATIENCE
 from ..._providers.protocol import Adapter, Answer, EncodedRequest
 from ..._requests.attachments import Attachment
@@ -219,7 +220,7 @@ class Chat(Operation[Request, Response]):
         return tuple(self.result(call, samples).samples)
 
 
-def build_payload(encoded: EncodedRequest, count: int) -> dict[str, Any]:
+def build_payload(encoded: EncodedRequest, count: int) -> JSONObject:
     """The payload as it is sent: with its labels, and with the number of samples if that is above one."""
     payload = dict(encoded.add_labels(encoded.payload))
     if count > 1:

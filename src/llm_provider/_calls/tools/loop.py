@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..._errors import APITimeoutError, LLMError, ToolRoundsExceededError
+from ..._json_values import JSONMapping, JSONObject
 from ..._requests.tools import FunctionTool
 from ..._runtime import event_loop
 from ..._runtime.forks import run_around_forks
@@ -221,7 +222,7 @@ class Rounds:
         )
         return self._engine.observer.join_calls([whole], error)
 
-    def _target_names(self) -> dict[str, Any]:
+    def _target_names(self) -> JSONObject:
         return {"provider": self._call.target.provider, "model": self._call.request.model}
 
 
@@ -237,7 +238,7 @@ def _names_in(tool: Any) -> Iterator[str]:
             yield from _names_in(value)
 
 
-def later_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
+def later_choice(choice: str | JSONMapping | None) -> str | JSONMapping | None:
     """The `tool_choice` of the rounds after the first: a tool that must be called is called once.
 
     >>> later_choice("required"), later_choice("none")

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._errors import RequestError, ToolArgumentsError
+from ..._json_values import JSONMapping
 from ..._requests.media import PART_TYPES, is_image, media_type, part_of
 from ..._requests.tools import FunctionTool
 from ..._runtime.canonical_json import canonical
@@ -162,7 +163,7 @@ def _describe_failure(call: ToolCall, error: BaseException) -> ToolResult:
     return ToolResult(call=call, content=_unicode(f"Error: {message}"), error=error)
 
 
-async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
+async def _value(function: Callable[..., Any], arguments: JSONMapping) -> Outcome:
     depth = _depth.get()
     semaphore = _semaphores.setdefault(asyncio.get_running_loop(), {}).setdefault(
         depth, asyncio.Semaphore(MOST_AT_ONCE)
@@ -184,7 +185,7 @@ async def _value(function: Callable[..., Any], arguments: Mapping[str, Any]) -> 
     return value, error
 
 
-async def _await_result(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Outcome:
+async def _await_result(function: Callable[..., Any], arguments: JSONMapping) -> Outcome:
     try:
         return await function(**arguments), None
     except asyncio.CancelledError as error:
@@ -196,7 +197,7 @@ async def _await_result(function: Callable[..., Any], arguments: Mapping[str, An
         return None, error
 
 
-def content_of(value: Any) -> str | Sequence[Mapping[str, Any]]:
+def content_of(value: Any) -> str | Sequence[JSONMapping]:
     """The content of a tool message for a value: a text as it is, media as parts, all else as JSON.
 
     Half surrogate pairs, as in names of files that are not UTF-8, become U+FFFD.
@@ -273,7 +274,7 @@ def _plain(value: Any) -> Any:
     return convert()
 
 
-def _medium(value: Any) -> Mapping[str, Any]:
+def _medium(value: Any) -> JSONMapping:
     """An image, a document or a text as a content part."""
     if isinstance(value, (bytes, bytearray, memoryview)) and media_type(bytes(value)) not in _RETURNED:
         raise TypeError(

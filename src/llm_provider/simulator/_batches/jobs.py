@@ -239,15 +239,15 @@ class BatchStore:
 
     def _choose_rows(self, batch: Batch, share: float, first: int) -> set[int]:
         """An exact share of the rows, evenly spread. A row is chosen only the first time that it is sent."""
-        count, chosen = len(batch.rows), set()
+        count, numbers = len(batch.rows), set()
         for index in range(count):
             if int((index + 1) * share + 1e-9) > int(index * share + 1e-9):
                 number = (index + first) % count
                 name = f"{batch.provider} {batch.rows[number].custom_id}"
                 if name not in self._failed_once:
                     self._failed_once.add(name)
-                    chosen.add(number)
-        return chosen
+                    numbers.add(number)
+        return numbers
 
     def _process_row(self, batch: Batch, row: Row, settings: Settings, *, failing: bool) -> Outcome:
         form = self._formats(batch.provider, row.path)

@@ -62,13 +62,13 @@ def serve(
         hold = port == 0 and sys.platform == "linux"
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if hold else socket.SO_REUSEADDR, 1)
         reserved.bind((host, port))
-        chosen = reserved.getsockname()[1]
+        bound_port = reserved.getsockname()[1]
         if not hold:
             reserved.close()
         server = Server(
             Application(state),
             address=host,
-            port=chosen,
+            port=bound_port,
             interface=Interfaces.ASGINL,
             websockets=False,
             backlog=BACKLOG,
@@ -79,7 +79,7 @@ def serve(
             log_enabled=False,
         )
         with asyncio.Runner(loop_factory=_make_punctual_loop if punctual else None) as runner:
-            runner.run(_run(server, parent, _announce(host, chosen, ready)))
+            runner.run(_run(server, parent, _announce(host, bound_port, ready)))
 
 
 def _make_punctual_loop() -> asyncio.AbstractEventLoop:
