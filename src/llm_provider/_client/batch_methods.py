@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, TypeVar, Unpack, cast, overload
 from .._calls.batch.preload import load_for_batch, name_shortage
 from .._calls.operations.chat import CHAT
 from .._foreign_attributes import Hinting
-from .._json_values import JSONObject
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Inputs
 from .._requests.request import seal
@@ -305,7 +304,7 @@ class BatchMethods(Hinting):
         *,
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
-    ) -> Results[Result] | Results[Response] | JSONObject:
+    ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.call_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
@@ -384,7 +383,7 @@ class BatchMethods(Hinting):
         *,
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
-    ) -> Results[Result] | Results[Response] | JSONObject:
+    ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.acall_many` with the settings and defaults of this client."""
         seal(parameters)
         defaults = self._answers.defaults
@@ -450,7 +449,7 @@ class BatchMethods(Hinting):
 
     def _put_in_order(
         self, model: str | Models, results: dict[int, Result], on_error: OnError
-    ) -> Results[Result] | JSONObject:
+    ) -> Results[Result] | dict[str, Any]:
         from .._calls.batch.driver import in_order
 
         ordered = in_order(results, on_error)
