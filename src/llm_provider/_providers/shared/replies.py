@@ -31,7 +31,7 @@ def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
     return replies
 
 
-def reply_body(reply: Any) -> bytes:
+def reply_body(reply: object) -> bytes:
     """A reply as JSON.
 
     Raises:
@@ -47,7 +47,7 @@ def reply_body(reply: Any) -> bytes:
         ) from None
 
 
-def count_of(reply: Any, name: str) -> int:
+def count_of(reply: object, name: str) -> int:
     """A number of tokens in a reply.
 
     Raises:
@@ -59,7 +59,7 @@ def count_of(reply: Any, name: str) -> int:
     return count
 
 
-def expect_dict(value: Any, what: str) -> JSONObject:
+def expect_dict(value: object, what: str) -> JSONObject:
     """`value` if it is a JSON object.
 
     Raises:
@@ -124,7 +124,7 @@ def number_step(step: Step, index: int) -> Step:
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first: object, second: object) -> bool:
     """Whether two JSON values are equal. Values that are nested too deep to be compared are not."""
     try:
         return bool(first == second)
