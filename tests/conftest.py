@@ -33,7 +33,14 @@ FOREIGN = re.compile(
 )
 """Variables that change where a call goes, who pays for it, or how an SDK behaves."""
 
-USERS_ENVIRONMENT = MappingProxyType(dict(os.environ))
+# The processes of a run inherit the environment of the first, which has other certificates than the user's.
+CERTIFICATES = {
+    name: os.environ.setdefault(f"USERS_{name}", os.environ.pop(name, ""))
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")
+}
+USERS_ENVIRONMENT = MappingProxyType(
+    {**os.environ, **{name: path for name, path in CERTIFICATES.items() if path}}
+)
 
 # Here, not in a fixture: fixtures of wider scope start servers before any function's fixture runs.
 for name in list(os.environ):
@@ -42,7 +49,6 @@ for name in list(os.environ):
 
 # One authority in place of the machine's hundred and fifty, which take each new client 40 ms to read.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("data") / "authority.pem")
-os.environ.pop("SSL_CERT_DIR", None)
 
 # What a shell starts in the background ignores Ctrl-C, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -15,6 +15,7 @@ import pytest
 import llm_provider
 from llm_provider import CacheMissError, Client, Estimate, Range, RequestError, UnknownModelError, Usage
 from llm_provider._client.batch_arguments import parse_batch
+from llm_provider._client.batch_estimates import show_estimates
 from llm_provider._estimates.estimate import _READ_CLOSELY
 from llm_provider.simulator import Simulator
 from support import RunScript
@@ -332,7 +333,8 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], 
     with Client(show_estimate_above=0) as client:
         results = client.iter_many(MODEL, questions(1))
         assert [index for index, _ in results] == [0]
-        client._show_estimates(parse_batch("call_many", MODEL, questions(100_000, 1), {}, {}))
+        batch = parse_batch("call_many", MODEL, questions(100_000, 1), {}, {})
+        show_estimates(client._answers, batch, 0)
     assert [each.inputs for each in displayed] == [100_000]
     assert displayed[0].requests == 100_000
     assert "of 100,000 inputs" in str(displayed[0])

@@ -157,7 +157,7 @@ class ForwardingProxy(RawServer):
         super().__init__(refuse)
         self._tasks: set[Any] = set()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # A task is kept by what it waits for alone.
         self._tasks.add(asyncio.current_task())
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError), contextlib.closing(writer):
