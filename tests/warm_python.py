@@ -128,12 +128,16 @@ class Server:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._selector.close()
-        for sock in (self._listening, self._ended, self._wakeup, *self._connections):
-            sock.close()
+        self.close()
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)
+
+    def close(self) -> None:
+        """Close every socket."""
+        self._selector.close()
+        for sock in (self._listening, self._ended, self._wakeup, *self._connections):
+            sock.close()
 
 
 def preload() -> None:
@@ -187,7 +191,10 @@ if __name__ == "__main__":
         preload()
         print("ready", flush=True)
         order = server.serve()
-        if order is not None:
+        if order is None:
+            signal.set_wakeup_fd(-1)
+            server.close()
+        else:
             run_here(**order)  # type: ignore[arg-type]  # as `run` has written it
     else:
         sys.exit(run(sys.argv[1], sys.argv[2:]))
