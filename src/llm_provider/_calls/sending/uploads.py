@@ -150,32 +150,21 @@ class Uploads:
             # Another process may have uploaded it meanwhile.
             uploaded = self._find_remembered(name)
             if uploaded is None:
-                uploaded = await self._send_file(call, key, attachment, max_retries, random_source)
+                # The name tells people who look at their files where it is from.
+                shown_name = f"llm_provider-{attachment.reference[-64:-48]}.{_suffix(attachment.media_type)}"
+                uploaded = await send_with_retries(
+                    lambda: self._connection(call, key).upload(attachment, shown_name),
+                    call.adapter,
+                    max_retries,
+                    random_source,
+                )
                 self._remember(name, uploaded)
-            return uploaded
+        except LLMError as error:
+            raise _explain(error, attachment, call) from None
         finally:
             if lease is not None:
                 lease.release()
-
-    async def _send_file(
-        self,
-        call: Call[Any],
-        key: APIKey,
-        attachment: Attachment,
-        max_retries: int,
-        random_source: random.Random,
-    ) -> UploadedFile:
-        # The name tells people who look at their files where it is from.
-        name = f"llm_provider-{attachment.reference[-64:-48]}.{_suffix(attachment.media_type)}"
-        try:
-            return await send_with_retries(
-                lambda: self._connection(call, key).upload(attachment, name),
-                call.adapter,
-                max_retries,
-                random_source,
-            )
-        except LLMError as error:
-            raise _explain(error, attachment, call) from None
+        return uploaded
 
     def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
         target = call.target
