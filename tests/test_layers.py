@@ -1,4 +1,7 @@
-"""Imports go one way, what `import llm_provider` loads is light, and no module or function grows long."""
+"""Imports go one way, what `import llm_provider` loads is light, and no module or function grows long.
+
+What a simulation replaces is used through its module of `_runtime` alone.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,21 @@ MAY_BE_HEAVY = frozenset(
         "simulator._server.process",
     }
 )
+
+SEAMS = {
+    "_runtime.clock": (
+        "time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns time.sleep time.time "
+        "time.time_ns datetime.date.today datetime.datetime.now datetime.datetime.today "
+        "datetime.datetime.utcnow"
+    ),
+}
+"""Module → the names outside the package that no other module uses, with the exceptions below."""
+
+ASK_THE_TIME = {"time.ctime": 1, "time.gmtime": 1, "time.localtime": 1, "time.strftime": 2}
+"""Function → the number of arguments below which it reads the clock of the system."""
+
+DIRECT_USES: dict[tuple[str, str], str] = {}
+"""A module and a name that it uses directly → the reason."""
 
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 70
@@ -239,6 +257,44 @@ def test_heavy_modules_are_imported_lazily() -> None:
         if at_import and name in heavy
     }
     assert eager == set()
+
+
+def outside_names(tree: ast.Module) -> Iterator[str]:
+    """The names outside this package that code uses, such as "time.time", however it has imported them."""
+    imported: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imported |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            first, _, rest = ast.unparse(node).partition(".")
+            yield f"{imported.get(first, first)}.{rest}"
+        elif isinstance(node, ast.Call) and len(node.args) < ASK_THE_TIME.get(ast.unparse(node.func), 0):
+            yield f"{ast.unparse(node.func)}()"
+
+
+def test_what_a_simulation_replaces_has_one_module() -> None:
+    seam_of = {name: seam for seam, names in SEAMS.items() for name in names.split()}
+    seam_of |= {f"{name}()": "_runtime.clock" for name in ASK_THE_TIME}
+    direct = {
+        (module, name)
+        for module in PATHS
+        if unit(module) != SEPARATE
+        for name in outside_names(tree_of(module))
+        if seam_of.get(name, module) != module
+    }
+    assert direct == set(DIRECT_USES)
+
+
+def test_uses_of_outside_names_are_seen() -> None:
+    code = "import os as system, time; from time import time as now; system.replace(a, time.gmtime())"
+    assert {"os.replace", "time.time", "time.gmtime()"} <= set(outside_names(ast.parse(code)))
+    assert "time.gmtime()" not in set(outside_names(ast.parse("import time; time.gmtime(1.0)")))
+    for seam, names in SEAMS.items():
+        assert set(names.split()) & set(outside_names(tree_of(seam)))
 
 
 def test_modules_and_functions_stay_short() -> None:

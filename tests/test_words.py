@@ -12,7 +12,7 @@ from llm_provider._words import format_clock_time, format_duration, format_usd
 
 
 def test_a_moment_in_the_past_is_shown_in_local_time() -> None:
-    text = format_clock_time(3600.0)
+    text = format_clock_time(time.time() - 3600.0)
     assert re.fullmatch(r"\d\d:\d\d:\d\d", text)
     hour = time.localtime(time.time() - 3600.0).tm_hour
     assert int(text[:2]) in (hour, (hour - 1) % 24)

@@ -7,9 +7,9 @@ import time
 from decimal import Decimal
 
 
-def format_clock_time(ago: float) -> str:
-    """Format the local time so many seconds ago, such as "14:02:07"."""
-    return time.strftime("%H:%M:%S", time.localtime(time.time() - ago))
+def format_clock_time(moment: float) -> str:
+    """Format a Unix time as local time of day, such as "14:02:07"."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def format_duration(seconds: float) -> str:

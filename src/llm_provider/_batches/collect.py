@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -31,6 +30,7 @@ from .._errors import (
 )
 from .._json_values import JSONMapping
 from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
+from .._runtime import clock
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
 from .missing_rows import RESULTS_PATIENCE, MissingRows
@@ -132,12 +132,12 @@ class Collector:
 
     async def _wait(self) -> RemoteBatch | None:
         """The batch, once its provider has ended it; None as in `find`."""
-        since = self._record.submitted or time.time()
+        since = self._record.submitted or clock.time()
         while True:
             remote = await self.find()
             if remote is None or remote.ended:
                 return remote
-            await asyncio.sleep(poll_pause(time.time() - since))
+            await asyncio.sleep(poll_pause(clock.time() - since))
 
     async def collect(self) -> bool:
         """Wait for the end of the batch, and store its answers.
@@ -247,7 +247,7 @@ class Collector:
             self._enter_failure(call, line, error, usage)
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
-        elapsed = max(0.0, time.time() - (record.submitted or time.time()))
+        elapsed = max(0.0, clock.time() - (record.submitted or clock.time()))
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:
             bound = self._bound(call, line)

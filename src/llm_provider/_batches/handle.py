@@ -12,7 +12,7 @@ from .._calls.batch.driver import in_order, look_up
 from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call
 from .._errors import InternalServerError, LLMError, RequestError
-from .._runtime import event_loop
+from .._runtime import clock, event_loop
 from .._types.results import Results
 from .delivery import read_end
 from .journal import Journal, Record, RowLine, new_id
@@ -160,9 +160,9 @@ class Batch:
             PendingBatchError: the provider does not find the batch.
             LLMError: the provider does not answer.
         """
-        if time.monotonic() - self._refreshed >= 1.0:
+        if clock.monotonic() - self._refreshed >= 1.0:
             self._wait("refresh", self._refresh(patience))
-            self._refreshed = time.monotonic()
+            self._refreshed = clock.monotonic()
 
     def wait(self, timeout: float | None = None) -> Batch:
         """Wait until all results are stored.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from .._calls.lifecycle.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.shared.batches import BatchLimits, limits_of
 from .._requests.checks import Resend
+from .._runtime import clock
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
@@ -51,7 +51,7 @@ class Job:
         self.resends = RESENT if retries is None else min(RESENT, retries)
         self.spool = Spool()
         # The import of an SDK may lie between the lookup of the first row and this.
-        self._since = time.time() - (time.perf_counter() - shared.started) - _LOOKUP_SECONDS
+        self._since = clock.time() - (clock.perf_counter() - shared.started) - _LOOKUP_SECONDS
         self.wanted: dict[str, Wanted] = {}
         """The rows that have not ended, by name."""
         self.calls: dict[tuple[object, ...], Call[Any]] = {}

@@ -23,7 +23,6 @@ import hashlib
 import os
 import platform
 import secrets
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +31,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from .._json_values import JSONMapping, JSONObject
+from .._runtime import clock
 from .._runtime.files import TEMPORARY, replace_file
 
 VERSION = 1
@@ -324,7 +324,7 @@ class Record:
         Raises:
             OSError: it cannot be written.
         """
-        line = orjson.dumps({"event": event, "at": time.time(), **fields}) + b"\n"
+        line = orjson.dumps({"event": event, "at": clock.time(), **fields}) + b"\n"
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | _OPEN_FLAGS)
         try:
             size = os.fstat(descriptor).st_size
@@ -409,7 +409,7 @@ class Journal:
 
     def tidy(self) -> None:
         """Delete temporary files of processes that were killed, and the files of batches of long ago."""
-        now = time.time()
+        now = clock.time()
         for path in self.directory.glob(f"*{TEMPORARY}"):
             with contextlib.suppress(OSError):
                 if now - path.stat().st_mtime > _STALE_SECONDS:

@@ -15,11 +15,11 @@ Rows that are waited for in vain stay in their batch, which stays open.
 
 from __future__ import annotations
 
-import time
 from typing import Literal
 
 from .._errors import PendingBatchError
 from .._providers.shared.batches import RemoteBatch
+from .._runtime import clock
 from .journal import KEPT_SECONDS, Record
 from .remote import Pauses
 
@@ -47,7 +47,7 @@ class MissingRows:
 
     def _is_too_old(self, created: float) -> bool:
         """Whether no provider keeps the results of a batch of this date, or of that in the journal."""
-        return time.time() - min(created or self._record.created, self._record.created) > KEPT_SECONDS
+        return clock.time() - min(created or self._record.created, self._record.created) > KEPT_SECONDS
 
     async def judge(self, remote: RemoteBatch, answered: int, ended: int, *, results_exist: bool) -> Verdict:
         """Judge the rows that are missing after a reading. To wait includes a pause.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from .._calls.batch.progress import Progress
+from .._runtime import clock
 from .._words import format_duration
 from .journal import Record
 
@@ -28,7 +28,7 @@ class BatchProgress(Progress):
         models: Sequence[str] = (),
     ) -> None:
         self._records = records
-        self._begun = time.monotonic()
+        self._begun = clock.monotonic()
         super().__init__(total, show, lambda: (), models=models)
 
     def _describe(self) -> str:
@@ -39,7 +39,7 @@ class BatchProgress(Progress):
             done = sum(record.counts[0] + record.counts[1] for record in under_way)
             rows = sum(len(record.rows) for record in under_way)
             words.append(f"{describe_records(under_way)}, {done:,} of {rows:,} rows done")
-        words.append(f"{format_duration(time.monotonic() - self._begun)} elapsed")
+        words.append(f"{format_duration(clock.monotonic() - self._begun)} elapsed")
         return ", ".join(words)
 
 

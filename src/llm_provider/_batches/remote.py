@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +23,7 @@ from .._providers.shared.batches import (
 )
 from .._requests.api_keys import APIKey
 from .._requests.routing import Target
+from .._runtime import clock
 from .._runtime.imports import when_imported
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class Pauses:
 
     def reset(self) -> None:
         """Begin anew after a success."""
-        self._attempts, self._since = 0, time.monotonic()
+        self._attempts, self._since = 0, clock.monotonic()
 
     @property
     def over(self) -> bool:
@@ -135,7 +135,7 @@ class Pauses:
 
     @property
     def _left(self) -> float:
-        return self._since + self._patience - time.monotonic()
+        return self._since + self._patience - clock.monotonic()
 
     async def wait(self) -> None:
         """Wait before the next attempt, and not longer than the patience lasts."""

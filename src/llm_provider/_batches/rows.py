@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from .._money.track import Tracks
 from .._providers import registry
 from .._providers.protocol import EncodedRequest
 from .._requests.routing import ROUTES, Target
+from .._runtime import clock
 from .._runtime.canonical_json import canonical
 from .journal import Header, RowLine
 
@@ -136,7 +136,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
     return Header(
         id=name,
         job=job,
-        created=time.time(),
+        created=clock.time(),
         kind=kind_of(call.operation),
         provider=target.provider,
         model=call.request.model,
@@ -230,9 +230,9 @@ def call_without_request(header: Header) -> Call[Any]:
         encoded=EncodedRequest(header.operation, {}, header.headers),
         body=b"",
         parts=(),
-        started=time.perf_counter(),
+        started=clock.perf_counter(),
         concurrency=Concurrency(1, 1),
         cache="use",
         tracks=Tracks(header.tag),
-        patience=Patience(0.0, time.monotonic()),
+        patience=Patience(0.0, clock.monotonic()),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import MappingProxyType
 from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.shared.batches import BatchLimits, BatchSpec, RemoteBatch
 from .._providers.shared.files import with_ids
+from .._runtime import clock
 from .journal import Destination, Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of
@@ -96,7 +96,7 @@ class Submitter:
         if record.remote is not None:
             return
         begun = record.submitting or record.created
-        await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - time.time())))
+        await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - clock.time())))
         remote = await self._match(record)
         if record.sealed is None:
             if remote is not None:
@@ -229,7 +229,7 @@ class Submitter:
         if not self._remote.connection.keeps_label:
             return next((each for each in self.damaged.values() if each.content == content), None)
         try:
-            recent = await self._remote.recent(time.time() - _ADOPTED_SECONDS)
+            recent = await self._remote.recent(clock.time() - _ADOPTED_SECONDS)
         except NotFoundError:
             return None
         records = [record for record in self._journal.records() if record not in self.damaged]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 from .._errors import RequestError
+from .._runtime import clock
 from .storage.entry import Entry, Question, decode_entry, encode_entry
 from .storage.worker import BatchQueue, Worker, start_timer
 
@@ -261,7 +261,7 @@ class ResponseCache:
             self._lost += 1
         for error in failures.values():
             self._report_failure("write", error)
-        now = time.monotonic()
+        now = clock.monotonic()
         if not self._unwritten:
             self._retry_after = _RETRY_AFTER
         elif not failures and self._retrying is not None and self._retry_at > now + _RETRY_AFTER:

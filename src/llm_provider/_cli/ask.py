@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONObject
+from .._runtime import clock
 from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
@@ -164,7 +164,7 @@ def _log(
     if path is None:
         return
     ask = LoggedAsk(
-        time=time.time(), served=response.model, provider=response.provider, answer=response.text,
+        time=clock.time(), served=response.model, provider=response.provider, answer=response.text,
         usage=asdict(response.usage), cost=response.cost, cached=response.cached,
         finish_reason=response.finish_reason, conversation=conversation, model=model, system=system,
         prompt=text, messages=messages,

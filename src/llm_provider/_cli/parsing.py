@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
@@ -18,6 +17,7 @@ from typing import Any
 import click
 
 from .._json_values import JSONObject
+from .._runtime import clock
 from .output import PROGRAM
 
 KEYS = """\
@@ -191,7 +191,7 @@ def parse_since(text: str) -> float:
     86400.0
     """
     with contextlib.suppress(click.BadParameter):
-        return time.time() - parse_age(text)
+        return clock.time() - parse_age(text)
     try:
         # Python reads further forms, such as 2026W01.
         moment = datetime.fromisoformat(text) if _DAY.match(text) else None

@@ -16,6 +16,7 @@ from .._errors import (
     OverloadedError,
     RateLimitError,
 )
+from .._runtime import clock
 from .timeouts import Deadline
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _seconds_in(text: str, now: datetime.datetime | None) -> float | None:
     try:
         moment = email.utils.parsedate_to_datetime(text)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-        now = now or datetime.datetime.now(datetime.UTC)
+        now = now or datetime.datetime.fromtimestamp(clock.time(), datetime.UTC)
         return max(0.0, (moment - now).total_seconds())
     except (ValueError, OverflowError, TypeError):
         return None

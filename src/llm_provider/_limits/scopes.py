@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .._errors import LLMError, OverloadedError, ProviderError
+from .._runtime import clock
 from .._telemetry.logs import ROOT
 from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, count_calls
@@ -252,7 +253,7 @@ class Scope:
             return
         down_since, who = self.outage.down_since, count_calls(waiting)
         if down_since is not None:
-            since = format_clock_time(self._loop.time() - down_since)
+            since = format_clock_time(clock.time() - (self._loop.time() - down_since))
             cause = "" if self.outage.cause is None else f": {reason(self.outage.cause)}"
             left = self.seconds_until_open()
             text = f"{who}, down since {since}, next try in {format_duration(left)}{cause}"
@@ -346,7 +347,7 @@ class Scope:
         ROOT.warning(
             "%s is down since %s, next try in %s: %s",
             self.name,
-            format_clock_time(now - outage.down_since),
+            format_clock_time(clock.time() - (now - outage.down_since)),
             format_duration(outage.next_try - now),
             reason(error),
         )
@@ -387,8 +388,8 @@ class Scope:
         assert isinstance(cause, ProviderError)
         return type(cause)(
             f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
-            f"{format_clock_time(now - outage.down_since)}, and outage_patience is over; the last failure: "
-            f"{cause.message}",
+            f"{format_clock_time(clock.time() - (now - outage.down_since))}, and outage_patience is over; "
+            f"the last failure: {cause.message}",
             status=cause.status,
             code=cause.code,
             request_id=cause.request_id,

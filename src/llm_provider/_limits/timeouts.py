@@ -7,11 +7,11 @@ patience.
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass, fields
 
 from .._errors import RequestError, cite
 from .._json_values import plain_number
+from .._runtime import clock
 
 
 def seconds(name: str, value: object) -> float:
@@ -119,12 +119,12 @@ class Deadline:
     allowed: float
     """Seconds, as the user gave them."""
     at: float
-    """The moment on `time.perf_counter`."""
+    """The moment on `clock.perf_counter`."""
 
     @property
     def left(self) -> float:
         """Seconds until the moment; below 0 when it has passed."""
-        return self.at - time.perf_counter()
+        return self.at - clock.perf_counter()
 
 
 @dataclass(slots=True, eq=False)

@@ -24,13 +24,13 @@ import contextlib
 import secrets
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from .._errors import RequestError
+from .._runtime import clock
 from .._runtime.databases import is_busy, open_database
 from .._runtime.files import file_remedy
 from .._runtime.forks import run_for_each_around_forks
@@ -90,7 +90,7 @@ class FileTransaction:
             self.balance = self.balance.settle(Decimal(row[0]), cost)
 
     def is_next(self) -> bool:
-        now = time.monotonic()
+        now = clock.monotonic()
         return (
             self._connection.execute(
                 "SELECT 1 FROM line WHERE holder <> ?1 AND looked BETWEEN ?2 AND ?3"
@@ -105,7 +105,7 @@ class FileTransaction:
             self._connection.execute(
                 "INSERT INTO line (holder, looked) VALUES (?, ?)"
                 " ON CONFLICT (holder) DO UPDATE SET looked = excluded.looked",
-                (self._store.holder, time.monotonic()),
+                (self._store.holder, clock.monotonic()),
             )
             self.settle_dead_claims()
         elif self._store.is_waiting:
@@ -202,33 +202,33 @@ class BalanceFile:
     @contextlib.contextmanager
     def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
         """`open`, from a thread that may wait some seconds for other processes."""
-        deadline = time.monotonic() + seconds
+        deadline = clock.monotonic() + seconds
         while True:
             with contextlib.ExitStack() as stack:
                 try:
                     transaction = stack.enter_context(self.open())
                 except BusyError:
-                    if time.monotonic() > deadline:
+                    if clock.monotonic() > deadline:
                         raise
                 else:
                     yield transaction
                     return
-            time.sleep(0.002)
+            clock.sleep(0.002)
 
     def end(self, claim: int, cost: Decimal | None) -> None:
         self._ended.append((claim, cost))
 
     def read(self) -> Balance:
-        deadline = time.monotonic() + _CLOSING_PATIENCE
+        deadline = clock.monotonic() + _CLOSING_PATIENCE
         while True:
             try:
                 with self._lock, self._translate_errors():
                     return _balance(self._connect())
             except BusyError:
                 # Another process is the first to open the file after a crash, and recovers it.
-                if time.monotonic() > deadline:
+                if clock.monotonic() > deadline:
                     raise RequestError(f"the budget's file {self._path} is locked") from None
-            time.sleep(0.002)
+            clock.sleep(0.002)
 
     def close(self, patience: float = 0.0) -> None:
         # Without patience the caller is the garbage collector, which may run anywhere. It may run inside the

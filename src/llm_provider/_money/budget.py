@@ -31,7 +31,6 @@ import functools
 import math
 import os
 import random
-import time
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -40,6 +39,7 @@ from pathlib import Path
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
+from .._runtime import clock
 from .._runtime.exact_decimal import exact, total
 from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
@@ -280,7 +280,7 @@ class Budget:
                 queued.future.set_result(Reservation(self, claim, queued.amount))
         if self._queue and self._store.shared:
             # A request that ends in another process wakes nobody here, so this process polls.
-            now = time.monotonic()
+            now = clock.monotonic()
             if served or self._since is None:
                 self._since = now
             self._serve_queue_in(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))

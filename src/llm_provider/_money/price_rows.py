@@ -11,6 +11,8 @@ import time
 import warnings
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from .._runtime import clock
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
@@ -192,7 +194,7 @@ def is_date(text: str) -> bool:
 
 
 def _defaults() -> dict[str, str]:
-    return {**_DEFAULTS, "as_of": time.strftime("%Y-%m-%d", time.gmtime())}
+    return {**_DEFAULTS, "as_of": time.strftime("%Y-%m-%d", time.gmtime(clock.time()))}
 
 
 def _cells(line: str) -> Sequence[str]:

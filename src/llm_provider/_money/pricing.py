@@ -17,6 +17,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, TypeAlias
 
+from .._runtime import clock
 from .._runtime.exact_decimal import exact
 from .price_rows import PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
 
@@ -200,7 +201,7 @@ class PriceTable:
         [(0, '2'), (272001, '4')]
         """
         rows = self._find_variants(provider, model).get(variant, ())
-        now = time.time()
+        now = clock.time()
         days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
         applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
@@ -333,7 +334,7 @@ def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
 def _utc(at: date | None) -> tuple[str, int | None]:
     """The day and the hour of a moment in UTC; the hour of a date is None."""
     if at is None:
-        return _day_and_hour(int(time.time() // 3600))
+        return _day_and_hour(int(clock.time() // 3600))
     from datetime import UTC, datetime
 
     if not isinstance(at, datetime):

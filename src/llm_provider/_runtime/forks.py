@@ -9,10 +9,11 @@ import contextlib
 import functools
 import os
 import sys
-import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
+
+from . import clock
 
 if TYPE_CHECKING:
     from threading import Lock
@@ -76,9 +77,9 @@ def wait_for_imports() -> None:
     for lock in _locks():
         with contextlib.suppress(RuntimeError):  # its hook was not there yet
             lock.release()
-    until = time.monotonic() + _LONGEST
-    while _is_needed() and time.monotonic() < until:
-        time.sleep(_PAUSE)
+    until = clock.monotonic() + _LONGEST
+    while _is_needed() and clock.monotonic() < until:
+        clock.sleep(_PAUSE)
     for lock in _locks():
         lock.acquire()
 

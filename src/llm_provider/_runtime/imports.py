@@ -14,11 +14,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import signal
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .._errors import MissingDependencyError
+from . import clock
 
 T = TypeVar("T")
 
@@ -72,14 +72,14 @@ def when_imported(action: Callable[[], T]) -> T:
         MissingDependencyError: a module is not installed.
         Exception: the action has failed for another reason, or for too long.
     """
-    until = time.monotonic() + LONGEST_IMPORT
+    until = clock.monotonic() + LONGEST_IMPORT
     while True:
         missing = None
         try:
             with hold_interrupts():
                 return action()
         except Exception as error:
-            if not is_unfinished(error) or time.monotonic() >= until:
+            if not is_unfinished(error) or clock.monotonic() >= until:
                 missing = error.name if isinstance(error, ModuleNotFoundError) else None
                 if missing is None:
                     raise
@@ -88,7 +88,7 @@ def when_imported(action: Callable[[], T]) -> T:
                 f"the package {missing!r} is not installed, which this provider needs: pip install . in a "
                 "checkout of this project installs it"
             )
-        time.sleep(PAUSE)
+        clock.sleep(PAUSE)
 
 
 def import_optional(module: str, install: str) -> Any:

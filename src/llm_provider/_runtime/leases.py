@@ -37,11 +37,11 @@ import errno
 import hashlib
 import os
 import stat
-import time
 import weakref
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from . import clock
 from .forks import run_around_forks
 
 _FILES = 8
@@ -296,7 +296,7 @@ def _tag(name: str) -> bytes:
 
 
 def _token() -> bytes:
-    return time.monotonic_ns().to_bytes(_TOKEN_BYTES, "big")
+    return clock.monotonic_ns().to_bytes(_TOKEN_BYTES, "big")
 
 
 def _forget_parent() -> None:

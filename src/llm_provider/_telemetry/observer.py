@@ -6,7 +6,6 @@ observes pays for one question. A `Watch` follows one call that is sent.
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import OrderedDict
 from logging import DEBUG, INFO
@@ -14,6 +13,7 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._errors import LLMError
+from .._runtime import clock
 from . import telemetry as setting
 from .logs import is_logging, log_attempt, log_call
 from .observed_call import AskedCall, Destination, EndedAttempt, ObservedCall, Payment
@@ -120,12 +120,12 @@ class Observer:
             self.metrics.note(self.metrics.record_lookup, call, not failed)
         if self.spans is not None:
             self.spans.add_lookup(call, started, outcome)
-        self._log(call, time.perf_counter() - started, outcome, None, None if failed else 0.0)
+        self._log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
 
     def start(self, operation: str, to: Destination, started: float) -> tuple[Started | None, bool]:
         """Start the span of a call that is sent, in its own task.
 
-        `started` is when the user made the call, by `time.perf_counter`.
+        `started` is when the user made the call, by `clock.perf_counter`.
 
         Returns:
             The span, and whether anybody reads what happens to the call. Nobody may, if a sampler left its
@@ -166,7 +166,7 @@ class Observer:
             usage: The tokens of those that were billed; None if none was.
             usd: Their cost in USD; None where it is not known.
         """
-        seconds, call = time.perf_counter() - watch.started, watch.call
+        seconds, call = clock.perf_counter() - watch.started, watch.call
         assert call is not None
         self._remember(call, outcome)
         if self.metrics is not None and attempts:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from .._errors import LLMError
 from .._json_values import JSONObject
+from .._runtime import clock
 from .observed_call import Destination, EndedAttempt, ObservedCall
 from .reasons import reason
 
@@ -95,7 +95,7 @@ class Spans:
     def start(self, operation: str, to: Destination, started: float) -> Started:
         """Start the span of a call, and make it the current span of this task.
 
-        `started` is when the user made the call, by `time.perf_counter`.
+        `started` is when the user made the call, by `clock.perf_counter`.
         """
         span = self._open(operation, to, started)
         return Started(span, self._attach(self._in_context(span)))
@@ -106,7 +106,7 @@ class Spans:
             kind=self._client,
             # A sampler may decide by these.
             attributes=describe_target(operation, to.provider, to.model, to.base_url),
-            start_time=time.time_ns() - int((time.perf_counter() - started) * 1e9),
+            start_time=clock.time_ns() - int((clock.perf_counter() - started) * 1e9),
         )
 
     def start_tool(self, call: ToolCall, description: str | None) -> Started:

@@ -10,11 +10,11 @@ import logging
 import math
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .._runtime import clock
 from .._terminal_text import escape_controls
 from .._words import format_duration
 from .logs import WAITS, is_configured
@@ -68,7 +68,7 @@ class Waits:
 
         `seconds` is how long it lasts, if that is known. A higher `attempt` than before is always told.
         """
-        now = time.monotonic()
+        now = clock.monotonic()
         end = now + (seconds or _SHOWN_SECONDS)
         # The same limit of the provider causes all of these.
         group = scope, "provider" if kind in _OF_PROVIDER else kind
@@ -116,7 +116,7 @@ class Waits:
     def current(self) -> str:
         """The present wait, for the progress bar; empty if there is none."""
         end, text = self._current
-        return text if self._show and time.monotonic() < end else ""
+        return text if self._show and clock.monotonic() < end else ""
 
     @contextlib.contextmanager
     def in_bar(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ from llm_provider import (
     RequestError,
 )
 from llm_provider._requests.attachments import Attachment
+from llm_provider._runtime import clock
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
@@ -163,7 +164,7 @@ def test_a_file_that_expires_at_once_is_used_all_the_same(
     client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time() + 72 * 3600
-    monkeypatch.setattr("time.time", lambda: now)  # as where the clock of the machine is wrong
+    monkeypatch.setattr(clock, "time", lambda: now)  # as where the clock of the machine is wrong
     answers = [client.call(GEMINI, prompt(question)).text for question in "12"]
     assert answers == ["echo: 1", "echo: 2"]
     assert paths(simulator) == ["upload", "upload", "call"] * 2

@@ -6,12 +6,12 @@ Every function raises `OSError` or `sqlite3.Error` if the cache cannot be used.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from ..._errors import RequestError
+from ..._runtime import clock
 from .diff import Explanation, find_nearest
 from .entry import Entry, Question, decode_entry, decode_question, lacks_text
 from .store import Store
@@ -56,7 +56,7 @@ def prune(
     """Remove the answers that meet every condition; `RequestError` if there is none. Returns their number."""
     if older_than is None and model is None:
         raise RequestError("prune removes answers by age or by model: name one of them, or both")
-    keys = _find_keys(store, math.inf if older_than is None else time.time() - older_than, model)
+    keys = _find_keys(store, math.inf if older_than is None else clock.time() - older_than, model)
     count = 0
     while some := list(islice(keys, _AT_ONCE)):
         count += len(some)

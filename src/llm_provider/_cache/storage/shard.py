@@ -14,11 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..._runtime import clock
 from ..._runtime.databases import Allowed, open_database
 
 DATABASE = "cache.db"
@@ -202,7 +202,7 @@ class Writer(_File):
             sqlite3.Error: the values are not stored.
             ReplacedFileError: the values were written to a database that is deleted or replaced.
         """
-        now = time.time()
+        now = clock.time()
         self._transact(_WRITE, [(key, now, now, value, tag) for key, value, tag in rows], patience)
         if identity_of(self._path) != self.identity:
             raise ReplacedFileError(f"{self._path} was deleted or replaced while it was open")

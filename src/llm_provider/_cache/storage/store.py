@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from ..._runtime import clock
 from ..._runtime.databases import is_busy
 from ..._runtime.forks import run_for_each_around_forks
 from . import sharing
@@ -207,13 +208,13 @@ class Store:
         failures: dict[str, Exception] = {}
         with self._writing:
             writers = self._writers or self._open_for_writing()
-            deadline = time.monotonic() + patience
+            deadline = clock.monotonic() + patience
             shards: dict[int, list[str]] = {}
             for key in items:
                 shards.setdefault(_hash(key) % len(writers), []).append(key)
             for index, keys in shards.items():
                 # A shard that stays locked delays one batch of writes, and further ones hardly.
-                left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - time.monotonic())
+                left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - clock.monotonic())
                 try:
                     self._change_shard(writers[index], change, [items[key] for key in keys], left)
                     self._stuck.discard(index)
@@ -288,7 +289,8 @@ class Store:
 
     def _replace_damaged(self, folder: Path, identity: Identity | None) -> None:
         """Replace a damaged database by a new one with the rows that can still be read."""
-        aside = self._directory / f"damaged-{folder.name}-{time.strftime('%Y%m%d%H%M%S')}-{os.getpid()}"
+        now = time.strftime("%Y%m%d%H%M%S", time.localtime(clock.time()))
+        aside = self._directory / f"damaged-{folder.name}-{now}-{os.getpid()}"
         with self._writing, _hold_lock(folder.parent):
             if identity_of(folder / DATABASE) != identity:
                 return  # another process has replaced it already
@@ -408,7 +410,7 @@ def _sweep(directory: Path) -> None:
 
     for left in directory.glob("new-*"):
         with contextlib.suppress(OSError), _hold_lock(left, wait=False):
-            if time.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
+            if clock.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                 shutil.rmtree(left)
 
 

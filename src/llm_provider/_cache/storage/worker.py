@@ -15,11 +15,12 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
+
+from ..._runtime import clock
 
 if TYPE_CHECKING:
     import asyncio
@@ -156,7 +157,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
 
     def _run(self) -> None:
         if self._linger and (self._several or len(self._items) > 1):
-            time.sleep(self._linger)
+            clock.sleep(self._linger)
         with self._lock:
             items, self._items = self._items, []
             waiting, self._waiting = self._waiting, []

@@ -7,12 +7,12 @@ looked up in groups. The prompts of other iterables are read one by one, as resu
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from ..._errors import CacheMissError, LLMError
 from ..._money.track import current
+from ..._runtime import clock
 from ..._types.messages import Prompt
 from ..._types.response import Response, Result
 from ..call import Call
@@ -75,7 +75,7 @@ def _by_template(
     by_template = call.watch is None or not call.watch.observer.reads_prompts
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
-        started = time.perf_counter()
+        started = clock.perf_counter()
         texts = list(map(shared.fits, prompts)) if by_template else [None] * len(prompts)
         keys = [shared.key(text) if text and reads else None for text in texts]
         ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}
@@ -99,7 +99,7 @@ def _by_template(
                     yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
                 else:
                     yield result if metadata is None else with_metadata(result, call.metadata)
-            started = time.perf_counter()
+            started = clock.perf_counter()
 
 
 def with_metadata(result: ResultT, metadata: Any) -> ResultT:

@@ -11,7 +11,6 @@ would pay for a write that nobody reads, so it is sent without a breakpoint.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 
 from ..._providers.registry import load_prompt_cache
 from ..._providers.shared.prompt_cache import Prefix, PrefixMark, prefixes
+from ..._runtime import clock
 from ..._types.response import Response, Result
 from ..call import Call
 
@@ -118,7 +118,7 @@ class PrefixGate:
         else:
             group.failures += 1
         if group.is_written or group.failures >= _ENOUGH_FAILURES:
-            group.is_written, group.used = True, time.monotonic()
+            group.is_written, group.used = True, clock.monotonic()
             waiting, group.waiting = group.waiting, deque()
             for each in waiting:
                 self._start(*each)
@@ -142,7 +142,7 @@ class PrefixGate:
         group = self._groups.get(prefix.digest)
         prompt_cache = load_prompt_cache(call.target)
         if group is not None and group.is_written and prompt_cache is not None:
-            unused = time.monotonic() - group.used
+            unused = clock.monotonic() - group.used
             if unused >= prompt_cache.lifetime(call.target.model):
                 del self._groups[prefix.digest]
                 return None
@@ -151,7 +151,7 @@ class PrefixGate:
     def _join(self, group: _Group, index: int, call: Call[Any], prefix: Prefix) -> None:
         _mark(call, prefix)
         if group.is_written:
-            group.used = time.monotonic()
+            group.used = clock.monotonic()
             self._start(index, call)
         elif group.is_led:
             group.waiting.append((index, call))

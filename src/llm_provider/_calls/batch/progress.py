@@ -11,12 +11,12 @@ import math
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..._json_values import JSONObject
+from ..._runtime import clock
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._telemetry.waits import print_line
 from ..._types.response import Response
@@ -116,7 +116,7 @@ class Progress:
             line.set_postfix_str(" ".join(sums.describe()), refresh=False)
             line.update()
         if self._bar is not None:
-            now = time.monotonic()
+            now = clock.monotonic()
             if now - self._renewed >= _RENEWED_EVERY:
                 self._renewed = now
                 self._bar.set_postfix_str(self._describe(), refresh=False)
@@ -178,7 +178,7 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
         words.append(f"paused={paused:.0f}s")
     down = [scope for scope in busy if scope.down_for is not None]
     if down:
-        since = format_clock_time(max(scope.down_for or 0.0 for scope in down))
+        since = format_clock_time(clock.time() - max(scope.down_for or 0.0 for scope in down))
         next_try = min(scope.next_try or 0.0 for scope in down)
         words.append(f"provider down since {since}, next try in {next_try:.0f} s")
     refusals = sum(scope.refusals for scope in busy)

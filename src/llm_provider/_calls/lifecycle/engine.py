@@ -9,12 +9,10 @@ all stored goes no further than `lookup`, and this module loads neither an event
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from sys import modules
-from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -27,6 +25,7 @@ from ..._money.track import current
 from ..._providers import registry
 from ..._requests.environment_headers import adds_headers, with_headers
 from ..._requests.routing import resolve
+from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.imports import when_imported
 from ..._runtime.json_pieces import LARGE, loads, read_large
@@ -96,7 +95,7 @@ class Engine:
             RequestError: the model or the provider cannot serve the request.
             RuntimeError: the client is closed.
         """
-        started = perf_counter()
+        started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
         target = resolve(request.model, request.base_url, self.settings.env_file)
@@ -124,7 +123,7 @@ class Engine:
             concurrency=concurrency,
             cache=request.cache or self.settings.cache,
             tracks=current(),
-            patience=Patience(operation.patience if patience is None else patience, monotonic()),
+            patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
         )
         if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
             call.watch = self.observer.idle
@@ -415,7 +414,7 @@ class Engine:
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
     ) -> list[asyncio.Future[bool]]:
         """Begin to store the samples of some parts that are to be kept."""
-        here, created = self.here().loop, time.time()
+        here, created = self.here().loop, clock.time()
         return [
             self.cache.put_soon(
                 call.key(part),

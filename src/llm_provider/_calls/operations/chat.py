@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ..._requests.attachments import Attachment
 from ..._requests.model_kinds import check_answers
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.json_pieces import loads
 from ..._types.response import Choice, Response
@@ -161,7 +161,7 @@ class Chat(Operation[Request, Response]):
 
     def restore(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
         """The response of an entry, which costs nothing."""
-        total, structure = time.perf_counter() - started, call.encoded.structure
+        total, structure = clock.perf_counter() - started, call.encoded.structure
         return Response(
             choices=answer.choices if call.request.tools is None else _bind_tools(call, answer.choices),
             usage=answer.usage or Usage(),
@@ -190,7 +190,7 @@ class Chat(Operation[Request, Response]):
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
-        total, structure = time.perf_counter() - call.started, call.encoded.structure
+        total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
             usage=usage_of(sent, samples),

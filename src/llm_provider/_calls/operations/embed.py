@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from ..._providers.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, En
 from ..._providers.shared.request_facts import RequestFacts
 from ..._requests.embed_request import DEFAULTS, EmbedRequest
 from ..._requests.routing import Target
+from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._types.embeddings import Embeddings
 from ..._types.usage import Timing, Usage
@@ -170,7 +170,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
                 # Requests are sent at the same time, so the call waited for the slowest of them.
                 queue, sending = sample.queue, sample.sending
                 slowest = queue + sending
-        total = time.perf_counter() - call.started
+        total = clock.perf_counter() - call.started
         return Embeddings(
             vectors=tuple(vectors[text] for text in inputs),
             usage=usage_of(sent, samples),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,7 @@ from ..._providers.shared.errors import failure_headers
 from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
 from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
+from ..._runtime import clock
 from ..._runtime.daemon_thread import result_in_thread
 from ..._runtime.imports import is_unfinished
 from ..._runtime.json_pieces import LARGE, loads, read_large
@@ -62,7 +62,7 @@ class Attempt:
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
         timeouts, streamed = self._outgoing.timeouts, None
-        self._sent = time.perf_counter()
+        self._sent = clock.perf_counter()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
             async with timer:
@@ -93,7 +93,7 @@ class Attempt:
                 if headers:
                     self._on_headers(headers)
         finally:
-            self._seconds = time.perf_counter() - self._sent
+            self._seconds = clock.perf_counter() - self._sent
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
@@ -146,7 +146,7 @@ class Attempt:
                         # These steps also count if the stream failed directly after them.
                         if steps:
                             if self.first_token is None:
-                                self.first_token = time.perf_counter() - self._sent
+                                self.first_token = clock.perf_counter() - self._sent
                             emit(steps)
                             emitted += len(steps)
         except BaseException as error:
@@ -162,7 +162,7 @@ class Attempt:
         """Show each sample of a reply that came whole as one delta, unless it is no answer."""
         with contextlib.suppress(LLMError):
             answer: Any = self._call.exchange.decode(self._call, reply, self._count)
-            self.first_token = time.perf_counter() - self._sent
+            self.first_token = clock.perf_counter() - self._sent
             choices = enumerate(answer.choices[: self._count])
             emit([delta_of_choice(choice, index) for index, choice in choices])
         return reply

@@ -8,7 +8,6 @@ the client, to those of the `track` blocks around the call, and to the ledger fi
 from __future__ import annotations
 
 import contextlib
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -23,6 +22,7 @@ from ..._money.pricing import PriceTable
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
 from ..._requests.routing import price_names
+from ..._runtime import clock
 from ..._runtime.exact_decimal import total
 from ..._types.usage import CostSource, Usage
 from ..call import Call, Sample
@@ -110,7 +110,7 @@ class CostRecorder:
             call,
             names,
             Posting(
-                time.time(),
+                clock.time(),
                 "answered",
                 names.key,
                 cost,
@@ -153,7 +153,7 @@ class CostRecorder:
         call.sent.charges += (Charge(cost, usage, source),)
         has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
-        posting = Posting(time.time(), "failed", names.key, cost, usage, at_most)
+        posting = Posting(clock.time(), "failed", names.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
             self._post(call, names, posting, error=type(error).__name__, **where)
@@ -178,14 +178,14 @@ class CostRecorder:
             group = names.hits[variant] = HitGroup(names.key, self.prices, names.priced, variant)
         if answer.cost is not None:
             self._post(
-                call, names, Posting(time.time(), "hit", names.key, answer.cost, answer.usage), id=answer.id
+                call, names, Posting(clock.time(), "hit", names.key, answer.cost, answer.usage), id=answer.id
             )
             return before
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(time.time(), "hit", names.key, group.price(answer.usage), answer.usage)
+            posting = Posting(clock.time(), "hit", names.key, group.price(answer.usage), answer.usage)
             self._file.append(
                 posting, base_url=names.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from ..._providers.protocol import Connection, Outgoing
 from ..._providers.transport.certificates import check_certificates
 from ..._providers.transport.proxies import check_proxy
 from ..._requests.api_keys import environment_secrets
+from ..._runtime import clock
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
 from ..._telemetry.reasons import reason
@@ -211,25 +211,25 @@ class _Sending:
         Raises:
             LLMError: the last request failed, or could not be sent.
         """
-        since = time.perf_counter()
+        since = clock.perf_counter()
         try:
             while True:
                 hold = await self._start()
                 if self.call.encoded.uploads and not await self._refers(hold):
                     continue
-                waited = time.perf_counter() - since
+                waited = clock.perf_counter() - since
                 self.queue += waited
                 attempt = Attempt(self.call, len(self.parts), self.outgoing, self.emit, self._on_headers)
                 try:
                     await attempt.make(connection)
-                    while attempt.import_unfinished and time.perf_counter() - since < LONGEST_IMPORT:
+                    while attempt.import_unfinished and clock.perf_counter() - since < LONGEST_IMPORT:
                         attempt.error, attempt.import_unfinished = None, False
                         await asyncio.sleep(PAUSE)
                         await attempt.make(connection)
                 except BaseException as cancellation:
                     self._end_cancelled(cancellation, hold)
                     raise
-                since = time.perf_counter()
+                since = clock.perf_counter()
                 if attempt.error is None:
                     return self._take_answer(attempt, waited, hold)
                 alone = self._judge_failure(attempt, attempt.error, waited, hold)

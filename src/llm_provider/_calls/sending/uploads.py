@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import time
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ import orjson
 from ..._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from ..._providers.protocol import Outgoing
 from ..._providers.shared.files import FileConnection, UploadedFile, fill_ids, module_of
+from ..._runtime import clock
 from ..._runtime.files import replace_file
 from ..._runtime.imports import when_imported
 from ..._runtime.leases import Leases
@@ -198,7 +198,7 @@ class Uploads:
             self._known[name] = known
         if known is None or known.expires is None:
             return known
-        return known if known.expires - time.time() >= self._kept + _MARGIN_SECONDS else None
+        return known if known.expires - clock.time() >= self._kept + _MARGIN_SECONDS else None
 
     def _remember(self, name: str, uploaded: UploadedFile) -> None:
         self._known[name] = uploaded

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,7 +20,7 @@ from typing import Any, TypeAlias
 from ..._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.tools import FunctionTool
-from ..._runtime import event_loop
+from ..._runtime import clock, event_loop
 from ..._runtime.forks import run_around_forks
 from ..._types.messages import Delta, Prompt, ToolCall, ToolResult
 from ..._types.response import Response, Result, ToolRounds
@@ -200,7 +199,7 @@ class Rounds:
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),
                 first_token=timings[0].first_token,
-                total=time.perf_counter() - self._started,
+                total=clock.perf_counter() - self._started,
                 attempts=sent.attempts,
                 overhead=sum(timing.overhead for timing in timings),
             ),

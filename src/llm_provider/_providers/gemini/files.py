@@ -7,13 +7,13 @@ is processed first, and requests may refer to it once its state is ACTIVE. A req
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from ..._errors import APITimeoutError, BadRequestError
 from ..._requests.api_keys import APIKey
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
+from ..._runtime import clock
 from ..shared.files import (
     SECONDS_OF_A_FILE,
     SECONDS_OF_A_QUESTION,
@@ -97,9 +97,9 @@ class GeminiFiles(FileConnection):
         )
         with attachment.open() as file:
             uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
-        pause, until = _PAUSES[0], time.monotonic() + SECONDS_OF_A_FILE
+        pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
         while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
-            if time.monotonic() > until:
+            if clock.monotonic() > until:
                 raise APITimeoutError(
                     f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
                     phase="total",
@@ -114,7 +114,7 @@ class GeminiFiles(FileConnection):
             raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
         expires = uploaded.expiration_time
         return UploadedFile(
-            uploaded.uri, time.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
+            uploaded.uri, clock.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
         )
 
     async def close(self) -> None:
