@@ -76,6 +76,11 @@ SEAMS = {
         "time.time_ns datetime.date.today datetime.datetime.now datetime.datetime.today "
         "datetime.datetime.utcnow"
     ),
+    "_runtime.randomness": (
+        "os.urandom random.Random random.SystemRandom random.choice random.randint random.random "
+        "random.randrange random.uniform secrets.choice secrets.token_bytes secrets.token_hex "
+        "secrets.token_urlsafe uuid.uuid1 uuid.uuid4"
+    ),
 }
 """Module → the names outside the package that no other module uses, with the exceptions below."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -153,9 +152,7 @@ class BatchDelivery:
         call, settings = copy(job.calls[group[0].kind]), self._engine.settings
         call.encoded = replace(call.encoded, uploads=files)
         retries = call.request.max_retries
-        file_ids = await self._files().upload(
-            call, key, settings.max_retries if retries is None else retries, random.Random()
-        )
+        file_ids = await self._files().upload(call, key, settings.max_retries if retries is None else retries)
         job.referred.append((call, key, file_ids))
         return file_ids
 

@@ -22,7 +22,6 @@ import functools
 import hashlib
 import os
 import platform
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from .._json_values import JSONMapping, JSONObject
-from .._runtime import clock
+from .._runtime import clock, randomness
 from .._runtime.files import TEMPORARY, replace_file
 
 VERSION = 1
@@ -144,7 +143,7 @@ class Header:
 
 def new_id() -> str:
     """A name for a batch or a job, which occurs once."""
-    return secrets.token_hex(8)
+    return randomness.make_token(8)
 
 
 def content_hash(custom_ids: Iterable[str]) -> str:

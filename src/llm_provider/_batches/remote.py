@@ -6,7 +6,6 @@ A submission is never sent again by itself: `submit` first finds out whether the
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +22,7 @@ from .._providers.shared.batches import (
 )
 from .._requests.api_keys import APIKey
 from .._requests.routing import Target
-from .._runtime import clock
+from .._runtime import clock, randomness
 from .._runtime.imports import when_imported
 
 T = TypeVar("T")
@@ -157,7 +156,7 @@ class Pauses:
     def _next(self) -> float:
         self._attempts += 1
         longest: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._attempts - 1, 20))
-        return longest * random.uniform(0.5, 1.0)
+        return longest * randomness.generator.uniform(0.5, 1.0)
 
 
 def surely_refused(error: LLMError) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONObject
-from .._runtime import clock
+from .._runtime import clock, randomness
 from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
@@ -112,7 +111,7 @@ def run_ask(
     with when_interrupted(*notes), logs_in_one_line():
         response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
-        conversation = earlier[-1].conversation if earlier else os.urandom(6).hex()
+        conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
         exchange = [question, response.message]
         _log(conversation, model, parameters["system"], text, exchange, response)
     if verbose:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 import weakref
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from .._json_values import JSONMapping, JSONObject
+from .._runtime import randomness
 
 Client: TypeAlias = Any
 """The class `Client`, whose module imports this one."""
@@ -56,7 +56,7 @@ def reduce_client(
             # The other process may have another working directory.
             portable[name] = str(Path(os.fspath(portable[name])).expanduser().absolute())
     with _lock:
-        name = _names.setdefault(original, uuid.uuid4().hex)
+        name = _names.setdefault(original, randomness.make_token(16))
         _here[name] = original
     variant = None if client is original else dict(client._answers.defaults)  # noqa: SLF001  # as above
     own_defaults = dict(original._answers.defaults)  # noqa: SLF001  # as above

@@ -28,10 +28,10 @@ monotonic clock, given by the caller.
 from __future__ import annotations
 
 import math
-import random
 import sys
 from typing import ClassVar
 
+from .._runtime import randomness
 from .headers import Allowance, Headroom, Level
 from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
 from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
@@ -96,10 +96,10 @@ class AdaptiveController(Stored):
         "_overloaded": RandomRefusals, "_request_level": Level, "_token_level": Level,
     }  # fmt: skip
     _version = _STATE_VERSION
-    _random = random.Random()
-    """Source of jitter, which is no part of the state: each process has its own."""
+    _random = randomness.generator
+    """Source of jitter, which is no part of the state."""
 
-    def __init__(self, *, random_source: random.Random | None = None) -> None:
+    def __init__(self, *, random_source: randomness.Random | None = None) -> None:
         self.in_flight = 0
         self.gate = -math.inf
         self.refusals = 0

@@ -21,7 +21,8 @@ from .timeouts import Deadline
 
 if TYPE_CHECKING:
     import datetime
-    import random
+
+    from .._runtime.randomness import Random
 
 DEFAULT_MAX_RETRIES = 10
 """Most requests after the first one. The SDKs' default of 2 suits one interactive call. A provider that
@@ -121,7 +122,7 @@ def judge(
     *,
     attempts: int,
     max_retries: int,
-    random_source: random.Random,
+    random_source: Random,
     budget: RetryBudget,
     now: float,
     deadline: Deadline | None = None,

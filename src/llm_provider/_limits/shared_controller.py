@@ -23,12 +23,12 @@ import json
 import math
 import sqlite3
 import sys
-import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from .._runtime import randomness
 from .._runtime.databases import open_database
 from .._runtime.leases import Lease, Leases, check_own_directory
 from .controller import AdaptiveController
@@ -89,7 +89,7 @@ class SharedStateFile:
     """
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
-        self.owner = uuid.uuid4().hex
+        self.owner = randomness.make_token(16)
         self._directory = directory
         self._leases = Leases(None if directory is None else directory / "leases")
         self._life: Lease | None = None

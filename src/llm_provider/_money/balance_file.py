@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import secrets
 import sqlite3
 import threading
 import weakref
@@ -30,7 +29,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime import clock
+from .._runtime import clock, randomness
 from .._runtime.databases import is_busy, open_database
 from .._runtime.files import file_remedy
 from .._runtime.forks import run_for_each_around_forks
@@ -176,7 +175,7 @@ class BalanceFile:
     def holder(self) -> str:
         """The name of the lease that this process holds."""
         if self._lease is None:
-            name = secrets.token_hex(8)
+            name = randomness.make_token(8)
             self._lease, self._holder = hold(self.leases, name), name
         return self._holder
 

@@ -30,7 +30,6 @@ import copy
 import functools
 import math
 import os
-import random
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -39,7 +38,7 @@ from pathlib import Path
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
-from .._runtime import clock
+from .._runtime import clock, randomness
 from .._runtime.exact_decimal import exact, total
 from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
@@ -266,7 +265,7 @@ class Budget:
                     served.append((queued, claim))
                 transaction.set_waiting(len(served) < len(self._queue))
         except BusyError:
-            self._serve_queue_in(_BUSY_PAUSE * random.uniform(0.5, 1.5))
+            self._serve_queue_in(_BUSY_PAUSE * randomness.generator.uniform(0.5, 1.5))
             return
         except RequestError as error:
             # A copy for each task: one error that several raise would collect the tracebacks of all.

@@ -3,8 +3,8 @@
 From the bottom: `clock` tells the time; `forks` runs what must happen around a fork; `frozen` makes frozen
 dataclasses faster, and values when they are read; `exact_decimal` adds decimals without rounding;
 `canonical_json` encodes the bytes that are hashed and sent; `imports` waits for modules that another thread
-imports; `files` checks paths and replaces files; `leases` lets one process of a machine hold a name;
-`databases` opens SQLite; `notebooks` knows Jupyter and marimo; `daemon_thread` runs a function that takes
-long; `json_pieces` reads large JSON while no garbage is collected; `event_loop` runs all network work in one
-thread.
+imports; `randomness` makes random numbers and names; `files` checks paths and replaces files; `leases` lets
+one process of a machine hold a name; `databases` opens SQLite; `notebooks` knows Jupyter and marimo;
+`daemon_thread` runs a function that takes long; `json_pieces` reads large JSON while no garbage is collected;
+`event_loop` runs all network work in one thread.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 import pytest
 
@@ -25,7 +24,7 @@ def result(*failures: Exception, max_retries: int = 2) -> tuple[str, int]:
             raise left.pop(0)
         return "done"
 
-    return asyncio.run(send_with_retries(work, ADAPTER, max_retries, random.Random(0))), sent
+    return asyncio.run(send_with_retries(work, ADAPTER, max_retries)), sent
 
 
 def test_a_failure_that_may_pass_is_tried_again() -> None:

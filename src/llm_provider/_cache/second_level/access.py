@@ -8,13 +8,13 @@ thread tries again after 1 to 30 seconds; then it sends the answers that were st
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple, cast
 
+from ..._runtime import randomness
 from ..storage.worker import BatchQueue, Worker, start_timer
 from .settings import LeasingStore, SecondLevel, SecondLevelStore
 
@@ -86,7 +86,7 @@ class SecondLevelAccess:
         self._read_fails = self._write_fails = False
         self._retry_after = _RETRY_AFTER
         self._retrying: threading.Timer | None = None
-        self._owner = uuid.uuid4().hex
+        self._owner = randomness.make_token(16)
         self._leases: set[str] = set()
         """Names of the leases that this client has."""
         self._renewing: threading.Timer | None = None

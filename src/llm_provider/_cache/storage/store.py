@@ -311,7 +311,9 @@ class Store:
         """Create `target` with a new database in each of `folders`, which are it or are inside it."""
         import shutil
 
-        build = self._directory / f"new-{os.getpid()}-{os.urandom(4).hex()}"
+        from ..._runtime import randomness  # a hit does not load it
+
+        build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
         build.mkdir(mode=0o700)
         with _hold_lock(build):  # `_sweep` leaves it alone
             try:

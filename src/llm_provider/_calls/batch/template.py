@@ -13,7 +13,6 @@ plain text is encoded by itself. If no such place is found, so is every prompt.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from operator import attrgetter
@@ -25,6 +24,7 @@ from ..._cache.key import key_frame
 from ..._json_values import JSONObject
 from ..._providers.protocol import EncodedRequest
 from ..._requests.request import Request
+from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
 from ..._types.messages import Prompt
 from ..._types.response import Response
@@ -115,7 +115,7 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
         TypeError: there is no such parameter.
     """
     # Random, so that no parameter contains them.
-    marks = [_STRANGE + os.urandom(16).hex() + _STRANGE for _ in range(2)]
+    marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
     call, other = map(prepare, marks)
     encoded, otherwise = map(canonical, marks)
     prefix, _, suffix = call.body.partition(encoded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from ..._errors import LLMError, RequestError
@@ -54,9 +53,7 @@ async def ask_for_models(target: Target, key: APIKey, max_retries: int) -> list[
     """
     name = target.route.adapter
     try:
-        return await send_with_retries(
-            lambda: LISTS[name](target, key), registry.load(name), max_retries, random.Random()
-        )
+        return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
     except LLMError as error:
         error.message = key.scrub(f"the list of models failed: {error.message}")
         error.args, error.provider = (error.message,), target.provider

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from ..._errors import LLMError
 from ..._limits import retry
+from ..._runtime import randomness
 
 if TYPE_CHECKING:
     from ..._providers.protocol import Adapter
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def send_with_retries(
-    work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int, random_source: random.Random
-) -> T:
+async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
     """The result of a request through an SDK.
 
     `work` sends the request, and raises exceptions of the SDK and its transport, which the adapter maps.
@@ -39,7 +37,7 @@ async def send_with_retries(
                 error,
                 attempts=attempts,
                 max_retries=max_retries,
-                random_source=random_source,
+                random_source=randomness.generator,
                 budget=budget,
                 now=asyncio.get_running_loop().time(),
             )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from ..._providers.protocol import Connection, Outgoing
 from ..._providers.transport.certificates import check_certificates
 from ..._providers.transport.proxies import check_proxy
 from ..._requests.api_keys import environment_secrets
-from ..._runtime import clock
+from ..._runtime import clock, randomness
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
 from ..._telemetry.reasons import reason
@@ -75,7 +74,6 @@ class Sender:
         self.waits = waits
         self._limiter = Limiter(self._controller, waits)
         self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
-        self.random = random.Random()
         self._directory = lease_directory
         self._uploads: Uploads | None = None
 
@@ -303,7 +301,7 @@ class _Sending:
         call.sent.withdraw()
         self.verdict, key = retry.FINAL, selection.key
         try:
-            ids = await uploads.upload(call, key, self.max_retries, self.sender.random)
+            ids = await uploads.upload(call, key, self.max_retries)
             self.uploaded = key, ids
         except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
@@ -366,7 +364,7 @@ class _Sending:
             max_retries=self.max_retries,
             seen_by_user=attempt.first_token is not None,
             elsewhere=selection.record_failure(error),
-            random_source=self.sender.random,
+            random_source=randomness.generator,
             budget=scope.retries,
             now=now,
             deadline=self.call.deadline,

@@ -29,8 +29,6 @@ from ..call import Call
 from .retry_request import send_with_retries
 
 if TYPE_CHECKING:
-    import random
-
     from ..._requests.api_keys import APIKey
     from ..._requests.attachments import Attachment
 
@@ -71,9 +69,7 @@ class Uploads:
             ids[attachment.reference] = known.identifier
         return ids
 
-    async def upload(
-        self, call: Call[Any], key: APIKey, max_retries: int, random_source: random.Random
-    ) -> dict[str, str]:
+    async def upload(self, call: Call[Any], key: APIKey, max_retries: int) -> dict[str, str]:
         """Upload the files of a call that the account of a key does not have, one after the other.
 
         Returns:
@@ -91,7 +87,7 @@ class Uploads:
                 continue
             flight = self._under_way.get(name)
             if flight is None:
-                work = self._upload_once(name, call, key, attachment, max_retries, random_source)
+                work = self._upload_once(name, call, key, attachment, max_retries)
                 flight = self._under_way[name] = _Flight(asyncio.create_task(work))
             flight.waiting += 1
             try:
@@ -136,13 +132,7 @@ class Uploads:
         self._leases.close()
 
     async def _upload_once(
-        self,
-        name: str,
-        call: Call[Any],
-        key: APIKey,
-        attachment: Attachment,
-        max_retries: int,
-        random_source: random.Random,
+        self, name: str, call: Call[Any], key: APIKey, attachment: Attachment, max_retries: int
     ) -> UploadedFile:
         """Upload a file, unless another process does."""
         lease = self._leases.take(name) or await self._leases.wait(name)
@@ -156,7 +146,6 @@ class Uploads:
                     lambda: self._connection(call, key).upload(attachment, shown_name),
                     call.adapter,
                     max_retries,
-                    random_source,
                 )
                 self._remember(name, uploaded)
         except LLMError as error:

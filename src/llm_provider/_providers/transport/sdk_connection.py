@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
 import orjson
 
+from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
@@ -188,7 +188,7 @@ class PostConnection:
             "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
             "max_retries": 0,
             # Never sent, but the SDK would generate one in a slower way.
-            "idempotency_key": os.urandom(16).hex(),
+            "idempotency_key": randomness.make_token(16),
             "follow_redirects": False,
             # The defaults. The SDK makes a deep copy of the default of an option that is missing, which costs
             # 2 to 3 % of a call.

@@ -1,0 +1,40 @@
+"""Random numbers that no seed of the user's program decides, and names that occur once."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from llm_provider._runtime import randomness
+from support import RunScript
+
+
+def test_the_seed_of_a_program_is_not_that_of_the_library() -> None:
+    random.seed(1)
+    before = random.getstate()
+    draws = [randomness.generator.random() for _ in range(3)]
+    assert random.getstate() == before
+    random.seed(1)
+    assert draws != [randomness.generator.random() for _ in range(3)]
+
+
+def test_the_children_of_a_process_draw_other_numbers(run_script: RunScript) -> None:
+    draws = run_script(
+        """
+        import os
+        from llm_provider._runtime.randomness import generator
+        for _ in range(2):
+            child = os.fork()
+            if not child:
+                break
+            os.waitpid(child, 0)
+        os.write(1, f"{generator.random()}\\n".encode())
+        """
+    )
+    assert len(set(draws.stdout.split())) == 3
+
+
+def test_tokens_are_hexadecimal_digits_and_differ() -> None:
+    tokens = {randomness.make_token(8) for _ in range(100)}
+    assert len(tokens) == 100
+    assert all(re.fullmatch("[0-9a-f]{16}", token) for token in tokens)
