@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import certifi
+import httpx2
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._providers.transport.certificates import check_certificates, trust_remedy
+from llm_provider._providers.transport.certificates import (
+    check_certificates,
+    share_context,
+    trust_remedy,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +56,28 @@ def test_a_variable_that_is_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "SSL_CERT_FILE can name" in trust_remedy()
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/ca.pem")
     assert "set SSL_CERT_FILE=/etc/ca.pem" in trust_remedy()
+
+
+def test_a_context_is_shared_until_the_authorities_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = share_context(ssl.create_default_context)
+    assert share_context(ssl.create_default_context) is context
+    assert share_context(httpx2.create_ssl_context) is not context
+
+    authority = Path(__file__).parents[2] / "data" / "authority.pem"
+    path = tmp_path / "ca.pem"
+    path.write_bytes(Path(certifi.where()).read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    named = share_context(ssl.create_default_context)
+    assert named is not context
+    path.write_bytes(authority.read_bytes())
+    replaced = share_context(ssl.create_default_context)
+    assert replaced is share_context(ssl.create_default_context)
+    assert len(replaced.get_ca_certs()) == 1 < len(named.get_ca_certs())
+
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    in_folder = share_context(ssl.create_default_context)
+    assert in_folder is not replaced
+    (tmp_path / "0a1b2c3d.0").write_bytes(authority.read_bytes())
+    assert share_context(ssl.create_default_context) is not in_folder

@@ -19,6 +19,7 @@ from typing import Any
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from ..transport import http_client, proxies
+from ..transport.certificates import share_context
 from . import sdk_http_clients
 from .api_version import split_version
 from .private_requests import PrivateRequests, is_known
@@ -61,8 +62,11 @@ class GeminiConnection:
         from google.genai import types
 
         if self._http_client is None:
-            # Shared by all clients: the SDK would read the system's certificates four times for each.
-            self._certificates = sdk_http_clients.certificates()
+            # For all clients: the SDK would read the system's certificates four times for each.
+            certificates = sdk_http_clients.certificates
+            self._certificates = (
+                share_context(certificates) if self._transport == "aiohttp" else certificates()
+            )
             self._http_client = sdk_http_clients.build(self._transport, self._certificates, self._most_bytes)
         parameter = "aiohttp_client" if self._transport == "aiohttp" else "httpx_async_client"
         options = types.HttpOptions(

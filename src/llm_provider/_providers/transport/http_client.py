@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from . import body_size
+from .certificates import share_context
 
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
@@ -168,7 +169,7 @@ def client_class(library: ModuleType) -> Any:
 
         async def send(self, request: Any, *, stream: bool = False, **_: Any) -> Any:
             if self._aiohttp is None:
-                self._aiohttp = session(library.create_ssl_context())
+                self._aiohttp = session(share_context(library.create_ssl_context))
             answer = await self._aiohttp.request(
                 request.method,
                 parse_url(request.url),
