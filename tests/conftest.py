@@ -78,10 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "litellm" not in item.nodeid)
 
 
+def pytest_collectstart() -> None:
+    """Look for no garbage while tests are collected, which leaves little: a fifth of the CPU time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave thousands of collected tests out of later collections of garbage, 7 % of the CPU time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
