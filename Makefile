@@ -37,7 +37,7 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
+.PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
 	fuzz prices reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
@@ -48,16 +48,18 @@ setup: .venv/.ready ## create .venv with the development tools and every extra b
 demo: setup ## evaluate four simulated providers, then again from the cache
 	@$(RUN) examples/demo.py
 
-test: setup .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
-	@$(MAKE) --no-print-directory -j2 lint types sdk-tests-highest sdk-tests-lowest
+test: lint .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
+	@$(MAKE) --no-print-directory --jobs suite types sdk-tests-highest sdk-tests-lowest
+
+suite: setup
 	@$(RUN) -m pytest $(PARALLEL)
 
 coverage: setup ## the full suite with branch coverage, which must reach the floor of pyproject.toml (takes half as long again)
 	@$(RUN) -m pytest $(PARALLEL) $(WITH_LONG) --cov --cov-report=term:skip-covered
 
-# Two of these run at once, so each prints its output in one piece.
+# They run beside the suite, so each is one process and prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header --numprocesses 2 --dist worksteal $(SDK_TESTS) --ignore tests/_providers/transport/test_body_size.py 2>&1); status=$$?; \
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) --ignore tests/_providers/transport/test_body_size.py 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
 test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
@@ -66,7 +68,7 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 		if ! PYENV_VERSION=$$version $(UV) python find $$version >/dev/null 2>&1; then \
 			skipped="$$skipped $$version"; continue; \
 		fi; \
-		$(MAKE) --no-print-directory sdk-tests-highest-$$version sdk-tests-lowest-$$version \
+		$(MAKE) --no-print-directory --jobs sdk-tests-highest-$$version sdk-tests-lowest-$$version \
 			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/tools/test_features.py tests/_providers" || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
