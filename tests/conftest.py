@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import gc
 import inspect
+import itertools
 import os
 import re
 import signal
@@ -104,6 +105,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def users_environment() -> Mapping[str, str]:
     """The environment as it was, for the one test that installs packages."""
     return USERS_ENVIRONMENT
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test's own. pytest's fixture looks through those of all tests before it."""
+    directory = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
+    directory.mkdir(mode=0o700)
+    return directory
 
 
 @pytest.fixture(autouse=True)
