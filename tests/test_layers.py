@@ -81,6 +81,10 @@ SEAMS = {
         "random.randrange random.uniform secrets.choice secrets.token_bytes secrets.token_hex "
         "secrets.token_urlsafe uuid.uuid1 uuid.uuid4"
     ),
+    "_runtime.threads": (
+        "_thread.start_new_thread concurrent.futures.ThreadPoolExecutor multiprocessing.pool.ThreadPool "
+        "threading.Thread threading.Timer"
+    ),
 }
 """Module → the names outside the package that no other module uses, with the exceptions below."""
 

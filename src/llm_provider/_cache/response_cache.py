@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
+    from .._runtime.threads import Timer
     from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
@@ -106,7 +107,7 @@ class ResponseCache:
         self._unwritten: dict[str, Entry] = {}
         self._unwritten_bytes = 0
         self._retry_after = _RETRY_AFTER
-        self._retrying: threading.Timer | None = None
+        self._retrying: Timer | None = None
         self._retry_at = 0.0
         self._lost = 0
         self._hits = self._misses = self._written = 0

@@ -258,7 +258,7 @@ class Call(Generic[T]):
         structure = self.encoded.structure
         if len(body) < LARGE and (structure is None or not structure.runs_code):
             return read()
-        from .._runtime.daemon_thread import result_in_thread
+        from .._runtime.threads import result_in_thread
 
         return await result_in_thread(partial(read_large, read), "llm_provider-check")
 

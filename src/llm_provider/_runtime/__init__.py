@@ -5,6 +5,6 @@ dataclasses faster, and values when they are read; `exact_decimal` adds decimals
 `canonical_json` encodes the bytes that are hashed and sent; `imports` waits for modules that another thread
 imports; `randomness` makes random numbers and names; `files` checks paths and replaces files; `leases` lets
 one process of a machine hold a name; `databases` opens SQLite; `notebooks` knows Jupyter and marimo;
-`daemon_thread` runs a function that takes long; `json_pieces` reads large JSON while no garbage is collected;
+`threads` starts threads and timers; `json_pieces` reads large JSON while no garbage is collected;
 `event_loop` runs all network work in one thread.
 """

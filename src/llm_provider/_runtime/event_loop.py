@@ -24,6 +24,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
+from . import threads
 from .forks import run_around_forks
 from .notebooks import in_jupyter
 
@@ -86,8 +87,7 @@ class BackgroundLoop:
         self.loop = asyncio.new_event_loop()
         self.inbox = Inbox(self.loop)
         self._stopped = False
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.thread.start()
+        self.thread = threads.start_thread(self._run, name)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)

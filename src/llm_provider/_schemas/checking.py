@@ -20,7 +20,7 @@ import sys
 import weakref
 from collections.abc import MutableMapping
 
-from .._runtime.daemon_thread import result_in_thread
+from .._runtime.threads import result_in_thread
 from .json_schema import weight_of
 from .reading import NoMatchError, read, read_at_once
 from .structure import Structure, load_by_schema, strict_json

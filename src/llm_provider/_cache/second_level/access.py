@@ -15,6 +15,7 @@ from itertools import chain
 from typing import NamedTuple, cast
 
 from ..._runtime import randomness
+from ..._runtime.threads import Timer
 from ..storage.worker import BatchQueue, Worker, start_timer
 from .settings import LeasingStore, SecondLevel, SecondLevelStore
 
@@ -85,11 +86,11 @@ class SecondLevelAccess:
         self._lost = 0
         self._read_fails = self._write_fails = False
         self._retry_after = _RETRY_AFTER
-        self._retrying: threading.Timer | None = None
+        self._retrying: Timer | None = None
         self._owner = randomness.make_token(16)
         self._leases: set[str] = set()
         """Names of the leases that this client has."""
-        self._renewing: threading.Timer | None = None
+        self._renewing: Timer | None = None
 
     @property
     def store(self) -> SecondLevelStore:

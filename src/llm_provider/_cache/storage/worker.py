@@ -18,9 +18,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
-from ..._runtime import clock
+from ..._runtime import clock, threads
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,7 +39,7 @@ class Worker:
         self._name = name
         self._lock = threading.Lock()
         self._tasks: queue.SimpleQueue[_Task | None] | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: threads.Thread | None = None
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue a function. The future gets its result or its exception."""
@@ -47,10 +48,7 @@ class Worker:
             if self._tasks is None:
                 # A queue for each thread: the None that ends one thread must not end the next.
                 self._tasks = queue.SimpleQueue()
-                self._thread = threading.Thread(
-                    target=_run, args=(self._tasks,), name=self._name, daemon=True
-                )
-                self._thread.start()
+                self._thread = threads.start_thread(partial(_run, self._tasks), self._name)
             self._tasks.put((work, cast("Future[object]", future)))
         return future
 
@@ -72,12 +70,9 @@ class Worker:
         return True
 
 
-def start_timer(seconds: float, worker: Worker, work: Callable[[], object]) -> threading.Timer:
+def start_timer(seconds: float, worker: Worker, work: Callable[[], object]) -> threads.Timer:
     """Submit a function to a worker after some seconds, unless the timer is cancelled before."""
-    timer = threading.Timer(seconds, worker.submit, (work,))
-    timer.daemon = True
-    timer.start()
-    return timer
+    return threads.start_timer(seconds, partial(worker.submit, work))
 
 
 def _run(tasks: queue.SimpleQueue[_Task | None]) -> None:

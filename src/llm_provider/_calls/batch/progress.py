@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..._json_values import JSONObject
-from ..._runtime import clock
+from ..._runtime import clock, threads
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._telemetry.waits import print_line
 from ..._types.response import Response
@@ -101,7 +101,7 @@ class Progress:
         if self._bar is not None and waits is not None:
             self._shows_waits.enter_context(waits.in_bar())
         if self._bar is not None or show is None:
-            threading.Thread(target=self._stay_fresh, name="llm_provider progress", daemon=True).start()
+            threads.start_thread(self._stay_fresh, "llm_provider progress")
 
     def update(self, result: object, index: int = 0) -> None:
         """Count one result: a `Response`, or the error of a call that failed.

@@ -17,9 +17,9 @@ from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
 from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
 from ..._runtime import clock
-from ..._runtime.daemon_thread import result_in_thread
 from ..._runtime.imports import is_unfinished
 from ..._runtime.json_pieces import LARGE, loads, read_large
+from ..._runtime.threads import result_in_thread
 from ..._types.messages import Step
 from ..._types.usage import Usage
 from ..call import Call, Sample

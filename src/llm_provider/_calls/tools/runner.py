@@ -27,7 +27,7 @@ from ..._json_values import JSONMapping
 from ..._requests.media import PART_TYPES, is_image, media_type, part_of
 from ..._requests.tools import FunctionTool
 from ..._runtime.canonical_json import canonical
-from ..._runtime.daemon_thread import Outcome, run_in_thread
+from ..._runtime.threads import Outcome, run_in_thread
 from ..._types.messages import ToolCall, ToolResult
 from ..call import MAX_REQUEST_BYTES
 

@@ -1,16 +1,18 @@
-"""Runs a function in a thread of its own, for an event loop that must not wait.
+"""Threads and timers. They do not delay the exit of the process.
 
-The threads of asyncio's own pool would delay the exit of the process until the function returns.
+A simulation replaces `start_thread` and `start_timer` in this module, so they are looked up when they are
+called. The threads of `asyncio.to_thread` are those of the event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import contextvars
-import threading
 from collections.abc import Callable
+from threading import Thread, Timer
 from typing import TypeAlias, TypeVar, cast
+
+__all__ = ["Outcome", "Thread", "Timer", "result_in_thread", "run_in_thread", "start_thread", "start_timer"]
 
 T = TypeVar("T")
 
@@ -18,13 +20,31 @@ Outcome: TypeAlias = tuple[object, BaseException | None]
 """What a function returned, or what it raised."""
 
 
+def start_thread(work: Callable[[], object], name: str) -> Thread:
+    """Call a function in a thread with this name."""
+    thread = Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def start_timer(seconds: float, work: Callable[[], object]) -> Timer:
+    """Call a function in a thread after some seconds, unless the timer is cancelled before."""
+    timer = Timer(seconds, work)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 async def run_in_thread(
     function: Callable[[], object], name: str, ended: Callable[[], object] = lambda: None
 ) -> Outcome:
     """Call a function in a thread with this name. If the caller is cancelled, it still runs to its end.
 
-    `ended` is called on the loop as soon as the function has ended.
+    `ended` is called on the loop as soon as the function has ended. The threads of asyncio's own pool would
+    delay the exit of the process until then.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Outcome] = loop.create_future()
     context = contextvars.copy_context()
@@ -44,7 +64,7 @@ async def run_in_thread(
             loop.call_soon_threadsafe(settle, outcome)
 
     try:
-        threading.Thread(target=work, name=name, daemon=True).start()
+        start_thread(work, name)
     except BaseException:  # the system has no more threads
         ended()
         raise
