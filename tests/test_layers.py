@@ -6,6 +6,7 @@ What a simulation replaces is used through its module of `_runtime` alone.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -85,14 +86,36 @@ SEAMS = {
         "_thread.start_new_thread concurrent.futures.ThreadPoolExecutor multiprocessing.pool.ThreadPool "
         "threading.Thread threading.Timer"
     ),
+    "_runtime.databases": "diskcache.Cache diskcache.FanoutCache sqlite3.connect",
+    "_runtime.files": (
+        "open() .open() os.fdatasync os.fsync os.ftruncate os.link os.open os.pwrite os.remove os.rename "
+        "os.replace os.truncate os.unlink os.write os.writev shutil.copyfile shutil.move shutil.rmtree"
+    ),
 }
-"""Module → the names outside the package that no other module uses, with the exceptions below."""
+"""Module → what no other module uses, but for the exceptions below: names outside the package, and calls that
+open a file for writing, or are those of a path."""
 
 ASK_THE_TIME = {"time.ctime": 1, "time.gmtime": 1, "time.localtime": 1, "time.strftime": 2}
 """Function → the number of arguments below which it reads the clock of the system."""
 
-DIRECT_USES: dict[tuple[str, str], str] = {}
-"""A module and a name that it uses directly → the reason."""
+CHANGE_A_FILE = {
+    ".rename": 1, ".replace": 1, ".touch": 0, ".unlink": 0, ".write_bytes": 1, ".write_text": 1
+}  # fmt: skip
+"""Method of a path → its positional arguments. The `replace` of a text has two."""
+
+DIRECT_USES = {
+    ("_cache.storage.store", "diskcache.Cache"): "creates an empty database under another name",
+    ("_cache.storage.store", "shutil.copyfile"): "copies a database before it gets its name",
+    ("_cache.storage.store", "shutil.rmtree"): "removes a folder that never got its name",
+    ("_calls.batch.preload", "os.open"): "opens the null device",
+    ("_cli.output", "os.open"): "opens the null device",
+    ("_money.ledger_views", ".write_bytes()"): "exports to a file of the user",
+    ("_types.results_views", ".open()"): "writes to a pipe or a device",
+    ("_types.rich_content", ".open()"): "writes to memory",
+    ("_types.rich_content", "open()"): "exports to a file of the user",
+    ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
+}
+"""A module and what it uses directly → the reason."""
 
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 70
@@ -281,13 +304,27 @@ def outside_names(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute):
             first, _, rest = ast.unparse(node).partition(".")
             yield f"{imported.get(first, first)}.{rest}"
-        elif isinstance(node, ast.Call) and len(node.args) < ASK_THE_TIME.get(ast.unparse(node.func), 0):
-            yield f"{ast.unparse(node.func)}()"
+        if isinstance(node, ast.Call):
+            yield from revealing_calls(node)
+
+
+def revealing_calls(call: ast.Call) -> Iterator[str]:
+    """What only the arguments of a call reveal: that it reads the clock, or changes a file."""
+    name = ast.unparse(call.func)
+    method = "." + call.func.attr if isinstance(call.func, ast.Attribute) else name
+    if len(call.args) < ASK_THE_TIME.get(name, 0):
+        yield f"{name}()"
+    if len(call.args) == CHANGE_A_FILE.get(method):
+        yield f"{method}()"
+    words = (str(word.value) for word in call.args if isinstance(word, ast.Constant))
+    if method.removeprefix(".") == "open" and any(re.fullmatch("[rbt]*[wax+][bt+]*", word) for word in words):
+        yield f"{method}()"
 
 
 def test_what_a_simulation_replaces_has_one_module() -> None:
     seam_of = {name: seam for seam, names in SEAMS.items() for name in names.split()}
     seam_of |= {f"{name}()": "_runtime.clock" for name in ASK_THE_TIME}
+    seam_of |= {f"{name}()": "_runtime.files" for name in CHANGE_A_FILE}
     direct = {
         (module, name)
         for module in PATHS

@@ -1,14 +1,16 @@
-"""Paths that users give."""
+"""Paths that users give, and files that survive what a simulated disk does to them."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._runtime.files import check_path, file_remedy
+from llm_provider._runtime import files
+from llm_provider._runtime.files import check_path, file_remedy, open_lines, replace_file
 
 
 @pytest.mark.parametrize("value", ["a", Path("a")])
@@ -26,3 +28,32 @@ def test_the_remedy_depends_on_what_is_there(tmp_path: Path) -> None:
     assert "name a file in it" in file_remedy(tmp_path)
     assert "make the folder" in file_remedy(tmp_path / "no" / "file")
     assert file_remedy(tmp_path / "file") == ""
+
+
+@pytest.mark.parametrize("step", ["open_descriptor", "fsync", "replace"])
+def test_a_file_stays_as_it_was_when_a_step_fails(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(step)
+
+    monkeypatch.setattr(files, step, fail)
+    with pytest.raises(OSError, match=step), replace_file(path) as file:
+        file.write(b"after")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("file", b"before")]
+
+
+@pytest.mark.parametrize(("content", "cut"), [(b"", False), (b"one\n", False), (b"one\ntw", True)])
+def test_a_cut_line_is_seen(content: bytes, cut: bool, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(content)
+    descriptor, is_cut = open_lines(path)
+    assert is_cut == cut
+    assert files.write(descriptor, b"more\n") == 5
+    os.close(descriptor)
+    assert path.read_bytes() == content + b"more\n"
+    with pytest.raises(FileNotFoundError):
+        open_lines(tmp_path / "none")

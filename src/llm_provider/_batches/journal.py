@@ -30,15 +30,12 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from .._json_values import JSONMapping, JSONObject
-from .._runtime import clock, randomness
+from .._runtime import clock, files, randomness
 from .._runtime.files import TEMPORARY, replace_file
 
 VERSION = 1
 _SUFFIX = ".jsonl"
 _PAYLOAD = b',"payload":'
-
-# Not every platform has each of them.
-_OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 KEPT_SECONDS = 30 * 86_400.0
 """Seconds for which the file of a finished batch is kept. No provider keeps results for longer."""
@@ -324,16 +321,13 @@ class Record:
             OSError: it cannot be written.
         """
         line = orjson.dumps({"event": event, "at": clock.time(), **fields}) + b"\n"
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | _OPEN_FLAGS)
+        descriptor, is_cut = files.open_lines(self.path)
         try:
-            size = os.fstat(descriptor).st_size
-            os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
-            if size and os.read(descriptor, 1) != b"\n":
-                # The line before was cut. A line break ends it, and it is left out.
-                line = b"\n" + line
-            if os.write(descriptor, line) != len(line):
+            # A line break ends a line that was cut, and it is left out.
+            line = b"\n" + line if is_cut else line
+            if files.write(descriptor, line) != len(line):
                 raise OSError(f"the disk took only a part of a line of {self.path}")
-            os.fsync(descriptor)
+            files.fsync(descriptor)
         finally:
             os.close(descriptor)
         self.reload()
@@ -353,7 +347,7 @@ class Record:
 
     def remove(self) -> None:
         """Delete the file: nothing was submitted, or nothing more will come."""
-        self.path.unlink(missing_ok=True)
+        files.remove_file(self.path)
         self.state, self.ended = "forgotten", True
 
 
@@ -412,7 +406,7 @@ class Journal:
         for path in self.directory.glob(f"*{TEMPORARY}"):
             with contextlib.suppress(OSError):
                 if now - path.stat().st_mtime > _STALE_SECONDS:
-                    path.unlink()
+                    files.remove_file(path)
         for record in self.records():
             if not record.is_open and now - (record.collected or record.created) > KEPT_SECONDS:
                 record.remove()

@@ -22,7 +22,7 @@ from .._providers.shared.batches import (
 )
 from .._requests.api_keys import APIKey
 from .._requests.routing import Target
-from .._runtime import clock, randomness
+from .._runtime import clock, files, randomness
 from .._runtime.imports import when_imported
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Remote:
             else:
                 return
             finally:
-                await asyncio.to_thread(scratch.unlink, missing_ok=True)
+                await asyncio.to_thread(files.remove_file, scratch)
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.shared.batches import BatchLimits, BatchSpec, RemoteBatch
 from .._providers.shared.files import with_ids
-from .._runtime import clock
+from .._runtime import clock, files
 from .journal import Destination, Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of
@@ -275,11 +275,11 @@ class Submitter:
                 else:
                     _note_submitted(record, remote)
         finally:
-            path.unlink(missing_ok=True)
+            files.remove_file(path)
 
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         """Write the file that is sent."""
-        with path.open("wb") as file:
+        with files.create_file(path) as file:
             for row in rows_of(record):
                 body = with_ids(body_of(record.header, row), file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
+from .._runtime import files
 from .._runtime.databases import open_database
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class LogFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             # SQLite would give the file the permissions that the user's other files have.
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(files.open_descriptor(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         values = {name: getattr(ask, name) for name in _COLUMNS}
         values |= {name: json.dumps(values[name]) for name in _JSON_COLUMNS}
         names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))

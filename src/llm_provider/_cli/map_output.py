@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .._errors import LLMError, OutputError, RequestError
 from .._json_values import JSONObject, json_value
-from .._runtime.files import replace_file
+from .._runtime import files
 from .._types.response import Response, Result
 from .._types.results import Cost
 from .map_forms import JsonLines, Table
@@ -149,7 +149,7 @@ class OutputFile:
         if isinstance(self.form, Table) and self._whole and not overwrite:
             self._widen(self.form)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._descriptor = descriptor = os.open(self.path, flags, 0o666)
+        self._descriptor = descriptor = files.open_descriptor(self.path, flags, 0o666)
         if self.is_kept:
             with contextlib.suppress(ImportError):
                 import fcntl
@@ -158,7 +158,7 @@ class OutputFile:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise RequestError(f"another process writes {self.name}; wait for its end") from None
-            os.ftruncate(descriptor, 0 if overwrite else self._whole)
+            files.ftruncate(descriptor, 0 if overwrite else self._whole)
             if os.fstat(descriptor).st_size:
                 return
         self._append(self.form.head)
@@ -170,7 +170,7 @@ class OutputFile:
             table.columns = table.columns_read
             return
         table.columns = [*table.columns, *(name for name in table.columns_read if name not in table.columns)]
-        with replace_file(self.path) as new:
+        with files.replace_file(self.path) as new:
             new.write(table.head)
             for _, _, line in self._lines():
                 new.write(table.encode(line))
@@ -186,11 +186,11 @@ class OutputFile:
         begin = os.fstat(self._descriptor).st_size
         try:
             while data:
-                data = data[os.write(self._descriptor, data) :]
+                data = data[files.write(self._descriptor, data) :]
         except OSError:
             # The disk took a part of the line.
             if self.is_kept:
-                os.ftruncate(self._descriptor, begin)
+                files.ftruncate(self._descriptor, begin)
             raise
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class OutputFile:
             if index < rows:
                 offsets[index], lengths[index] = offset, self._whole - offset
         if not ordered:
-            with replace_file(self.path) as new, self.path.open("rb") as old:
+            with files.replace_file(self.path) as new, self.path.open("rb") as old:
                 new.write(self.form.head)
                 for offset, length in zip(offsets, lengths, strict=True):
                     if offset >= 0:

@@ -24,6 +24,7 @@ import orjson
 
 from .._errors import RequestError
 from .._json_values import JSONObject
+from .._runtime import files
 from .._runtime.files import file_remedy, full_disk
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
@@ -63,15 +64,8 @@ class LedgerFile:
         except OSError as error:
             raise RequestError(f"ledger: {error}{file_remedy(self.path)}") from None
 
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self.path, flags, 0o666)
-        size = os.fstat(descriptor).st_size
-        if size:
-            os.lseek(descriptor, size - 1, os.SEEK_SET)
-            self._torn = os.read(descriptor, 1) != b"\n"
-        self._descriptor = descriptor
-        return descriptor
+    def _open(self) -> None:
+        self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)
 
     def append(self, posting: Posting, **others: object) -> None:
         """Write a posting, with other fields that JSON can hold, without those that are None.
@@ -90,7 +84,7 @@ class LedgerFile:
                 assert self._descriptor is not None
                 data = b"\n" + line if self._torn else line
                 self._torn = True
-                self._torn = os.write(self._descriptor, data) != len(data)
+                self._torn = files.write(self._descriptor, data) != len(data)
             except OSError as error:
                 reason = str(full_disk(error, self.path, "its earlier lines are safe") or error)
             else:

@@ -1,4 +1,8 @@
-"""Paths that users give, and files that are written whole or not at all."""
+"""Paths that users give, and every change of a file that must survive a crash, but for those of SQLite.
+
+A simulation replaces the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them or
+to tear what they write. So they are looked up when they are called, as in `files.write()`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,17 @@ import functools
 import os
 import shutil
 from collections.abc import Iterator
+from os import fsync, ftruncate, rename, replace, write
+from os import open as open_descriptor
 from pathlib import Path
 from typing import IO
 
 from .._errors import RequestError, cite
+
+__all__ = [
+    "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate", "full_disk",
+    "open_descriptor", "open_lines", "remove_file", "rename", "replace", "replace_file", "write", "write_at",
+]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _FULL_OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -52,6 +63,32 @@ def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSEr
     return full
 
 
+def create_file(path: Path, mode: int = 0o666) -> IO[bytes]:
+    """Open an empty file for writing."""
+    return open(path, "wb", opener=functools.partial(open_descriptor, mode=mode))  # with a mode
+
+
+def open_lines(path: Path, flags: int = 0) -> tuple[int, bool]:
+    """Open a file for appending lines. Returns its descriptor, and whether its last line is cut."""
+    flags |= os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    descriptor = open_descriptor(path, flags, 0o666)
+    size = os.fstat(descriptor).st_size
+    if not size:
+        return descriptor, False
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return descriptor, os.read(descriptor, 1) != b"\n"
+
+
+def write_at(descriptor: int, data: bytes, position: int) -> None:
+    """Write to a position of a file, where the system has `os.pwrite`."""
+    os.pwrite(descriptor, data, position)
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file, if it is there."""
+    path.unlink(missing_ok=True)
+
+
 TEMPORARY = ".tmp"
 """The end of the name of a file that `replace_file` writes. A process that is killed leaves it behind."""
 
@@ -68,23 +105,23 @@ def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
-        with open(beside, "wb", opener=functools.partial(os.open, mode=new_mode)) as file:
+        with create_file(beside, new_mode) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(path, beside)
-        beside.replace(path)
+        replace(beside, path)  # noqa: PTH105  # a simulation replaces it
         _sync_folder(path.parent)
     finally:
-        beside.unlink(missing_ok=True)
+        remove_file(beside)
 
 
 def _sync_folder(folder: Path) -> None:
     """Have the names in a folder on disk."""
     with contextlib.suppress(OSError):  # not every file system can
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = open_descriptor(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            fsync(descriptor)
         finally:
             os.close(descriptor)

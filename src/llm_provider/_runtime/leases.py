@@ -41,7 +41,7 @@ import weakref
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from . import clock
+from . import clock, files
 from .forks import run_around_forks
 
 _FILES = 8
@@ -70,8 +70,8 @@ class Lease:
 
     __slots__ = ("_address", "_files", "_tag", "released_before")
 
-    def __init__(self, files: _Files | None, tag: bytes, address: _Address = (0, 0, 0)) -> None:
-        self._files = files
+    def __init__(self, opened: _Files | None, tag: bytes, address: _Address = (0, 0, 0)) -> None:
+        self._files = opened
         self._tag = tag
         self._address = address
         self.released_before = False
@@ -79,12 +79,12 @@ class Lease:
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
-        files, self._files = self._files, None
+        opened, self._files = self._files, None
         # In a forked child the lease is no longer among those held.
-        if files is not None and files.held.get(self._tag) is self:
-            del files.held[self._tag]
+        if opened is not None and opened.held.get(self._tag) is self:
+            del opened.held[self._tag]
             with contextlib.suppress(OSError):  # the kernel releases it when the process ends
-                files.release(self._tag, self._address, finished)
+                opened.release(self._tag, self._address, finished)
 
 
 class _Mark(NamedTuple):
@@ -108,7 +108,7 @@ class _Files:
         weakref.finalize(self, _close, self._descriptors).atexit = False
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         for number in range(_FILES):
-            self._descriptors.append(os.open(directory / str(number), flags, 0o600))
+            self._descriptors.append(files.open_descriptor(directory / str(number), flags, 0o600))
 
     def address_of(self, tag: bytes) -> _Address:
         number = int.from_bytes(tag, "big")
@@ -135,7 +135,7 @@ class _Files:
         descriptor, position, mark = address
         try:
             if finished:
-                os.pwrite(descriptor, tag + _token(), mark)
+                files.write_at(descriptor, tag + _token(), mark)
         finally:
             self._lockf(descriptor, self._unlock, 1, position)
 
@@ -149,7 +149,7 @@ class _Files:
         token = _token()
         for tag in self.held:
             descriptor, _, mark = self.address_of(tag)
-            os.pwrite(descriptor, token, mark + _BEAT_OFFSET)
+            files.write_at(descriptor, token, mark + _BEAT_OFFSET)
 
 
 class Leases:
@@ -266,10 +266,10 @@ def _files_in(directory: Path) -> _Files:
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     identity = check_own_directory(directory)
-    files = _open_files.get(identity)
-    if files is None:
-        files = _open_files[identity] = _Files(directory)
-    return files
+    opened = _open_files.get(identity)
+    if opened is None:
+        opened = _open_files[identity] = _Files(directory)
+    return opened
 
 
 def hold(directory: Path, name: str) -> Lease | None:
@@ -302,8 +302,8 @@ def _token() -> bytes:
 def _forget_parent() -> None:
     # The locks belong to the parent. The files stay open: closing them would release the child's own locks
     # too.
-    for files in list(_open_files.values()):
-        files.held = {}
+    for opened in list(_open_files.values()):
+        opened.held = {}
 
 
 run_around_forks(after_in_child=_forget_parent)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from ..._runtime import clock
+from ..._runtime import clock, files
 from ..._runtime.databases import is_busy
 from ..._runtime.forks import run_for_each_around_forks
 from . import sharing
@@ -294,7 +294,7 @@ class Store:
         with self._writing, _hold_lock(folder.parent):
             if identity_of(folder / DATABASE) != identity:
                 return  # another process has replaced it already
-            folder.rename(aside)
+            files.rename(folder, aside)
             self._build(folder, [folder])
             rescued = 0
             journal = "wal" if folder.parent.name == _ROOT else "delete"
@@ -326,7 +326,7 @@ class Store:
                     shutil.copyfile(first / DATABASE, other / DATABASE)
                 if self._shared:
                     sharing.give_to_group(build)
-                created.rename(target)
+                files.rename(created, target)
             except OSError:
                 if not target.is_dir():
                     raise
@@ -427,7 +427,7 @@ def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
         try:
             import fcntl
 
-            descriptor = os.open(directory, os.O_RDONLY)
+            descriptor = files.open_descriptor(directory, os.O_RDONLY)
             stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -21,8 +21,7 @@ import orjson
 from ..._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from ..._providers.protocol import Outgoing
 from ..._providers.shared.files import FileConnection, UploadedFile, fill_ids, module_of
-from ..._runtime import clock
-from ..._runtime.files import replace_file
+from ..._runtime import clock, files
 from ..._runtime.imports import when_imported
 from ..._runtime.leases import Leases
 from ..call import Call
@@ -121,7 +120,7 @@ class Uploads:
             if known is not None and known.identifier == used.get(attachment.reference):
                 del self._known[name]
                 with contextlib.suppress(OSError):
-                    self._path(name).unlink(missing_ok=True)
+                    files.remove_file(self._path(name))
         return True
 
     async def close(self) -> None:
@@ -196,7 +195,7 @@ class Uploads:
         # A full or read-only disk costs another upload in the next process, and no call.
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with replace_file(self._path(name)) as file:
+            with files.replace_file(self._path(name)) as file:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
 
 
