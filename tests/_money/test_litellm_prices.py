@@ -64,21 +64,11 @@ def test_a_model_of_litellm_has_a_bound(model: str) -> None:
         assert bound(client, model, max_tokens=10, extra_body={"web_search_options": {}}) is None
 
 
-def test_the_bound_is_at_least_what_litellm_computes(run_script: RunScript) -> None:
-    ended = run_script(
-        f"""
-        from llm_provider import Usage
-        from llm_provider._money.litellm_prices import litellm_cost, most_cost, prices_of
-        from llm_provider._providers.litellm.connection import load
-
-        load()
-        usage = Usage(input_tokens=3000, output_tokens=200, cache_read_input_tokens=50)
-        for model in {LIVE[:5]!r}:
-            cost = litellm_cost(model, None, usage)
-            print(model, 0 < cost <= most_cost(prices_of(model), 3000, 200))
-        """
-    )
-    assert ended.stdout.splitlines() == [f"{model} True" for model in LIVE[:5]]
+@pytest.mark.parametrize("model", LIVE[:5])
+def test_the_bound_is_at_least_what_litellm_computes(model: str) -> None:
+    load()
+    usage = Usage(input_tokens=3000, output_tokens=200, cache_read_input_tokens=50)
+    assert 0 < litellm_cost(model, None, usage) <= most_cost(prices_of(model), 3000, 200)
 
 
 def test_no_bound_without_a_price_or_in_other_units() -> None:

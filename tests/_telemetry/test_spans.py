@@ -216,9 +216,9 @@ def one_span_for_each(run_script: RunScript, simulator: Simulator, models: list[
     assert [line for line in lines if " True" not in line] == []
 
 
-def test_the_sdks_add_no_spans(run_script: RunScript, simulator: Simulator) -> None:
+def test_the_sdks_add_no_spans(run_warm_script: RunScript, simulator: Simulator) -> None:
     """With the global provider, which the program configures after its first call."""
-    one_span_for_each(run_script, simulator, [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
+    one_span_for_each(run_warm_script, simulator, [MODEL, "claude-sonnet-5-5", "gemini-3.8-flash"])
 
 
 @pytest.mark.long

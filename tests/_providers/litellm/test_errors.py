@@ -62,10 +62,8 @@ def refuse(*arguments, **more):
 from llm_provider import Client, LLMError
 from llm_provider._providers.litellm.connection import load
 
-wanted, way, *missing = {arguments!r}
+wanted, way, *lacking = {arguments!r}
 litellm = load()
-for name in missing:
-    sys.modules[name] = None
 socket.socket.connect = socket.socket.connect_ex = refuse
 socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
 
@@ -83,14 +81,20 @@ def results(client, model):
     except LLMError as error:
         return [error]
 
-every = sorted(str(getattr(one, "value", one)) for one in litellm.provider_list)
-for provider in wanted or every:
+def report(provider, model):
     with Client(cache="off", max_retries=0) as client:
-        for error in results(client, f"litellm/{{provider}}/some-model"):
+        for error in results(client, f"litellm/{{provider}}/{{model}}"):
             print(
                 provider, type(error).__name__, error.cost, error.maybe_billed, error.retryable,
                 error.attempts <= 1, error.message,
             )
+
+every = sorted(str(getattr(provider, "value", provider)) for provider in litellm.provider_list)
+for provider in wanted or every:
+    report(provider, "some-model")
+for provider, model, package in lacking:
+    sys.modules[package] = None
+    report(provider, model)
 """
 
 TRY_TO_CONNECT = (
@@ -123,38 +127,33 @@ def test_what_litellm_raises_before_it_sends_is_raised_at_once_for_every_provide
     assert connected == list(TRY_TO_CONNECT)
 
 
+# Together, because each program imports litellm, which takes 5 s.
 @needs_litellm
 @pytest.mark.parametrize(
-    "way",
+    ("way", "lacking", "remedy"),
     [
-        "call_many",
-        *(pytest.param(way, marks=pytest.mark.long) for way in ("call", "stream", "acall", "embed")),
+        ("call_many", ("bedrock", "anthropic.claude-3", "botocore"), "boto3"),
+        pytest.param("call", ("vertex_ai", "gemini-3-pro", "google.auth"), "google", marks=pytest.mark.long),
+        *(pytest.param(way, None, "", marks=pytest.mark.long) for way in ("stream", "acall", "embed")),
     ],
 )
-def test_what_litellm_raises_before_it_sends_is_raised_at_once(run_script: RunScript, way: str) -> None:
+def test_what_litellm_raises_before_it_sends_is_raised_at_once_and_a_missing_package_is_named(
+    run_script: RunScript, way: str, lacking: tuple[str, str, str] | None, remedy: str
+) -> None:
     providers = ["azure", "gradient_ai", "huggingface", "openai", "text-completion-openai", "vertex_ai"]
     if way == "embed":
         providers = ["azure", "openai", "vertex_ai"]
-    lines = run_script(WITHOUT_A_KEY.format(arguments=[providers, way])).stdout.splitlines()
-    assert len(lines) == len(providers) * (2 if way == "call_many" else 1)
+    arguments = [providers, way, *filter(None, [lacking])]
+    lines = run_script(WITHOUT_A_KEY.format(arguments=arguments)).stdout.splitlines()
+    inputs = 2 if way == "call_many" else 1
+    assert len(lines) == inputs * len([*providers, *filter(None, [lacking])])
     for line in lines:
-        _, kind, *fields, _ = line.split(" ", 6)
+        _, kind, *fields, message = line.split(" ", 6)
         assert kind in LOCAL, line
         assert fields == ["0.0", "False", "False", "True"], line
-
-
-@needs_litellm
-@pytest.mark.parametrize(
-    ("model", "missing", "package"),
-    [
-        ("bedrock/anthropic.claude-3", "botocore", "boto3"),
-        pytest.param("vertex_ai/gemini-3-pro", "google.auth", "google", marks=pytest.mark.long),
-    ],
-)
-def test_a_missing_package_is_named(run_script: RunScript, model: str, missing: str, package: str) -> None:
-    (line,) = run_script(WITHOUT_A_KEY.format(arguments=[[model], "call", missing])).stdout.splitlines()
-    assert " MissingDependencyError 0.0 False False True " in line
-    assert re.search(f"pip install .*{package}", line)
+        if lacking is not None and line in lines[inputs * len(providers) :]:
+            assert kind == "MissingDependencyError"
+            assert re.search(f"pip install .*{remedy}", message)
 
 
 @needs_litellm
