@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -85,10 +85,15 @@ def test_an_example_of_the_readme_is_short(code: str) -> None:
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
 
 
-def test_the_commands_of_the_readme(simulator: Simulator, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme(simulator: Simulator, warm_python: list[str], tmp_path: Path) -> None:
+    # `test_packaging.py` has the command that is installed.
+    program = tmp_path / "bin" / "llm-provider"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(warm_python)} -m llm_provider "$@"\n')
+    program.chmod(0o755)
     (tmp_path / "error.log").write_text("disk full\n")
     (tmp_path / "prompts.txt").write_text("What is 1+1?\nWhat is 2+2?\n")
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    programs = os.pathsep.join([str(program.parent), os.environ["PATH"]])
     (commands,) = blocks(README, "sh")
     for command in commands.splitlines():
         completed = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 SUITE = """
@@ -26,13 +25,10 @@ def test_other(llm_simulator):
 """
 
 
-def test_each_test_finds_the_simulator_cleared(tmp_path: Path) -> None:
+def test_each_test_finds_the_simulator_cleared(warm_python: list[str], tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
-    command = (
-        f"{sys.executable} -m pytest -q -p llm_provider.simulator.pytest_plugin -W error -c {os.devnull}"
-    )
+    options = f"-m pytest -q -p llm_provider.simulator.pytest_plugin -W error -c {os.devnull}"
+    command = [*warm_python, *options.split(), str(tmp_path)]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    result = subprocess.run(
-        [*command.split(), str(tmp_path)], capture_output=True, text=True, env=environment, timeout=60
-    )
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert "2 passed" in result.stdout, result.stdout + result.stderr
