@@ -7,6 +7,7 @@ import fcntl
 import gc
 import inspect
 import itertools
+import json
 import os
 import re
 import signal
@@ -176,6 +177,30 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]
     if server is not None:
         server.wait(600)
         server.stdout.close()
+
+
+KERNEL = """
+import warnings
+from ipykernel.kernelapp import launch_new_instance
+# As Python does by default, instead of `-W error`.
+warnings.resetwarnings()
+for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+    warnings.simplefilter("ignore", category)
+launch_new_instance()
+"""
+
+
+@pytest.fixture(scope="session")
+def warm_kernel(warm_python: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a Jupyter kernel that starts with the SDKs imported."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    (folder / "kernels" / "warm").mkdir(parents=True)
+    command = [*warm_python, "-c", KERNEL, "-f", "{connection_file}"]
+    kernel = {"argv": command, "display_name": "warm", "language": "python"}
+    (folder / "kernels" / "warm" / "kernel.json").write_text(json.dumps(kernel))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(folder))
+        yield "warm"
 
 
 @pytest.fixture

@@ -36,11 +36,13 @@ def test_a_script(name: str, warm_python: list[str], tmp_path: Path) -> None:
     )
 
 
-def test_the_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_notebook(warm_kernel: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
+    client = nbclient.NotebookClient(
+        notebook, kernel_name=warm_kernel, timeout=60, resources={"metadata": {"path": str(tmp_path)}}
+    )
     client.execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert not [output for output in outputs if output.output_type == "error"]

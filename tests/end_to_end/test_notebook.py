@@ -34,7 +34,7 @@ client = Client()
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def kernel(warm_kernel: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """An executor of cells with one kernel for all tests of this module, and a server for the kernel."""
     from nbclient import NotebookClient
     from nbformat.v4 import new_notebook
@@ -49,7 +49,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "IPYTHONDIR": str(home / "ipython"),
             "MPLCONFIGDIR": str(home / "matplotlib"),
         }
-        executor = NotebookClient(new_notebook(), kernel_name="python3", allow_errors=True, timeout=60)
+        executor = NotebookClient(new_notebook(), kernel_name=warm_kernel, allow_errors=True, timeout=60)
         executor.simulator = simulator
         with executor.setup_kernel(env=variables):
             yield executor
