@@ -23,6 +23,7 @@ def test_a_switch_replaces_what_exists(part: str) -> None:
             target = getattr(target, name)
 
 
+@pytest.mark.long
 def test_a_mechanism_that_an_outage_needs_is_worth_it() -> None:
     (table,) = ablation.run(Options(quick=True)).tables[:1]
     ((part, scenario, *_, stays),) = table.rows

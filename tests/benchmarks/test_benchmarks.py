@@ -88,6 +88,7 @@ def test_a_scenario_measures_and_every_answer_is_right(scenario: str) -> None:
             assert row_by_name.get("right", "100 %") == "100 %", row
 
 
+@pytest.mark.long
 def test_the_simulator_is_measured_too() -> None:
     result = importlib.import_module("benchmarks.scenarios.simulator").run(Options(quick=True))
     assert len(result.tables[0].rows) == 8
@@ -247,6 +248,7 @@ def test_nothing_is_sent_to_real_providers_without_keys(scenario: str) -> None:
     assert refused.stdout == ""
 
 
+@pytest.mark.long
 def test_live_asks_the_provider_of_the_environment() -> None:
     with Simulator() as simulator:
         completed = run(
