@@ -13,7 +13,6 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONObject
-from .._runtime import clock, randomness
 from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
@@ -111,6 +110,8 @@ def run_ask(
     with when_interrupted(*notes), logs_in_one_line():
         response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
+        from .._runtime import randomness
+
         conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
         exchange = [question, response.message]
         _log(conversation, model, parameters["system"], text, exchange, response)
@@ -156,6 +157,7 @@ def _log(
     """Append a question and its answer to the log. A log that cannot be written is a warning."""
     import sqlite3
 
+    from .._runtime import clock
     from .._runtime.files import full_disk
     from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
 

@@ -17,7 +17,6 @@ from typing import Any
 import click
 
 from .._json_values import JSONObject
-from .._runtime import clock
 from .output import PROGRAM
 
 KEYS = """\
@@ -190,6 +189,8 @@ def parse_since(text: str) -> float:
     >>> parse_since("1970-01-02")
     86400.0
     """
+    from .._runtime import clock
+
     with contextlib.suppress(click.BadParameter):
         return clock.time() - parse_age(text)
     try:
