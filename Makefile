@@ -11,7 +11,7 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
 
 # A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
-# the SDKs, which takes 20 s. A process that has finished its own tests takes over tests that another has not begun.
+# the SDKs, which takes 10 s. A process that has finished its own tests takes over tests that another has not begun.
 PARALLEL := --numprocesses 3 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
