@@ -80,48 +80,28 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_calls_streams_and_refusals_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
+def test_calls_streams_embeddings_and_refusals_follow_from_the_row(
+    extended: Path, llm_simulator: Simulator
+) -> None:
     program = f"""
-from llm_provider import UnsupportedParameterError, call, stream
+from llm_provider import UnsupportedParameterError, call, embed, stream
 answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)
 assert (answer.texts, answer.provider, answer.cost) == (["2", "2"], "acme_ai", None)
 with stream({MODEL!r}, "one two") as deltas:
     assert "".join(delta.text for delta in deltas) == "echo: one two"
 assert deltas.response.usage.output_tokens > 0
-try:
-    call({MODEL!r}, "Hi", seed=1)
-except UnsupportedParameterError as error:
-    print(error)
-"""
-    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
-    assert ended.returncode == 0, ended.stderr
-    assert "seed" in ended.stdout
-    assert "leave it out; OpenAI's Chat Completions" in ended.stdout
-    requests = llm_simulator.requests("acme_ai")
-    assert len(requests) == llm_simulator.ledger().requests == 3
-    assert {request.path for request in requests} == {"/acme_ai/v1/chat/completions"}
-    assert {request.model for request in requests} == {"org/model-1"}
-    assert [request.body.get("nucleus") for request in requests] == [0.5, 0.5, None]
-
-
-def test_embeddings_follow_from_the_row(extended: Path, llm_simulator: Simulator) -> None:
-    program = f"""
-from llm_provider import embed
 embeddings = embed({MODEL!r}, ["one", "two", "three"], dimensions=8)
 assert (len(embeddings.vectors), embeddings.provider, embeddings.cost) == (3, "acme_ai", None)
 assert embeddings.usage.input_tokens > 0
 assert embed({MODEL!r}, ["three"], dimensions=8).cached
-"""
-    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
-    assert ended.returncode == 0, ended.stderr
-    requests = llm_simulator.requests("acme_ai")
-    assert {request.path for request in requests} == {"/acme_ai/v1/embeddings"}
-    assert sorted(request.body["input"] for request in requests) == [["one", "two"], ["three"]]
-    assert [request.body["vector_size"] for request in requests] == [8, 8]
+try:
+    call({MODEL!r}, "Hi", seed=1)
+except UnsupportedParameterError as error:
+    print(error)
 
-
-def test_fields_that_the_host_refuses_are_not_sent_back(extended: Path) -> None:
-    program = f"""
+# Fields of an answer that the host itself refuses are not sent back to it.
+import os
+del os.environ["ACME_BASE_URL"]
 from llm_provider._providers.openai.adapter import encode
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -130,8 +110,19 @@ messages = [{{"role": "user", "content": "Hi"}}, answer, {{"role": "user", "cont
 sent = encode(Request.build({MODEL!r}, messages, {{}}), resolve({MODEL!r})).payload["messages"]
 assert set(sent[1]) == {{"role", "content", "refusal"}}, sent
 """
-    ended = run_copy(extended, "-c", program)
+    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
     assert ended.returncode == 0, ended.stderr
+    assert "seed" in ended.stdout
+    assert "leave it out; OpenAI's Chat Completions" in ended.stdout
+    requests = llm_simulator.requests("acme_ai")
+    assert len(requests) == llm_simulator.ledger().requests == 5
+    assert {request.model for request in requests} == {"org/model-1"}
+    calls, embeddings = requests[:3], requests[3:]
+    assert {request.path for request in calls} == {"/acme_ai/v1/chat/completions"}
+    assert [request.body.get("nucleus") for request in calls] == [0.5, 0.5, None]
+    assert {request.path for request in embeddings} == {"/acme_ai/v1/embeddings"}
+    assert sorted(request.body["input"] for request in embeddings) == [["one", "two"], ["three"]]
+    assert [request.body["vector_size"] for request in embeddings] == [8, 8]
 
 
 def test_a_missing_key_is_named_after_the_host(extended: Path) -> None:
