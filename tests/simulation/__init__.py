@@ -1,0 +1,1 @@
+"""The whole library under one deterministic scheduler."""

@@ -1,0 +1,99 @@
+"""Plays a program: its processes, their providers and their accidents, then the same once more without any."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+from llm_provider.simulator._addresses import environment
+
+from .programs import Program
+from .world import Faults, World, run_history
+
+KEY = "sk-canary-5f0c1e"
+"""The key of the simulated processes, which no output may hold."""
+
+UNTIL = 100_000.0
+"""Virtual seconds after which whoever still waits is stuck."""
+
+CALM = Faults(delay=0.01)
+
+
+def play(program: Program, control: socket.socket, folder: Path) -> World:
+    """Play a program in an empty folder. Returns the world with its history."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    settings = {**program["providers"], "prices": "prices.csv"}
+    world = World(str(program["seed"]), control, settings, Faults(**program["network"]), UNTIL)
+    for order in program["faults"]:
+        world.state.inject({"provider": None, **order})
+    run_history(world, lambda world: _play(world, program, folder))
+    return world
+
+
+def warm_up(control: socket.socket, folder: Path) -> None:
+    """Have the template of the processes make a call of each kind."""
+    from .programs import make_warm_program
+
+    play(make_warm_program(), control, folder)
+
+
+async def _play(world: World, program: Program, folder: Path) -> None:
+    await asyncio.gather(*(_run(world, program, process, folder) for process in program["processes"]))
+    if program.get("warm"):
+        return
+    world.record("calm")
+    world.state.faults.clear()
+    world.faults = CALM
+    world.state.configure(None, {"requests_per_minute": None, "max_concurrent": None, "latency_jitter": 0.0})
+    again = {
+        "name": "again",
+        "client": {"show_waits": False},
+        "threads": [{"kind": "synchronous", "steps": list_steps_again(program)}],
+    }
+    await _run(world, program, again, folder)
+
+
+def list_steps_again(program: Program) -> list[dict[str, Any]]:
+    """The steps that use the cache, once more in a new process, without limits of time or money."""
+    steps = []
+    for process in program["processes"]:
+        for thread in process["threads"]:
+            for step in thread["steps"]:
+                if step.get("cache") not in ("off", "only"):
+                    kept = {name: step[name] for name in AGAIN if name in step}
+                    steps.append({**kept, "id": f"{step['id']}-again", **NO_LIMITS})
+    return steps
+
+
+AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens")
+NO_LIMITS = {"after": 0.0, "cancel_after": None, "leave_after": None}
+
+
+async def _run(world: World, program: Program, process: dict[str, Any], folder: Path) -> None:
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(process.get("starts_at", 0.0))
+    client = {**process["client"], "cache_dir": str(folder / "cache"), "ledger": str(folder / "ledger.jsonl")}
+    if "budget" in client:
+        shared = client["budget"]["is_shared"]
+        path = str(folder / "budget") if shared else None
+        client["budget"] = {"limit": client["budget"]["limit"], "path": path}
+    variables = environment("http://127.0.0.1:80", None, ["together_ai"])
+    order = {
+        "switching": program["switching"],
+        "yielding": program["yielding"],
+        "environment": {name: KEY if name.endswith("KEY") else value for name, value in variables.items()},
+        "client": client,
+        "threads": process["threads"],
+        "warm": program.get("warm", False),
+    }
+    world.record("start", process=process["name"])
+    running = world.start_process(order, process["name"], warm=order["warm"])
+    if death := process.get("dies"):
+        loop.call_later(death["at"], running.order_death, death["steps"])
+    if jump := process.get("jump"):
+        loop.call_later(jump["at"], running.send, "jump", jump["seconds"])
+    await running.wait()

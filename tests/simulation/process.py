@@ -1,0 +1,160 @@
+"""A simulated process: a real one, forked from a template, whose time and connections are those of the world.
+
+It runs until all of its threads wait. Then it tells the world so, with the moment of its next timer and with
+what it has sent, and waits for its next turn. So files, locks of files and SQLite are the real ones, and
+`kill -9` kills.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import signal
+import socket
+import struct
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from . import scheduler as scheduling
+from .connections import ClientLoop
+
+Message = tuple[Any, ...]
+
+_HEAD = struct.Struct("<I")
+_NUMBER = struct.Struct("<q")
+COLLECTIONS = 0.01
+"""The share of the turns at which garbage is collected. Otherwise it never is."""
+
+
+class Channel:
+    """Messages of plain values over a socket."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.end = end
+
+    def send(self, message: Message) -> None:
+        data = marshal.dumps(message)
+        self.end.sendall(_HEAD.pack(len(data)) + data)
+
+    def receive(self) -> Any:
+        """The next message.
+
+        Raises:
+            EOFError: the other side is gone.
+        """
+        (size,) = _HEAD.unpack(self._read(_HEAD.size))
+        return marshal.loads(self._read(size))  # noqa: S302 - from our own process
+
+    def _read(self, size: int) -> bytes:
+        data = self.end.recv(size)
+        while len(data) < size:
+            more = self.end.recv(size - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+
+class Process(scheduling.Scheduler):
+    """The scheduler of a simulated process."""
+
+    def __init__(self, channel: Channel, seed: str, switching: float, yielding: float) -> None:
+        super().__init__(seed, switching)
+        self._channel = channel
+        self._yielding = yielding
+        self._dies_at: int | None = None
+        self._outgoing: list[Message] = []
+        ClientLoop.numbers, ClientLoop.by_number = 0, {}
+        ClientLoop.send = staticmethod(self.tell)
+
+    def tell(self, *event: Any) -> None:
+        """Tell the world something with the end of this turn."""
+        self._outgoing.append(event)
+
+    def report(self, **event: Any) -> None:
+        """Tell the world at once what the user's program sees, so that a death cannot hide it."""
+        self.tell("report", event)
+        self.wait_for_others(None, can_run=True)
+
+    def wait_for_others(self, deadline: float | None, *, can_run: bool = False) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        self._channel.send((self.now, self.now if can_run else deadline, outgoing, self.steps))
+        self.now, incoming = self._channel.receive()
+        for kind, *arguments in incoming:
+            if kind == "jump":
+                self.wall_offset += arguments[0]
+            elif kind == "die":
+                self._dies_at = self.steps + arguments[0]
+            elif kind == "interrupt":
+                signal.raise_signal(signal.SIGINT)
+            else:
+                ClientLoop.by_number[arguments[0]].arrive(kind, *arguments[1:])
+
+    def _pass_turn(self) -> None:
+        if self._dies_at is not None and self.steps >= self._dies_at:
+            self.die()
+        if self._yielding and self.random.random() < self._yielding:
+            self.wait_for_others(None, can_run=True)
+        if self.random.random() < COLLECTIONS:
+            gc.collect(1)
+        super()._pass_turn()
+
+    def die(self) -> None:
+        """End without any farewell."""
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]], None]) -> None:
+    """Fork a process for each request, and confirm the end of each. It returns when the world is gone.
+
+    This process is the template, which does nothing else, so each of its children begins in the same state.
+    A child that is asked to warm up makes its calls and then is the template itself: modules, compiled
+    patterns and tables that the first calls load are there for all later processes.
+    """
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 64, 1)
+        if not message:
+            return
+        if message.isdigit():
+            _, status = os.waitpid(int(message), 0)
+            control.send(_NUMBER.pack(status))
+            continue
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        pid = os.fork()
+        if pid == 0:
+            channel = Channel(socket.socket(fileno=descriptors[0]))
+            if message == b"warm":
+                control.send(_NUMBER.pack(os.getpid()))
+                _run_program(channel, run)
+                scheduling.activate(None)
+                channel.end.close()
+                serve_forks(control, run)
+                os._exit(0)
+            control.close()
+            os._exit(_run_program(channel, run))
+        os.close(descriptors[0])
+        if message == b"warm":
+            control.close()
+            os.waitpid(pid, 0)
+            return
+        control.send(_NUMBER.pack(pid))
+
+
+def _run_program(channel: Channel, run: Callable[[Process, dict[str, Any]], None]) -> int:
+    now, order = channel.receive()
+    process = Process(channel, order["seed"], order["switching"], order["yielding"])
+    process.now = now
+    scheduling.activate(process)
+    try:
+        run(process, order)
+        process.tell("ended")
+        return 0
+    except BaseException:
+        process.tell("crashed", traceback.format_exc())
+        return 1
+    finally:
+        process.wait_for_others(None)

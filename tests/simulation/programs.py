@@ -1,0 +1,187 @@
+"""Makes programs of users, the behaviour of their providers and the accidents that they meet, from a seed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+Program = dict[str, Any]
+
+MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
+CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed")
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"status": 429},
+    {"status": 429, "retry_after": "2"},
+    {"status": 429, "retry_after": "20"},
+    {"status": 500},
+    {"status": 503},
+    {"status": 529},
+    {"status": 400},
+    {"hang": True},
+    {"delay": 3.0},
+    {"delay": 40.0},
+    {"abort_after": 1},
+    {"cut_after": 1},
+    {"error_after": 1},
+    {"stall_after": 1},
+    {"stall_after": 1, "delay": 5.0},
+    {"finish": "length"},
+    {"finish": "no_choices"},
+    {"finish": "empty"},
+    {"body": "<html>busy</html>", "content_type": "text/html"},
+    {"body": "", "status": 200},
+)
+
+
+def make_program(seed: int) -> Program:
+    """The program of a seed. Half of the features are off in each, so that the rest meet more often."""
+    chance = random.Random(seed)
+    maker = _Maker(chance)
+    return maker.make(seed)
+
+
+class _Maker:
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.on = {
+            name: chance.random() < 0.5
+            for name in (
+                "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
+                "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
+            )
+        }  # fmt: skip
+        self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
+        self.questions = [f"q{number}" for number in range(chance.choice((2, 4, 8)))]
+        self.steps = 0
+
+    def make(self, seed: int) -> Program:
+        chance, on = self.chance, self.on
+        count = chance.choice((2, 2, 3, 4)) if on["processes"] else 1
+        return {
+            "seed": seed,
+            "providers": self._make_settings(),
+            "faults": [self._make_fault() for _ in range(chance.randrange(1, 5))] if on["faults"] else [],
+            "network": self._make_network() if on["network"] else {"delay": 0.01},
+            "switching": chance.choice((0.0, 0.02, 0.2)),
+            "yielding": chance.choice((0.0, 0.1)) if count > 1 else 0.0,
+            "processes": [self._make_process(number) for number in range(count)],
+        }
+
+    def _make_settings(self) -> dict[str, Any]:
+        chance = self.chance
+        settings: dict[str, Any] = {
+            "latency": chance.choice((0.05, 0.5, 2.0)),
+            "latency_jitter": chance.choice((0.0, 0.5, 5.0)),
+            "chunk_interval": chance.choice((0.0, 0.05)),
+        }
+        if self.on["limits"]:
+            settings["requests_per_minute"] = chance.choice((60.0, 600.0))
+            settings["burst"] = chance.choice((1.0, 8.0))
+            if chance.random() < 0.3:
+                settings["max_concurrent"] = chance.choice((1, 4))
+            settings["rate_limit_headers"] = chance.random() < 0.5
+        return settings
+
+    def _make_fault(self) -> dict[str, Any]:
+        chance = self.chance
+        order: dict[str, Any] = {"fault": chance.choice(FAULTS), "times": chance.choice((1, 2, 5))}
+        if chance.random() < 0.5:
+            order["match"] = f"[{chance.choice(self.questions)}]"
+        if chance.random() < 0.3:
+            order["share"] = 0.3
+        return order
+
+    def _make_network(self) -> dict[str, float]:
+        chance = self.chance
+        kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end"), 2)
+        return {"delay": chance.choice((0.01, 0.3)), **{kind: chance.choice((0.05, 0.3)) for kind in kinds}}
+
+    def _make_process(self, number: int) -> dict[str, Any]:
+        chance, on = self.chance, self.on
+        client: dict[str, Any] = {"show_waits": False}
+        if on["budgets"]:
+            client["budget"] = {
+                "limit": chance.choice((0.0001, 0.003, 0.01, 1.0)),
+                "is_shared": chance.random() < 0.5,
+            }
+        if chance.random() < 0.2:
+            client["max_concurrent"] = chance.choice((1, 3))
+        if chance.random() < 0.2:
+            client["rate_control"] = "aimd"
+        if chance.random() < 0.3:
+            client["outage_patience"] = chance.choice((0.0, 20.0))
+        threads = chance.choice((2, 3)) if on["threads"] else 1
+        process: dict[str, Any] = {
+            "name": f"p{number}",
+            "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number else 0.0,
+            "client": client,
+            "threads": [self._make_thread() for _ in range(threads)],
+        }
+        if on["deaths"] and chance.random() < 0.7:
+            process["dies"] = {"at": 4 * chance.random() ** 2, "steps": chance.choice((0, 1, 5, 20, 100))}
+        if on["jumps"] and chance.random() < 0.5:
+            process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
+        return process
+
+    def _make_thread(self) -> dict[str, Any]:
+        kind = self.chance.choice(("synchronous", "asynchronous"))
+        steps = [self._make_step(kind) for _ in range(self.chance.choice((1, 2, 3)))]
+        return {"kind": kind, "steps": steps}
+
+    def _make_step(self, kind: str) -> dict[str, Any]:
+        chance, on = self.chance, self.on
+        self.steps += 1
+        do = chance.choice(CALLS)
+        many = do in ("call_many", "iter_many", "embed")
+        size = chance.randrange(1, len(self.questions) + 1) if many else 1
+        step: dict[str, Any] = {
+            "id": f"s{self.steps}",
+            "do": do,
+            "after": chance.choice((0.0, 0.0, 0.01, 1.0)),
+            "model": chance.choice(self.models),
+            "questions": chance.sample(self.questions, size),
+            "cancel_after": None,
+            "leave_after": None,
+        }
+        if do != "embed":
+            step["max_tokens"] = 200
+            if on["samples"] and do != "stream" and chance.random() < 0.5:
+                step["n"] = chance.choice((2, 3))
+        if on["draws"] and chance.random() < 0.5 and do != "embed":
+            step["draw"] = chance.choice((1, 2))
+        if on["cache_modes"] and chance.random() < 0.5:
+            step["cache"] = chance.choice(("off", "refresh", "only"))
+        if on["deadlines"] and chance.random() < 0.5:
+            step["deadline"] = chance.choice((0.3, 2.0, 30.0))
+        if on["timeouts"] and chance.random() < 0.5:
+            step["timeout"] = chance.choice((0.3, 2.0, 30.0))
+        if on["retries"] and chance.random() < 0.5:
+            step["max_retries"] = chance.choice((0, 1, 8))
+        if on["cancellation"] and kind == "asynchronous" and chance.random() < 0.5:
+            step["cancel_after"] = chance.choice((0.0, 0.1, 1.0, 3.0)) * chance.random()
+        if on["leaving"] and do in ("stream", "iter_many") and chance.random() < 0.5:
+            step["leave_after"] = chance.choice((1, 2))
+        if on["budgets"] and chance.random() < 0.2:
+            step["budget"] = chance.choice((0.0001, 0.003, 0.01))
+        return step
+
+
+def make_warm_program() -> Program:
+    """A program that takes each kind of step with each model, without any accident."""
+    steps = [
+        {"id": f"s{number}", "do": do, "after": 0.0, "model": model, "questions": ["q0"], "cancel_after": None,
+         "leave_after": None, **({} if do == "embed" else {"max_tokens": 200})}
+        for number, (do, model) in enumerate((do, model) for do in sorted(set(CALLS)) for model in MODELS)
+    ]  # fmt: skip
+    threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
+    process = {"name": "warm", "client": {}, "threads": threads}
+    return {
+        "seed": "warm",
+        "warm": True,
+        "providers": {},
+        "faults": [],
+        "network": {"delay": 0.01},
+        "switching": 0.0,
+        "yielding": 0.0,
+        "processes": [process],
+    }

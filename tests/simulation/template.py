@@ -1,0 +1,70 @@
+"""Starts a simulation: replaces the clock and the rest, imports everything once, and forks the world."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import importlib
+import os
+import socket
+import sys
+from collections.abc import Callable
+
+from . import scheduler as scheduling
+
+ADDR_NO_RANDOMIZE = 0x0040000
+"""The personality of a Linux process whose memory always lies at the same addresses."""
+
+MODULES = (
+    "aiohttp", "anthropic", "google.genai", "openai", "openai.resources.chat", "openai.resources.responses",
+    "llm_provider._client.client", "llm_provider._client.functions", "llm_provider._calls.batch.driver",
+    "llm_provider._providers.openai.connection", "llm_provider._providers.anthropic.connection",
+    "llm_provider._providers.gemini.connection", "sqlite3", "encodings.idna", "uuid", "platform",
+)  # fmt: skip
+"""Imported before the first fork, so that no process imports them again."""
+
+
+def fix_hashes_and_addresses() -> None:
+    """Start this program again with fixed hashes and addresses: sets are ordered by them."""
+    libc = ctypes.CDLL(None)
+    if os.environ.get("PYTHONHASHSEED") == "0":
+        return
+    if sys.platform == "linux":
+        libc.personality(ADDR_NO_RANDOMIZE)
+    environment = {"PYTHONHASHSEED": "0", "PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+
+
+def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callable[..., None]) -> int:
+    """Run the world in a process of its own, and serve as the template of the processes that it asks for.
+
+    Returns the exit status of the world.
+    """
+    from .connections import ClientLoop
+    from .process import serve_forks
+
+    scheduling.install()
+
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        """Makes `asyncio.run` and `asyncio.new_event_loop` simulated where a scheduler is active."""
+
+        def new_event_loop(self) -> asyncio.AbstractEventLoop:
+            return super().new_event_loop() if scheduling.active() is None else ClientLoop()
+
+    asyncio.set_event_loop_policy(Policy())
+    for name in MODULES:
+        importlib.import_module(name)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        status = 1
+        try:
+            status = run_world(theirs)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    theirs.close()
+    serve_forks(ours, run_user)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

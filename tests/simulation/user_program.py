@@ -1,0 +1,197 @@
+"""Runs a generated program with the library, in a simulated process, and reports what the user sees.
+
+A program is plain data: a client's settings, and threads that take steps. A step is one call of a public
+function. `programs` makes programs, and `model` judges the reports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import warnings
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from .process import Process
+
+Step = dict[str, Any]
+
+OPTIONS = ("n", "draw", "cache", "deadline", "timeout", "max_retries", "budget", "max_tokens")
+"""The fields of a step that are parameters of the library's functions."""
+
+
+def write_prompt(question: str) -> str:
+    """The prompt of a question, which the simulated models repeat."""
+    return f"[{question}] repeat this"
+
+
+def run_program(process: Process, order: dict[str, Any]) -> None:
+    """Run the program of an order to its end, and leave the interpreter as a program does."""
+    from llm_provider import Budget, Client
+
+    os.environ.update(order["environment"])
+    warnings.simplefilter("always")
+    warnings.showwarning = lambda message, category, *_: process.report(  # type: ignore[assignment,misc]
+        kind="warning", category=category.__name__, text=str(message)
+    )
+    settings = dict(order["client"])
+    if (budget := settings.pop("budget", None)) is not None:
+        settings["budget"] = Budget(budget["limit"], path=budget["path"])
+    client = Client(**settings)
+    user = User(process, client)
+    threads = [
+        threading.Thread(target=user.run_thread, args=(thread,), name=f"user-{number}")
+        for number, thread in enumerate(order["threads"][1:])
+    ]
+    for thread in threads:
+        thread.start()
+    user.run_thread(order["threads"][0])
+    for thread in threads:
+        thread.join()
+    usage = client.usage
+    process.report(
+        kind="usage",
+        cost=str(usage.cost),
+        unknown=usage.unknown,
+        unknown_at_most=None if usage.unknown_at_most is None else str(usage.unknown_at_most),
+        requests=usage.requests,
+        hits=usage.hits,
+        failed=usage.failed,
+    )
+    client.close()
+    if not order.get("warm"):
+        atexit._run_exitfuncs()
+
+
+class User:
+    """The program's threads, and what they read."""
+
+    def __init__(self, process: Process, client: Any) -> None:
+        self._process = process
+        self._client = client
+
+    def run_thread(self, thread: dict[str, Any]) -> None:
+        """Take the steps of a thread: one after the other, or as tasks of an event loop side by side."""
+        if thread["kind"] == "asynchronous":
+            asyncio.run(self._run_tasks(thread["steps"]))
+            return
+        for step in thread["steps"]:
+            self._process.sleep(step["after"])
+            self._begin(step)
+            try:
+                for index, result in self._take(step):
+                    self._report(step, index, result)
+            except Exception as error:
+                self._report(step, None, error)
+            self._end(step)
+
+    async def _run_tasks(self, steps: list[Step]) -> None:
+        await asyncio.gather(*(self._run_task(step) for step in steps))
+
+    async def _run_task(self, step: Step) -> None:
+        await asyncio.sleep(step["after"])
+        self._begin(step)
+        task = asyncio.ensure_future(self._take_asynchronously(step))
+        if step["cancel_after"] is not None:
+            asyncio.get_running_loop().call_later(step["cancel_after"], task.cancel)
+        try:
+            await task
+        except (Exception, asyncio.CancelledError) as error:
+            self._report(step, None, error)
+        self._end(step)
+
+    def _take(self, step: Step) -> Iterator[tuple[int, Any]]:
+        client, options = self._client, _list_options(step)
+        model, prompts = step["model"], [write_prompt(question) for question in step["questions"]]
+        match step["do"]:
+            case "call":
+                yield 0, client.call(model, prompts[0], **options)
+            case "stream":
+                with client.stream(model, prompts[0], **options) as stream:
+                    for _ in _first(stream, step["leave_after"]):
+                        pass
+                    if step["leave_after"] is None:
+                        yield 0, stream.response
+            case "call_many":
+                yield from enumerate(client.call_many(model, prompts, progress=False, **options))
+            case "iter_many":
+                results = client.iter_many(model, prompts, **options)
+                for result in _first(results, step["leave_after"]):
+                    yield result
+            case "embed":
+                yield 0, client.embed(EMBEDDING_MODEL, prompts, **options)
+            case unknown:
+                raise ValueError(unknown)
+
+    async def _take_asynchronously(self, step: Step) -> None:
+        client, options = self._client, _list_options(step)
+        model, prompts = step["model"], [write_prompt(question) for question in step["questions"]]
+        match step["do"]:
+            case "call":
+                self._report(step, 0, await client.acall(model, prompts[0], **options))
+            case "stream":
+                async with client.astream(model, prompts[0], **options) as stream:
+                    async for _ in _first_asynchronously(stream, step["leave_after"]):
+                        pass
+                    if step["leave_after"] is None:
+                        self._report(step, 0, stream.response)
+            case "call_many":
+                results = await client.acall_many(model, prompts, progress=False, **options)
+                for index, result in enumerate(results):
+                    self._report(step, index, result)
+            case "iter_many":
+                arriving = client.aiter_many(model, prompts, **options)
+                async for index, result in _first_asynchronously(arriving, step["leave_after"]):
+                    self._report(step, index, result)
+            case "embed":
+                self._report(step, 0, await client.aembed(EMBEDDING_MODEL, prompts, **options))
+            case unknown:
+                raise ValueError(unknown)
+
+    def _begin(self, step: Step) -> None:
+        self._process.report(kind="begin", step=step["id"])
+
+    def _end(self, step: Step) -> None:
+        self._process.report(kind="end", step=step["id"])
+
+    def _report(self, step: Step, index: int | None, result: Any) -> None:
+        from llm_provider import LLMError
+
+        event: dict[str, Any] = {"kind": "result", "step": step["id"], "index": index}
+        if isinstance(result, BaseException):
+            event["error"] = type(result).__name__
+            event["text"] = str(result)
+            event["typed"] = isinstance(result, (LLMError, asyncio.CancelledError))
+        elif step["do"] == "embed":
+            event["count"] = len(result)
+        else:
+            event["texts"] = list(result.texts)
+        if not isinstance(result, BaseException) or isinstance(result, LLMError):
+            event["cost"], event["cached"] = result.cost, result.cached
+            event["attempts"] = result.attempts
+        self._process.report(**event)
+
+
+EMBEDDING_MODEL = "text-embedding-3-small"
+
+
+def _list_options(step: Step) -> dict[str, Any]:
+    return {name: step[name] for name in OPTIONS if step.get(name) is not None}
+
+
+def _first(items: Iterable[Any], count: int | None) -> Iterator[Any]:
+    for number, item in enumerate(items, 1):
+        yield item
+        if number == count:
+            return
+
+
+async def _first_asynchronously(items: Any, count: int | None) -> AsyncIterator[Any]:
+    number = 0
+    async for item in items:
+        yield item
+        number += 1
+        if number == count:
+            return

@@ -1,0 +1,413 @@
+"""The world of a simulation: virtual time, the network, the providers, and the processes that use them.
+
+The world has an event loop of its own, on which the providers run. While that loop waits, the world gives
+turns to the processes: to one at a time, chosen by the seed among those that have something to do. If none
+has, time goes on to the next moment at which somebody has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import random
+import re
+import signal
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from llm_provider.simulator._records.ledger import RunningLedger
+from llm_provider.simulator._server.application import Application
+from llm_provider.simulator._server.state import State
+from llm_provider.simulator._settings import Settings
+
+from . import scheduler as scheduling
+from .event_loop import SimulatedLoop
+from .http_server import HTTPConnection
+from .process import Channel
+
+Message = Any
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """How the network misbehaves. Shares are fractions of the connections or messages, times are seconds."""
+
+    delay: float = 0.0
+    """The longest time that a message takes."""
+    split: float = 0.0
+    """Messages that arrive in several pieces."""
+    refuse: float = 0.0
+    """Connections that are refused."""
+    cut_request: float = 0.0
+    """Messages to a server instead of which the connection breaks, at both ends."""
+    cut_answer: float = 0.0
+    """Messages to a client after a part of which the connection breaks."""
+    repeat: float = 0.0
+    """Messages to a client that arrive a second time, later."""
+    end: float = 0.0
+    """Messages to a client after which the server ends the connection."""
+
+
+class World(scheduling.Scheduler):
+    """One simulated history.
+
+    Args:
+        seed: decides every choice of the history.
+        control: asks the template for processes.
+        settings: those of the simulated providers.
+        faults: those of the network.
+        until: virtual seconds after which the history is over, whoever still waits.
+    """
+
+    def __init__(
+        self, seed: str, control: socket.socket, settings: dict[str, Any], faults: Faults, until: float
+    ) -> None:
+        super().__init__(seed)
+        self._control = control
+        self.faults = faults
+        self.until = until
+        self.processes: list[RunningProcess] = []
+        self.history: list[dict[str, Any]] = []
+        scheduling.activate(self)
+        self.state = State(Settings().copy_with(settings))
+        self.state.ledger = RecordingLedger(self)
+        self._application = Application(self.state)
+        self.requests: list[ServedRequest] = []
+
+    def wait(self, is_ready: Callable[[], bool], deadline: float | None = None) -> bool:
+        """Give a process its turn, or let time go on. What the process sent may be work for the loop."""
+        runnable = [each for each in self.processes if each.can_run(self.now)]
+        if runnable:
+            (runnable[0] if len(runnable) == 1 else self.random.choice(runnable)).run()
+        else:
+            moments = [each.deadline for each in self.processes if each.deadline is not None]
+            if deadline is not None:
+                moments.append(deadline)
+            if not moments or min(moments) > self.until:
+                raise StuckError(self.now)
+            self.now = max(self.now, min(moments))
+        return is_ready()
+
+    def start_process(self, order: dict[str, Any], name: str, *, warm: bool = False) -> RunningProcess:
+        """Start a process with an order, which its seed is added to.
+
+        Args:
+            order: what the process does.
+            name: its name in the history.
+            warm: whether the process is the template of all later ones.
+        """
+        process = RunningProcess(self, name, order, is_template=warm)
+        self.processes.append(process)
+        return process
+
+    def record(self, kind: str, **event: Any) -> None:
+        """Add an event to the history."""
+        self.history.append({"at": round(self.now, 6), "kind": kind, **event})
+
+    def ask_template(self, message: bytes, descriptors: list[int] | None = None) -> int:
+        """Have the template fork a process or wait for the end of one."""
+        socket.send_fds(self._control, [message], descriptors or [])
+        number: int = struct.unpack("<q", self._control.recv(8))[0]
+        return number
+
+    def connect(self, process: RunningProcess, number: int) -> None:
+        """Open a connection of a process to the providers."""
+        if self.random.random() < self.faults.refuse:
+            process.send_later(number, "refused")
+            return
+        process.connections[number] = ServerConnection(self, process, number)
+        process.send_later(number, "connected")
+
+
+    async def answer(self, connection: ServerConnection, scope: Message, receive: Receive, send: Send) -> None:
+        """Have the providers answer a request, and keep an account of it."""
+        first = await receive()
+        request = ServedRequest(len(self.requests), connection.process.name, scope["path"], first["body"], self.now)
+        self.requests.append(request)
+        self.record("request", number=request.number, process=request.process, path=request.path, question=request.question)
+        _serving.set(request)
+        unread = [first]
+
+        async def receive_again() -> Message:
+            return unread.pop() if unread else await receive()
+
+        async def watch(message: Message) -> None:
+            await send(message)
+            if message["type"] == "http.response.start":
+                request.status = message["status"]
+            elif not message.get("more_body", False):
+                connection.mark_end(request)
+
+        await self._application(scope, receive_again, watch)
+
+
+_serving: ContextVar[ServedRequest] = ContextVar("_serving")
+
+
+@dataclass
+class ServedRequest:
+    """A request that a provider received, as the world saw it."""
+
+    number: int
+    process: str
+    path: str
+    body: bytes
+    at: float
+    status: int = 0
+    bill: Decimal | None = None
+    """USD; None if nothing was billed."""
+    is_finished: bool = False
+    """Whether the whole answer was billed."""
+    delivered_at: float | None = None
+    """When the whole answer was at the process; None if it never was."""
+
+    @property
+    def question(self) -> str:
+        """The question that the body asks, or the questions; a later round names the same one."""
+        return ",".join(dict.fromkeys(re.findall(r"\[(q\d+)\]", self.body.decode("utf-8", "replace"))))
+
+    @property
+    def samples(self) -> int:
+        """How many answers the body asks for."""
+        body = json.loads(self.body)
+        return body.get("n") or body.get("generationConfig", {}).get("candidateCount") or 1
+
+
+class RecordingLedger(RunningLedger):
+    """The simulator's ledger, which says for each bill what was asked."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def bill(self, provider: str, model: str, usage: Any, prices: Any, *, finished: bool, **options: Any) -> None:
+        super().bill(provider, model, usage, prices, finished=finished, **options)
+        cost = prices.cost(provider, model, usage, options.get("variant", "standard"))
+        request = _serving.get()
+        request.bill, request.is_finished = (request.bill or Decimal(0)) + cost, finished
+        self._world.record("bill", request=request.number, usd=str(cost), finished=finished)
+
+
+class StuckError(Exception):
+    """Somebody waits, and nothing will ever happen; or the end of the history has come."""
+
+
+@dataclass
+class RunningProcess:
+    """A process as the world sees it."""
+
+    world: World
+    name: str
+    order: dict[str, Any]
+    is_template: bool = False
+    deadline: float | None = None
+    steps: int = 0
+    connections: dict[int, ServerConnection] = field(default_factory=dict)
+    has_ended: bool = False
+
+    def __post_init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.pid = self.world.ask_template(b"warm" if self.is_template else b"fork", [theirs.fileno()])
+        theirs.close()
+        self._channel = Channel(ours)
+        self._incoming: list[Message] = []
+        self._ended = asyncio.Event()
+        self._lines: dict[int, Line] = {}
+        order = {**self.order, "seed": f"{self.world.random.random()}"}
+        self._channel.send((self.world.now, order))
+        self._take_turn()
+
+    def can_run(self, now: float) -> bool:
+        """Whether something has arrived, or a timer is due."""
+        return bool(self._incoming) or (self.deadline is not None and self.deadline <= now)
+
+    def run(self) -> None:
+        """Give the process a turn."""
+        incoming, self._incoming = self._incoming, []
+        try:
+            self._channel.send((self.world.now, incoming))
+            self._take_turn()
+        except (EOFError, OSError):
+            self.world.record("death", process=self.name)
+            self._end()
+
+    def _take_turn(self) -> None:
+        now, self.deadline, outgoing, self.steps = self._channel.receive()
+        self.world.now = max(self.world.now, now)
+        for kind, *arguments in outgoing:
+            match kind:
+                case "open":
+                    self.world.connect(self, arguments[0])
+                case "data" | "close":
+                    connection = self.connections.get(arguments[0])
+                    if connection is not None:
+                        connection.take(kind, *arguments[1:])
+                case "report":
+                    self.world.record(process=self.name, **arguments[0])
+                case "ended" | "crashed":
+                    self.world.record(kind, process=self.name, detail=arguments)
+                    self._channel.send((self.world.now, []))
+                    self._end()
+                case _:
+                    raise ValueError(kind)
+
+    def order_death(self, steps: int) -> None:
+        """Have the process die after so many more of its steps, in the middle of whatever it does."""
+        self.send("die", steps)
+
+    def kill(self) -> None:
+        """Kill the process where it waits."""
+        if not self.has_ended:
+            os.kill(self.pid, signal.SIGKILL)
+            self.world.record("kill", process=self.name)
+            self._end()
+
+    def _end(self) -> None:
+        self.has_ended, self.deadline = True, None
+        self._incoming.clear()
+        if not self.is_template:
+            self.world.ask_template(b"%d" % self.pid)
+        self._channel.end.close()
+        for connection in self.connections.values():
+            connection.http.lose()
+        self.world.processes.remove(self)
+        self._ended.set()
+
+    async def wait(self) -> None:
+        """Wait until the process has ended."""
+        await self._ended.wait()
+
+    def send(self, *message: Any) -> None:
+        """Have the process take an event with its next turn."""
+        if not self.has_ended:
+            self._incoming.append(message)
+
+    def send_later(self, number: int, kind: str, *content: Any) -> None:
+        """Send an event of a connection after a delay of the network."""
+        self.call_in_line(number, self.send, kind, number, *content)
+
+    def call_in_line(self, number: int, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function as soon as everything that was sent over a connection has arrived."""
+        line = self._lines.get(number)
+        if line is None:
+            line = self._lines[number] = Line(self.world)
+        line.send(function, *arguments)
+
+    def note_in_line(self, number: int, note: Callable[..., object], *arguments: Any) -> None:
+        """`call_in_line` together with what was sent last."""
+        self._lines[number].send(note, *arguments, longest=0.0)
+
+
+class Line:
+    """One direction of a connection: what is sent arrives later, in order."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._latest = 0.0
+        self._under_way: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+
+    def send(self, receive: Callable[..., object], *arguments: Any, longest: float | None = None) -> None:
+        """Call a function after a delay, and after everything that was sent before."""
+        world = self._world
+        longest = world.faults.delay if longest is None else longest
+        self._latest = max(self._latest, world.now + longest * world.random.random() ** 2)
+        self._under_way.append((receive, arguments))
+        asyncio.get_running_loop().call_at(self._latest, self._deliver)
+
+    def _deliver(self) -> None:
+        receive, arguments = self._under_way.popleft()
+        receive(*arguments)
+
+
+class ServerConnection:
+    """The server's end of a connection."""
+
+    def __init__(
+        self, world: World, process: RunningProcess, number: int
+    ) -> None:
+        self._world = world
+        self.process = process
+        self._number = number
+        self._requests = Line(world)
+        self._is_cut = False
+        self._is_closed = False
+        answer = functools.partial(world.answer, self)
+        self.http = HTTPConnection(answer, self._write, self._close, (process.name, number))
+
+    def take(self, kind: str, data: bytes = b"") -> None:
+        """Take an event of the client's end, after a delay of the network, in order."""
+        world = self._world
+        if kind == "close":
+            self._is_closed = True
+            self._requests.send(self.http.lose)
+        elif world.random.random() < world.faults.cut_request:
+            self._cut()
+        else:
+            for piece in self._split(data):
+                self._requests.send(self.http.receive, piece)
+
+    def _write(self, data: bytes) -> None:
+        world, faults, process = self._world, self._world.faults, self.process
+        if self._is_cut:
+            return
+        if world.random.random() < faults.cut_answer:
+            part = data[: world.random.randrange(len(data) + 1)]
+            if part:
+                process.send_later(self._number, "data", part)
+            self._cut()
+            return
+        for piece in self._split(data):
+            process.send_later(self._number, "data", piece)
+        if world.random.random() < faults.repeat:
+            later = world.now + 2 * faults.delay + world.random.random()
+            asyncio.get_running_loop().call_at(later, process.send_later, self._number, "data", data)
+        elif world.random.random() < faults.end:
+            self._close(False)
+
+    def mark_end(self, request: ServedRequest) -> None:
+        """Note when the end of an answer is at the client, if nothing cuts the connection before."""
+        if not self._is_cut:
+            self.process.note_in_line(self._number, self._note_delivery, request)
+
+    def _note_delivery(self, request: ServedRequest) -> None:
+        if not self._is_closed and not self.process.has_ended:
+            request.delivered_at = self._world.now
+
+    def _split(self, data: bytes) -> list[bytes]:
+        random_source: random.Random = self._world.random
+        if len(data) < 2 or random_source.random() >= self._world.faults.split:
+            return [data]
+        at = random_source.randrange(1, len(data))
+        return [data[:at], data[at:]]
+
+    def _close(self, is_cut: bool) -> None:
+        self.process.send_later(self._number, "reset" if is_cut else "end")
+
+    def _cut(self) -> None:
+        self._is_cut = True
+        self._close(True)
+        self.http.lose()
+
+
+def run_history(world: World, program: Callable[[World], Any]) -> None:
+    """Run a program of the world, which starts processes, on the loop of the providers."""
+    loop = SimulatedLoop()
+    try:
+        loop.run_until_complete(program(world))
+    except StuckError as error:
+        waiting = [each.name for each in world.processes]
+        world.record("stuck", processes=waiting, moment=error.args[0])
+    finally:
+        for process in list(world.processes):
+            process.kill()
+        scheduling.activate(None)
