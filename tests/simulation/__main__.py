@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import re
 import socket
 import sys
-import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import template
+from .programs import Program
+
+if TYPE_CHECKING:
+    from .world import World
 
 
 def main() -> int:
@@ -33,6 +37,7 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
     from .histories import play, warm_up
     from .model import judge
     from .programs import make_program
+    from .shrinking import shrink
 
     folder = Path(f"/dev/shm/simulation-{os.getpid()}")  # noqa: S108 - memory, which no crash outlives
     warm_up(control, folder)
@@ -42,12 +47,18 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
         world = play(program, control, folder)
         faults = judge(program, world, folder)
         requests += len(world.requests)
-        if arguments.show or faults:
-            print(json.dumps(program, indent=1))
-            for event in world.history:
-                print(json.dumps(event))
-            for request in world.requests:
-                print(request)
+        if faults and not arguments.keep_going:
+            kinds = {name_kind(fault) for fault in faults}
+
+            def fails(smaller: Program, kinds: set[str] = kinds) -> bool:
+                broken = judge(smaller, play(smaller, control, folder), folder)
+                return not kinds.isdisjoint(map(name_kind, broken))
+
+            program = shrink(program, fails)
+            world = play(program, control, folder)
+            faults = judge(program, world, folder)
+        if arguments.show or (faults and not arguments.keep_going):
+            print_history(program, world)
         for fault in faults:
             print(f"seed {seed}: {fault}")
         failed += bool(faults)
@@ -55,6 +66,25 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
             break
     print(f"{seed - arguments.first + 1} programs, {requests} requests, {failed} failed")
     return 1 if failed else 0
+
+
+def name_kind(fault: str) -> str:
+    """A broken promise without its numbers and names, to tell whether two are of the same kind."""
+    return re.sub(r"[^a-z ]+", "", re.sub(r"[\[{'/].*", "", fault.rpartition("s: ")[2].lower()))[:40]
+
+
+def print_history(program: Program, world: World) -> None:
+    """Print a program and what happened, one line for each step and event."""
+    print({name: value for name, value in program.items() if name != "processes"})
+    for process in program["processes"]:
+        print({name: value for name, value in process.items() if name != "threads"})
+        for thread in process["threads"]:
+            print("   ", thread["kind"])
+            for step in thread["steps"]:
+                print("       ", {name: value for name, value in step.items() if value is not None})
+    for event in world.history:
+        at, process = event.pop("at"), event.pop("process", "")
+        print(f"{at:12.6f} {process:6}", *(f"{name}={value}" for name, value in event.items()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Each promise is one method of `_Judge`.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -51,7 +51,20 @@ class _Judge:
         self.ended_at: dict[str, float] = {}
         self.died_at: dict[str, float] = {}
         self.usage: dict[str, dict[str, Any]] = {}
+        self.odd_texts = self._list_odd_texts()
         self._read_history()
+
+    def _list_odd_texts(self) -> defaultdict[str, set[str]]:
+        """The answers of requests whose fault is another end of the answer, by question."""
+        texts: defaultdict[str, set[str]] = defaultdict(set)
+        for request in self.world.requests:
+            finish = (request.fault or {}).get("finish")
+            right = f"echo: [{request.question}] repeat this"
+            if finish == "length":
+                texts[request.question].add(right[: len(right) // 2])
+            elif finish is not None:
+                texts[request.question].add("")
+        return texts
 
     def _list_steps(self) -> Iterator[tuple[str, _Step]]:
         for process in self.program["processes"]:
@@ -118,7 +131,10 @@ class _Judge:
         for event in step.results or ():
             if "texts" in event:
                 question = step.plan["questions"][event["index"]]
-                if event["texts"] != [f"echo: [{question}] repeat this"] * step.plan.get("n", 1):
+                right = f"echo: [{question}] repeat this"
+                if len(event["texts"]) != step.plan.get("n", 1):
+                    yield f"{len(event['texts'])} samples: {event['texts']}"
+                if any(text != right and text not in self.odd_texts[question] for text in event["texts"]):
                     yield f"the answer to {question} is {event['texts']}"
             if event.get("count", len(step.plan["questions"])) != len(step.plan["questions"]):
                 yield f"{event['count']} embeddings"
@@ -170,7 +186,7 @@ class _Judge:
         return fresh + len(stored)
 
     def _arrived_undisturbed(self, request: ServedRequest) -> bool:
-        if request.delivered_at is None or not request.is_finished:
+        if request.delivered_at is None or not request.is_finished or request.fault is not None:
             return False
         died = self.died_at.get(request.process)
         return died is None or died > request.delivered_at + STORING

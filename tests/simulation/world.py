@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from llm_provider.simulator._behaviour.faults import Fault, FaultQueue
 from llm_provider.simulator._records.ledger import RunningLedger
 from llm_provider.simulator._server.application import Application
 from llm_provider.simulator._server.state import State
@@ -53,9 +54,9 @@ class Faults:
     cut_answer: float = 0.0
     """Messages to a client after a part of which the connection breaks."""
     repeat: float = 0.0
-    """Messages to a client that arrive a second time, later."""
+    """Answers that arrive a second time, later."""
     end: float = 0.0
-    """Messages to a client after which the server ends the connection."""
+    """Answers after which the server ends the connection."""
 
 
 class World(scheduling.Scheduler):
@@ -81,6 +82,7 @@ class World(scheduling.Scheduler):
         scheduling.activate(self)
         self.state = State(Settings().copy_with(settings))
         self.state.ledger = RecordingLedger(self)
+        self.state.faults = RecordingFaults()
         self._application = Application(self.state)
         self.requests: list[ServedRequest] = []
 
@@ -166,6 +168,8 @@ class ServedRequest:
     status: int = 0
     bill: Decimal | None = None
     """USD; None if nothing was billed."""
+    fault: dict[str, Any] | None = None
+    """The provider's fault that it met."""
     is_finished: bool = False
     """Whether the whole answer was billed."""
     delivered_at: float | None = None
@@ -181,6 +185,16 @@ class ServedRequest:
         """How many answers the body asks for."""
         body = json.loads(self.body)
         return body.get("n") or body.get("generationConfig", {}).get("candidateCount") or 1
+
+
+class RecordingFaults(FaultQueue):
+    """The simulator's ordered faults, each of which is noted with the request that meets it."""
+
+    def take(self, provider: str, text: str, key: str) -> Fault | None:
+        fault = super().take(provider, text, key)
+        if fault is not None:
+            _serving.get().fault = fault.to_json()
+        return fault
 
 
 class RecordingLedger(RunningLedger):
@@ -341,6 +355,7 @@ class ServerConnection:
         self._requests = Line(world)
         self._is_cut = False
         self._is_closed = False
+        self._answer = b""
         answer = functools.partial(world.answer, self)
         self.http = HTTPConnection(answer, self._write, self._close, (process.name, number))
 
@@ -368,16 +383,20 @@ class ServerConnection:
             return
         for piece in self._split(data):
             process.send_later(self._number, "data", piece)
-        if world.random.random() < faults.repeat:
-            later = world.now + 2 * faults.delay + world.random.random()
-            asyncio.get_running_loop().call_at(later, process.send_later, self._number, "data", data)
-        elif world.random.random() < faults.end:
-            self._close(False)
+        self._answer += data
 
     def mark_end(self, request: ServedRequest) -> None:
         """Note when the end of an answer is at the client, if nothing cuts the connection before."""
-        if not self._is_cut:
-            self.process.note_in_line(self._number, self._note_delivery, request)
+        world, answer = self._world, self._answer
+        self._answer = b""
+        if self._is_cut:
+            return
+        self.process.note_in_line(self._number, self._note_delivery, request)
+        if world.random.random() < world.faults.repeat:
+            later = world.now + world.random.random()
+            asyncio.get_running_loop().call_at(later, self.process.send_later, self._number, "data", answer)
+        elif world.random.random() < world.faults.end:
+            self._close(False)
 
     def _note_delivery(self, request: ServedRequest) -> None:
         if not self._is_closed and not self.process.has_ended:
