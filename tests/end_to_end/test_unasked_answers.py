@@ -48,10 +48,11 @@ class TwiceServer(RawServer):
         for piece, text in ((b"echo:", number), (b" one", b""), (b" two", b""), (b" three", b"")):
             body = body.replace(piece, text)
         kind = b"text/event-stream" if streamed else b"application/json"
-        head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n" % (kind, len(body))
-        return head, body
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\n" % (kind, len(body))
+        return head + b"x-request-id: req_%d\r\n\r\n" % self.requests, body
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        before = b""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -65,7 +66,9 @@ class TwiceServer(RawServer):
                     "later": (answer, answer),
                     "split": (answer + answer[: self._cut], answer[self._cut :]),
                     "nonsense": (answer + b"surplus", b""),
+                    "belated": (before + answer, b""),
                 }[self._surplus]
+                before = answer
                 writer.write(now)
                 await writer.drain()
                 self._writers.append((writer, later))
@@ -134,6 +137,20 @@ def test_bytes_beyond_the_length_of_an_answer_are_no_part_of_the_next(
             # aiohttp takes the whole for no HTTP.
             with contextlib.suppress(LLMError):
                 assert ask(client, model, "call", f"number {number}", base_url=server.root) == number
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(5)
+def test_an_answer_that_comes_again_after_the_next_request_is_told_by_its_id(
+    model: str, way: str, own_cache: Path
+) -> None:
+    with (
+        TwiceServer(shape_of(model), "belated") as server,
+        Client(cache_dir=own_cache, api_key="sk-test") as client,
+    ):
+        for number in map(str, range(4)):
+            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -48,11 +48,10 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
         faults = judge(program, world, folder)
         requests += len(world.requests)
         if faults and not arguments.keep_going:
-            kinds = {name_kind(fault) for fault in faults}
+            kind = name_kind(faults[-1])
 
-            def fails(smaller: Program, kinds: set[str] = kinds) -> bool:
-                broken = judge(smaller, play(smaller, control, folder), folder)
-                return not kinds.isdisjoint(map(name_kind, broken))
+            def fails(smaller: Program, kind: str = kind) -> bool:
+                return kind in map(name_kind, judge(smaller, play(smaller, control, folder), folder))
 
             program = shrink(program, fails)
             world = play(program, control, folder)

@@ -50,6 +50,7 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
     user.run_thread(order["threads"][0])
     for thread in threads:
         thread.join()
+    client.close()
     usage = client.usage
     process.report(
         kind="usage",
@@ -60,7 +61,6 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
         hits=usage.hits,
         failed=usage.failed,
     )
-    client.close()
     if not order.get("warm"):
         atexit._run_exitfuncs()
 

@@ -55,6 +55,7 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
     return (kind or aiohttp.ClientSession)(
         connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
+        response_class=_answer_class(),
         **options,
     )
 
@@ -80,6 +81,35 @@ def _connector_class() -> Any:
             raise aiohttp.ClientConnectionError("the server closes connections, or sends answers, unasked")
 
     return Connector
+
+
+_REQUEST_IDS = frozenset({b"x-request-id", b"request-id", b"apim-request-id", b"cf-ray"})
+"""Headers by which providers tell every answer from every other."""
+
+
+@functools.cache
+def _answer_class() -> Any:
+    import aiohttp
+
+    class Answer(aiohttp.ClientResponse):
+        """Refuses an answer that its connection has given before, to the request before.
+
+        The connector finds what arrives before a request is sent. What arrives after that is known by the id
+        in its headers only. Servers that give their answers no id are trusted.
+        """
+
+        async def start(self, connection: Any) -> aiohttp.ClientResponse:
+            handler = connection.protocol
+            await super().start(connection)
+            headers = self.raw_headers
+            if headers == getattr(handler, "last_headers", None) and any(
+                name.lower() in _REQUEST_IDS for name, _ in headers
+            ):
+                raise aiohttp.ClientConnectionError("the server sent the answer to an earlier request again")
+            handler.last_headers = headers
+            return self
+
+    return Answer
 
 
 _MOST_REPLACED = 9
