@@ -50,7 +50,7 @@ async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> flo
             if flights is None:
                 await ask()
                 continue
-            with flights.lead(f"{keys}-{worker}-{number}", SentRequests()) as flight:
+            with flights.lead([f"{keys}-{worker}-{number}"], SentRequests()) as flight:
                 flight.result = await ask()
 
     began = time.process_time()

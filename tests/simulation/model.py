@@ -161,7 +161,8 @@ class _Judge:
         """Of each request, no more answers arrive undisturbed than were asked for."""
         arrived: Counter[tuple[str, bytes]] = Counter()
         for request in self.world.requests:
-            if request.bill is not None and self._arrived_undisturbed(request):
+            alone = not request.is_stream or not self._is_asked_meanwhile(request)
+            if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples
         for (path, body), count in arrived.items():
             question = json.dumps(json.loads(body))
@@ -184,6 +185,16 @@ class _Judge:
                     if mode in ("use", "refresh"):
                         stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
         return fresh + len(stored)
+
+    def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
+        """Whether the same is asked while a stream runs: streams share with nobody."""
+        return any(
+            request is not stream
+            and _identify(request) == _identify(stream)
+            and request.at <= (stream.delivered_at or self.world.now) + SAME_MOMENT
+            and stream.at <= (request.delivered_at or self.world.now) + SAME_MOMENT
+            for request in self.world.requests
+        )
 
     def _arrived_undisturbed(self, request: ServedRequest) -> bool:
         if request.delivered_at is None or not request.is_finished or request.fault is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
 import warnings
@@ -32,6 +33,7 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
     from llm_provider import Budget, Client
 
     os.environ.update(order["environment"])
+    logging.disable()
     warnings.simplefilter("always")
     warnings.showwarning = lambda message, category, *_: process.report(  # type: ignore[assignment,misc]
         kind="warning", category=category.__name__, text=str(message)

@@ -181,6 +181,11 @@ class ServedRequest:
         return ",".join(dict.fromkeys(re.findall(r"\[(q\d+)\]", self.body.decode("utf-8", "replace"))))
 
     @property
+    def is_stream(self) -> bool:
+        """Whether the answer comes in pieces."""
+        return "streamGenerate" in self.path or b'"stream":true' in self.body
+
+    @property
     def samples(self) -> int:
         """How many answers the body asks for."""
         body = json.loads(self.body)

@@ -32,17 +32,17 @@ async def shared(
     stored: Callable[[], Awaitable[str | None]],
 ) -> Shared[str]:
     """A call as `Engine` makes it, without a budget."""
-    flight = flights.under_way(key)
+    flight = flights.under_way([key])
     if flight is not None:
         return await flight.follow(SentRequests())
-    with flights.lead(key, SentRequests()) as flight:
+    with flights.lead([key], SentRequests()) as flight:
         if flight.elsewhere:
-            await flight.wait_for_other_process()
+            await flight.wait_for_other_processes()
             answer = await stored()
             if answer is not None:
                 flight.result = answer
                 return Shared(answer, paid=False)
-            flight.take_lease()
+            flight.take_leases()
         flight.result = await ask()
     return Shared(flight.result, paid=True)
 
@@ -405,16 +405,16 @@ PROGRAM = """
         return stored.read_text() if stored.exists() else None
 
     async def call(flights):
-        flight = flights.under_way("key")
+        flight = flights.under_way(["key"])
         if flight is not None:
             return await flight.follow(SentRequests())
-        with flights.lead("key", SentRequests()) as flight:
+        with flights.lead(["key"], SentRequests()) as flight:
             if flight.elsewhere:
-                await flight.wait_for_other_process()
+                await flight.wait_for_other_processes()
                 flight.result = await lookup()
                 if flight.result is not None:
                     return flight.result, False
-                flight.take_lease()
+                flight.take_leases()
             flight.result = await work()
         return flight.result, True
 

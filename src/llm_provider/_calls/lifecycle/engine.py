@@ -329,11 +329,21 @@ class Engine:
             raise self.missing(call, parts[0])
         return samples
 
-    async def _share(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get parts from an equal call under way, in this process or another, else deliver them."""
-        state = self.here()
-        key = call.key(parts[0]) if len(parts) == 1 else "+".join(map(call.key, parts))
-        while (flight := state.flights.under_way(key)) is not None:
+    async def _share(
+        self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool = False
+    ) -> list[Sample]:
+        """Get parts from equal calls under way, in this process or another, else deliver them.
+
+        `may_be_stored` says that time has passed since the parts were looked for in the cache.
+        """
+        state, keys = self.here(), list(map(call.key, parts))
+        while (flight := state.flights.under_way(keys)) is not None:
+            followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
+            if len(followed) < len(parts):
+                from .several_parts import share_apart
+
+                share = partial(self._share, may_be_stored=True)
+                return await share_apart(call, parts, followed, share, self.cancel)
             try:
                 shared, paid = await flight.follow(call.sent)
             except _NO_MONEY:
@@ -345,31 +355,37 @@ class Engine:
                 if error.attempts:
                     raise
             else:
-                for sample in shared if call.encoded.structure else ():
+                samples = [shared[key] for key in keys]
+                for sample in samples if call.encoded.structure else ():
                     from .repair import find_mismatch
 
                     if await find_mismatch(call, sample.answer):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
-                return shared if paid else [sample.share() for sample in shared]
-        with state.flights.lead(key, call.sent) as flight:
-            samples: list[Sample] | None = None
+                return samples if paid else [sample.share() for sample in samples]
+        with state.flights.lead(keys, call.sent) as flight:
+            found: dict[int, Sample] = {}
             elsewhere = flight.elsewhere
             if elsewhere:
-                await flight.wait_for_other_process()
-            if elsewhere or self.cache.has_second_level:
-                samples = await self.all_stored(call, parts)
-            if samples is None:
-                flight.take_lease()
-                if self.cache.leases:
-                    from .machine_lease import deliver_once
-
-                    find, deliver = partial(self.all_stored, call, parts), partial(self.deliver, call, parts)
-                    samples = await deliver_once(self.cache, key, find, deliver)
-                else:
-                    samples = await self.deliver(call, parts)
-            flight.result = samples
+                await flight.wait_for_other_processes()
+            if elsewhere or may_be_stored or self.cache.has_second_level:
+                found = await self.find_samples(call, parts)
+            missing = [part for part in parts if part not in found]
+            if missing:
+                flight.take_leases()
+                found.update(zip(missing, await self._deliver_once(call, missing), strict=False))
+            samples = [found[part] for part in parts]
+            flight.result = dict(zip(keys, samples, strict=True))
         return samples
+
+    def _deliver_once(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
+        """`deliver`, unless another machine sends the same request and stores its answer for both."""
+        if not self.cache.leases:
+            return self.deliver(call, parts)
+        from .machine_lease import deliver_once
+
+        find, deliver = partial(self.all_stored, call, parts), partial(self.deliver, call, parts)
+        return deliver_once(self.cache, "+".join(map(call.key, parts)), find, deliver)
 
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()

@@ -25,7 +25,7 @@ class LoopState:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         directory = cache.lease_directory
-        self.flights: Flights[list[Sample]] = Flights(Leases(directory), waits)
+        self.flights: Flights[dict[str, Sample]] = Flights(Leases(directory), waits)
         self.sender = Sender(settings, recorder, directory, waits)
         self.batches: object = None
         """The batch delivery, made by the first job that uses it."""

@@ -58,6 +58,21 @@ async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask:
     await run_side_by_side(list(map(ask_for_group, groups)), cancel)
 
 
+async def share_apart(
+    call: Call[Any], parts: Sequence[int], followed: Sequence[int], share: Ask, cancel: Cancel
+) -> list[Sample]:
+    """A group of parts, some of which another call is asking for: these and the others each by themselves."""
+
+    async def share_group(group: Sequence[int]) -> dict[int, Sample]:
+        samples = await share(_part_of(call), group)
+        note(call, group, samples)
+        return dict(zip(group, samples, strict=True))
+
+    others = [part for part in parts if part not in followed]
+    first, second = await run_side_by_side([share_group(followed), share_group(others)], cancel)
+    return [first[part] if part in first else second[part] for part in parts]
+
+
 async def stream_missing(
     call: Call[Any], answered: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
 ) -> list[Sample]:

@@ -2,7 +2,8 @@
 
 The first call of a key leads: its task sends the request. Calls that come until it ends follow and get the
 same result. A leader holds a lease on its key (`_runtime/leases`). Calls of other processes wait for the end
-of the lease and then look into the cache, where the answer is stored before the lease is released.
+of the lease and then look into the cache, where the answer is stored before the lease is released. A request
+for several parts has a key and a lease for each, so a call that needs some of them follows it for these alone.
 
 Decisions:
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -44,11 +46,12 @@ class Flight(Generic[T]):
     """A request under way: a context manager for its leader, which sets `result`."""
 
     __slots__ = (
-        "_abandoned", "_flights", "_followers", "_heir", "_leader", "_lease", "_sent", "key", "result",
+        "_abandoned", "_ended_elsewhere", "_flights", "_followers", "_heir", "_leader", "_leases", "_sent",
+        "_wanted", "keys", "result",
     )  # fmt: skip
 
-    def __init__(self, flights: Flights[T], key: str, sent: SentRequests) -> None:
-        self.key = key
+    def __init__(self, flights: Flights[T], keys: Sequence[str], sent: SentRequests) -> None:
+        self.keys = keys
         self.result: T
         self._flights = flights
         self._sent = sent
@@ -56,40 +59,60 @@ class Flight(Generic[T]):
         """The requests of the call that pays for the leader."""
         self._followers: dict[asyncio.Future[Shared[T]], SentRequests] = {}
         self._leader: asyncio.Task[Any]
-        self._lease: Lease | None = None
+        self._leases: list[Lease] = []
+        self._wanted = sorted(set(keys), reverse=True)
+        """The keys without a lease. All processes take leases in one order, so that no two wait for each
+        other: the last of these keys is the next."""
+        self._ended_elsewhere: list[str] = []
+        """Keys whose request another process has ended."""
         self._abandoned = False
 
     def __enter__(self) -> Flight[T]:
         leader = asyncio.current_task()
         assert leader is not None
         self._leader = leader
-        self._lease = self._flights.leases.take(self.key)
+        self._take_wanted_leases()
         self._flights.begin(self, leader)
         return self
 
+    def _take_wanted_leases(self) -> None:
+        take = self._flights.leases.take
+        while self._wanted and (lease := take(self._wanted[-1])) is not None:
+            self._wanted.pop()
+            self._leases.append(lease)
+
     @property
     def elsewhere(self) -> bool:
-        """Whether another process sends the same request, or has just ended it."""
-        return self._lease is None or self._lease.released_before
+        """Whether another process asks for a part of this request, or has just ended to."""
+        return bool(self._wanted) or any(lease.released_before for lease in self._leases)
 
-    async def wait_for_other_process(self) -> None:
-        """Wait until no other process sends the same request. Its answer may then be in the cache."""
-        if self._lease is None:
+    async def wait_for_other_processes(self) -> None:
+        """Wait until no other process asks for a part. Its answer may then be in the cache."""
+        while self._wanted:
             text = "another process sends the same request, and its answer is waited for"
             with self._flights.waits.during("an equal call", "elsewhere", text):
-                self._lease = await self._flights.leases.wait(self.key)
+                lease = await self._flights.leases.wait(self._wanted[-1])
+            key = self._wanted.pop()
+            if lease is None:
+                self._ended_elsewhere.append(key)
+            else:
+                self._leases.append(lease)
+            self._take_wanted_leases()
 
-    def take_lease(self) -> None:
-        """Take the lease for calls that come later. A call that does not get it continues without one."""
-        if self._lease is None:
-            self._lease = self._flights.leases.take(self.key)
+    def take_leases(self) -> None:
+        """Take the leases for calls that come later. A call that does not get one continues without it."""
+        for key in self._ended_elsewhere:
+            lease = self._flights.leases.take(key)
+            if lease is not None:
+                self._leases.append(lease)
+        self._ended_elsewhere.clear()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._flights.end(self, self._leader)
-        if self._lease is not None:
-            self._lease.release(finished=error is None or isinstance(error, Exception))
+        for lease in self._leases:
+            lease.release(finished=error is None or isinstance(error, Exception))
         if self._abandoned:
             self._hand_over()
         followers, self._followers = self._followers, {}
@@ -151,10 +174,10 @@ class Flights(Generic[T]):
     """The flights of one event loop. `leases` keep other processes from sending the same request.
 
     >>> async def call(flights):
-    ...     flight = flights.under_way("key")
+    ...     flight = flights.under_way(["key"])
     ...     if flight is not None:
     ...         return await flight.follow(SentRequests())
-    ...     with flights.lead("key", SentRequests()) as flight:
+    ...     with flights.lead(["key"], SentRequests()) as flight:
     ...         print("sent")
     ...         await asyncio.sleep(0.01)
     ...         flight.result = "answer"
@@ -173,17 +196,21 @@ class Flights(Generic[T]):
         self._flights: dict[str, Flight[T]] = {}
         self._led: dict[asyncio.Task[Any], Flight[T]] = {}
 
-    def under_way(self, key: str) -> Flight[T] | None:
-        """The flight of a key, to follow; None if no call leads one."""
-        return self._flights.get(key)
+    def under_way(self, keys: Sequence[str]) -> Flight[T] | None:
+        """A flight of one of these keys, to follow; None if no call leads one."""
+        for key in keys:
+            flight = self._flights.get(key)
+            if flight is not None:
+                return flight
+        return None
 
-    def lead(self, key: str, sent: SentRequests) -> Flight[T]:
+    def lead(self, keys: Sequence[str], sent: SentRequests) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request.
 
-        Calls with equal keys share its request, which `sent` counts. The caller has found nothing in the
-        cache just before.
+        Calls with one of these keys share its request, which `sent` counts. The caller has found nothing in
+        the cache just before.
         """
-        return Flight(self, key, sent)
+        return Flight(self, keys, sent)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that may lead a flight. While others follow, it ends with its request."""
@@ -197,14 +224,15 @@ class Flights(Generic[T]):
 
     def begin(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
         """Let other calls follow a flight."""
-        self._flights[flight.key] = flight
+        self._flights.update(dict.fromkeys(flight.keys, flight))
         self._led[leader] = flight
 
     def end(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
         """Let no more calls follow a flight."""
-        if self._flights.get(flight.key) is flight:
-            del self._flights[flight.key]
-            del self._led[leader]
+        for key in flight.keys:
+            if self._flights.get(key) is flight:
+                del self._flights[key]
+        self._led.pop(leader, None)
 
     def close(self) -> None:
         """Close the files of the leases. Requests under way continue."""
