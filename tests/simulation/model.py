@@ -158,16 +158,22 @@ class _Judge:
                         yield f"{name}: after the last fault, {event['error']}: {event['text']}"
 
     def _nothing_is_paid_twice(self) -> Iterator[str]:
-        """Of each request, no more answers arrive undisturbed than were asked for."""
+        """Of each request, no more answers arrive undisturbed than were asked for.
+
+        Processes that wait for the request of another one each send their own after it has failed.
+        """
         arrived: Counter[tuple[str, bytes]] = Counter()
+        explained: Counter[tuple[str, bytes]] = Counter()
         for request in self.world.requests:
+            if not self._arrived_undisturbed(request):
+                explained[_identify(request)] += len(self.program["processes"]) - 1
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
             if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples
         for (path, body), count in arrived.items():
             question = json.dumps(json.loads(body))
             asked = self._count_asked(path, body)
-            if asked is not None and count > asked:
+            if asked is not None and count > asked + explained[path, body]:
                 yield f"{count} answers were paid and arrived where {asked} were asked for: {path} {question}"
 
     def _count_asked(self, path: str, body: bytes) -> int | None:
@@ -187,12 +193,23 @@ class _Judge:
         return fresh + len(stored)
 
     def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
-        """Whether the same is asked while a stream runs: streams share with nobody."""
+        """Whether the same is asked during the step of a stream: streams share with nobody."""
+        steps = [
+            (step.begun or 0.0, self.world.now if step.ended is None else step.ended)
+            for step in self.steps.values()
+            if step.process == stream.process
+            and step.plan["do"] == "stream"
+            and step.plan["questions"] == [stream.question]
+        ]
         return any(
             request is not stream
             and _identify(request) == _identify(stream)
-            and request.at <= (stream.delivered_at or self.world.now) + SAME_MOMENT
-            and stream.at <= (request.delivered_at or self.world.now) + SAME_MOMENT
+            and any(
+                request.at <= ended + SAME_MOMENT
+                and begun <= (request.delivered_at or self.world.now) + SAME_MOMENT
+                for begun, ended in steps
+                if begun <= stream.at <= ended
+            )
             for request in self.world.requests
         )
 

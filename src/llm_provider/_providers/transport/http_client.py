@@ -105,6 +105,8 @@ def _answer_class() -> Any:
             if headers == getattr(handler, "last_headers", None) and any(
                 name.lower() in _REQUEST_IDS for name, _ in headers
             ):
+                # The connection is in the pool again if the whole answer arrived at once.
+                handler.abort()
                 raise aiohttp.ClientConnectionError("the server sent the answer to an earlier request again")
             handler.last_headers = headers
             return self
