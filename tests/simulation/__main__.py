@@ -39,14 +39,18 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
     from .programs import make_program
     from .shrinking import shrink
 
-    folder = Path(f"/dev/shm/simulation-{os.getpid()}")  # noqa: S108 - memory, which no crash outlives
+    folder = Path(f"/dev/shm/simulation-{os.getpid()}")
     warm_up(control, folder)
-    failed = requests = 0
+    failed = requests = played = 0
+    used = 0.0
     for seed in range(arguments.first, arguments.first + arguments.count):
+        if arguments.cpu is not None and used + sum(os.times()[:2]) > arguments.cpu:
+            break
         program = make_program(seed)
         world = play(program, control, folder)
         faults = judge(program, world, folder)
         requests += len(world.requests)
+        used += world.processor_seconds
         if faults and not arguments.keep_going:
             kind = name_kind(faults[-1])
 
@@ -63,8 +67,10 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
         failed += bool(faults)
         if faults and not arguments.keep_going:
             break
-    print(f"{seed - arguments.first + 1} programs, {requests} requests, {failed} failed")
-    return 1 if failed else 0
+        played += 1
+    seconds = used + sum(os.times()[:2])
+    print(f"{played} programs, {requests} requests in {seconds:.0f} s of processor time, {failed} failed")
+    return 1 if failed or not played else 0
 
 
 def name_kind(fault: str) -> str:

@@ -39,9 +39,7 @@ class Connection(asyncio.Transport):
         elif kind == "refused":
             if not self.opened.done():
                 self.opened.set_exception(ConnectionRefusedError(111, "refused"))
-        elif self._is_paused and kind == "data":
-            self._held_back.append((kind, content))
-        elif self._is_paused and self._held_back:
+        elif (self._is_paused and kind == "data") or (self._is_paused and self._held_back):
             self._held_back.append((kind, content))
         elif self._protocol is not None and not self._is_closing:
             self._hand_over(kind, content)

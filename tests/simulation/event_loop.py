@@ -1,8 +1,8 @@
 """An event loop in virtual time, for the library, for the user's program and for the simulated providers.
 
 The callbacks of one thread run in the order in which asyncio promises to run them. What the seed chooses is
-what no promise fixes: the order of what arrives from outside at the same moment, how many callbacks run before
-another thread goes on, and when that is.
+what no promise fixes: the order of what arrives from outside at the same moment, how many callbacks run
+before another thread goes on, and when that is.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", int(port or 0)))]
 
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
         return
 
 

@@ -294,5 +294,3 @@ def _asks(model: str, path: str, body: bytes, question: str) -> bool:
 
 def _read_lines(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().split(b"\n") if line] if path.exists() else []
-
-

@@ -45,7 +45,7 @@ class Channel:
             EOFError: the other side is gone.
         """
         (size,) = _HEAD.unpack(self._read(_HEAD.size))
-        return marshal.loads(self._read(size))  # noqa: S302 - from our own process
+        return marshal.loads(self._read(size))
 
     def _read(self, size: int) -> bytes:
         data = self.end.recv(size)
@@ -118,8 +118,8 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
         if not message:
             return
         if message.isdigit():
-            _, status = os.waitpid(int(message), 0)
-            control.send(_NUMBER.pack(status))
+            _, _, used = os.wait4(int(message), 0)
+            control.send(_NUMBER.pack(int(1e6 * (used.ru_utime + used.ru_stime))))
             continue
         gc.collect()
         gc.freeze()
@@ -151,10 +151,11 @@ def _run_program(channel: Channel, run: Callable[[Process, dict[str, Any]], None
     scheduling.activate(process)
     try:
         run(process, order)
-        process.tell("ended")
-        return 0
     except BaseException:
         process.tell("crashed", traceback.format_exc())
         return 1
+    else:
+        process.tell("ended")
+        return 0
     finally:
         process.wait_for_others(None)

@@ -8,7 +8,12 @@ from typing import Any
 Program = dict[str, Any]
 
 MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
+EMBEDDING_MODEL = "text-embedding-3-small"
 CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed")
+FEATURES = (
+    "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
+    "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
+)  # fmt: skip
 FAULTS: tuple[dict[str, Any], ...] = (
     {"status": 429},
     {"status": 429, "retry_after": "2"},
@@ -43,13 +48,7 @@ def make_program(seed: int) -> Program:
 class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.on = {
-            name: chance.random() < 0.5
-            for name in (
-                "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
-                "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
-            )
-        }  # fmt: skip
+        self.on = {name: chance.random() < 0.5 for name in FEATURES}
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
         self.questions = [f"q{number}" for number in range(chance.choice((2, 4, 8)))]
         self.steps = 0
@@ -169,10 +168,18 @@ class _Maker:
 def make_warm_program() -> Program:
     """A program that takes each kind of step with each model, without any accident."""
     steps = [
-        {"id": f"s{number}", "do": do, "after": 0.0, "model": model, "questions": ["q0"], "cancel_after": None,
-         "leave_after": None, **({} if do == "embed" else {"max_tokens": 200})}
+        {
+            "id": f"s{number}",
+            "do": do,
+            "after": 0.0,
+            "model": model,
+            "questions": ["q0"],
+            "cancel_after": None,
+            "leave_after": None,
+            **({} if do == "embed" else {"max_tokens": 200}),
+        }
         for number, (do, model) in enumerate((do, model) for do in sorted(set(CALLS)) for model in MODELS)
-    ]  # fmt: skip
+    ]
     threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
     process = {"name": "warm", "client": {}, "threads": threads}
     return {

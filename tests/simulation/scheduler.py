@@ -147,7 +147,7 @@ class CooperativeLock:
     def __init__(self) -> None:
         self._is_held = False
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - as Python's
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         scheduler = active()
         if scheduler is not None and not self._is_held:
             scheduler.offer_turn()
@@ -191,7 +191,7 @@ def active() -> Scheduler | None:
 
 def activate(scheduler: Scheduler | None) -> None:
     """Begin a simulation in this process, or end it."""
-    global _active
+    global _active  # noqa: PLW0603 - one for each process
     _active = scheduler
 
 

@@ -8,8 +8,12 @@ from typing import Any
 
 from .programs import Program
 
-KEPT = frozenset({"id", "do", "after", "model", "questions", "kind", "steps", "name", "client", "threads", "starts_at",
-                  "cancel_after", "leave_after"})  # fmt: skip
+KEPT = frozenset(
+    {
+        "id", "do", "after", "model", "questions", "kind", "steps", "name", "client", "threads", "starts_at",
+        "cancel_after", "leave_after",
+    }
+)  # fmt: skip
 """Fields of steps, threads and processes without which there is no program."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from .process import Process
+from .programs import EMBEDDING_MODEL
 
 Step = dict[str, Any]
 
@@ -120,8 +121,7 @@ class User:
                 yield from enumerate(client.call_many(model, prompts, progress=False, **options))
             case "iter_many":
                 results = client.iter_many(model, prompts, **options)
-                for result in _first(results, step["leave_after"]):
-                    yield result
+                yield from _first(results, step["leave_after"])
             case "embed":
                 yield 0, client.embed(EMBEDDING_MODEL, prompts, **options)
             case unknown:
@@ -174,9 +174,6 @@ class User:
             event["cost"], event["cached"] = result.cost, result.cached
             event["attempts"] = result.attempts
         self._process.report(**event)
-
-
-EMBEDDING_MODEL = "text-embedding-3-small"
 
 
 def _list_options(step: Step) -> dict[str, Any]:

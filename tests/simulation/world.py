@@ -85,6 +85,8 @@ class World(scheduling.Scheduler):
         self.state.faults = RecordingFaults()
         self._application = Application(self.state)
         self.requests: list[ServedRequest] = []
+        self.processor_seconds = 0.0
+        """Processor time of the processes that have ended."""
 
     def wait(self, is_ready: Callable[[], bool], deadline: float | None = None) -> bool:
         """Give a process its turn, or let time go on. What the process sent may be work for the loop."""
@@ -130,13 +132,22 @@ class World(scheduling.Scheduler):
         process.connections[number] = ServerConnection(self, process, number)
         process.send_later(number, "connected")
 
-
-    async def answer(self, connection: ServerConnection, scope: Message, receive: Receive, send: Send) -> None:
+    async def answer(
+        self, connection: ServerConnection, scope: Message, receive: Receive, send: Send
+    ) -> None:
         """Have the providers answer a request, and keep an account of it."""
         first = await receive()
-        request = ServedRequest(len(self.requests), connection.process.name, scope["path"], first["body"], self.now)
+        request = ServedRequest(
+            len(self.requests), connection.process.name, scope["path"], first["body"], self.now
+        )
         self.requests.append(request)
-        self.record("request", number=request.number, process=request.process, path=request.path, question=request.question)
+        self.record(
+            "request",
+            number=request.number,
+            process=request.process,
+            path=request.path,
+            question=request.question,
+        )
         _serving.set(request)
         unread = [first]
 
@@ -209,7 +220,9 @@ class RecordingLedger(RunningLedger):
         super().__init__()
         self._world = world
 
-    def bill(self, provider: str, model: str, usage: Any, prices: Any, *, finished: bool, **options: Any) -> None:
+    def bill(
+        self, provider: str, model: str, usage: Any, prices: Any, *, finished: bool, **options: Any
+    ) -> None:
         super().bill(provider, model, usage, prices, finished=finished, **options)
         cost = prices.cost(provider, model, usage, options.get("variant", "standard"))
         request = _serving.get()
@@ -295,7 +308,7 @@ class RunningProcess:
         self.has_ended, self.deadline = True, None
         self._incoming.clear()
         if not self.is_template:
-            self.world.ask_template(b"%d" % self.pid)
+            self.world.processor_seconds += self.world.ask_template(b"%d" % self.pid) / 1e6
         self._channel.end.close()
         for connection in self.connections.values():
             connection.http.lose()
@@ -351,9 +364,7 @@ class Line:
 class ServerConnection:
     """The server's end of a connection."""
 
-    def __init__(
-        self, world: World, process: RunningProcess, number: int
-    ) -> None:
+    def __init__(self, world: World, process: RunningProcess, number: int) -> None:
         self._world = world
         self.process = process
         self._number = number
