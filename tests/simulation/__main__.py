@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import template
+from .process import read_processor_time
 from .programs import Program
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
     failed = requests = played = 0
     used = 0.0
     for seed in range(arguments.first, arguments.first + arguments.count):
-        if arguments.cpu is not None and used + sum(os.times()[:2]) > arguments.cpu:
+        if arguments.cpu is not None and used + read_processor_time() > arguments.cpu:
             break
         program = make_program(seed)
         world = play(program, control, folder)
@@ -68,7 +69,7 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
         if faults and not arguments.keep_going:
             break
         played += 1
-    seconds = used + sum(os.times()[:2])
+    seconds = used + read_processor_time()
     print(f"{played} programs, {requests} requests in {seconds:.0f} s of processor time, {failed} failed")
     return 1 if failed or not played else 0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import marshal
 import os
+import resource
 import signal
 import socket
 import struct
@@ -113,17 +114,20 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
     A child that is asked to warm up makes its calls and then is the template itself: modules, compiled
     patterns and tables that the first calls load are there for all later processes.
     """
+    counted = read_processor_time()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 64, 1)
         if not message:
             return
         if message.isdigit():
-            _, _, used = os.wait4(int(message), 0)
-            control.send(_NUMBER.pack(int(1e6 * (used.ru_utime + used.ru_stime))))
+            os.waitpid(int(message), 0)
+            before, counted = counted, read_processor_time()
+            control.send(_NUMBER.pack(int(1e6 * (counted - before))))
             continue
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+        if gc.isenabled():
+            gc.disable()
+            gc.collect()
+            gc.freeze()
         pid = os.fork()
         if pid == 0:
             channel = Channel(socket.socket(fileno=descriptors[0]))
@@ -131,6 +135,7 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
                 control.send(_NUMBER.pack(os.getpid()))
                 _run_program(channel, run)
                 scheduling.activate(None)
+                gc.enable()
                 channel.end.close()
                 serve_forks(control, run)
                 os._exit(0)
@@ -142,6 +147,12 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
             os.waitpid(pid, 0)
             return
         control.send(_NUMBER.pack(pid))
+
+
+def read_processor_time() -> float:
+    """Seconds of processor time of this process and of its children that have ended."""
+    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def _run_program(channel: Channel, run: Callable[[Process, dict[str, Any]], None]) -> int:

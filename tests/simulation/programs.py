@@ -50,7 +50,8 @@ class _Maker:
         self.chance = chance
         self.on = {name: chance.random() < 0.5 for name in FEATURES}
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
-        self.questions = [f"q{number}" for number in range(chance.choice((2, 4, 8)))]
+        self.scale = chance.choice((1, 1, 3, 10))
+        self.questions = [f"q{number}" for number in range(chance.choice((2, 4, 8)) * self.scale)]
         self.steps = 0
 
     def make(self, seed: int) -> Program:
@@ -124,7 +125,7 @@ class _Maker:
 
     def _make_thread(self) -> dict[str, Any]:
         kind = self.chance.choice(("synchronous", "asynchronous"))
-        steps = [self._make_step(kind) for _ in range(self.chance.choice((1, 2, 3)))]
+        steps = [self._make_step(kind) for _ in range(self.chance.choice((1, 2, 3)) * self.scale)]
         return {"kind": kind, "steps": steps}
 
     def _make_step(self, kind: str) -> dict[str, Any]:

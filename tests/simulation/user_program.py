@@ -32,7 +32,9 @@ def write_prompt(question: str) -> str:
 def run_program(process: Process, order: dict[str, Any]) -> None:
     """Run the program of an order to its end, and leave the interpreter as a program does."""
     from llm_provider import Budget, Client
+    from llm_provider._runtime import randomness
 
+    randomness.generator.seed(process.entropy.getrandbits(64))  # a fork has drawn a seed from the system
     os.environ.update(order["environment"])
     logging.disable()
     warnings.simplefilter("always")

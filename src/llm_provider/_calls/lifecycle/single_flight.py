@@ -3,7 +3,7 @@
 The first call of a key leads: its task sends the request. Calls that come until it ends follow and get the
 same result. A leader holds a lease on its key (`_runtime/leases`). Calls of other processes wait for the end
 of the lease and then look into the cache, where the answer is stored before the lease is released. A request
-for several parts has a key and a lease for each, so a call that needs some of them follows it for these alone.
+for several parts has a key and a lease for each, so a call that needs some of them follows it for those.
 
 Decisions:
 

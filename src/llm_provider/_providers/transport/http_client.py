@@ -17,6 +17,7 @@ import io
 import select
 import ssl
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
@@ -92,27 +93,34 @@ def _answer_class() -> Any:
     import aiohttp
 
     class Answer(aiohttp.ClientResponse):
-        """Refuses an answer that its connection has given before, to the request before.
+        """Refuses an answer that its connection has given before, to an earlier request.
 
-        The connector finds what arrives before a request is sent. What arrives after that is known by the id
-        in its headers only. Servers that give their answers no id are trusted.
+        The connector finds what arrives before a request is sent. What arrives after that is known by its
+        headers only, which are never the same twice if they have an id. Servers that give their answers no id
+        are trusted.
         """
 
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
             handler = connection.protocol
             await super().start(connection)
             headers = self.raw_headers
-            if headers == getattr(handler, "last_headers", None) and any(
-                name.lower() in _REQUEST_IDS for name, _ in headers
-            ):
-                # The connection is in the pool again if the whole answer arrived at once.
-                handler.abort()
-                raise aiohttp.ClientConnectionError("the server sent the answer to an earlier request again")
-            handler.last_headers = headers
+            if any(name.lower() in _REQUEST_IDS for name, _ in headers):
+                earlier = handler.__dict__.setdefault("headers_of_answers", deque(maxlen=_MOST_KNOWN))
+                known = hash(headers)
+                if known in earlier:
+                    # The connection is in the pool again if the whole answer arrived at once.
+                    handler.abort()
+                    raise aiohttp.ClientConnectionError(
+                        "the server sent the answer to an earlier request again"
+                    )
+                earlier.append(known)
             return self
 
     return Answer
 
+
+_MOST_KNOWN = 32
+"""Answers of a connection that are told from new ones."""
 
 _MOST_REPLACED = 9
 """Connections that are tried for one request."""
