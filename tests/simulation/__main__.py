@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import hashlib
 import os
 import re
+import shutil
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,7 @@ def main() -> int:
     parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=1, help="the number of seeds")
     parser.add_argument("--show", action="store_true", help="print every program and its history")
+    parser.add_argument("--digest", action="store_true", help="print a digest of every history")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
     parser.add_argument("--cpu", type=float, default=None, help="end after so many seconds of processor time")
     arguments = parser.parse_args()
@@ -51,6 +56,8 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
         world = play(program, control, folder)
         faults = judge(program, world, folder)
         requests += len(world.requests)
+        if arguments.digest:
+            print(seed, hashlib.sha256(repr(world.history).encode()).hexdigest())
         used += world.processor_seconds
         if faults and not arguments.keep_going:
             kind = name_kind(faults[-1])
@@ -70,8 +77,18 @@ def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
             break
         played += 1
     seconds = used + read_processor_time()
-    print(f"{played} programs, {requests} requests in {seconds:.0f} s of processor time, {failed} failed")
+    summary = f"{played} programs, {requests} requests in {seconds:.0f} s of processor time, {failed} failed"
+    print(summary, file=sys.stderr if arguments.digest else sys.stdout)
     return 1 if failed or not played else 0
+
+
+def find_folder() -> Path:
+    """A folder for the files of the simulated processes: in memory, where there is one."""
+    memory = Path("/dev/shm")
+    parent = memory if memory.is_dir() else Path(tempfile.gettempdir())
+    folder = parent / f"simulation-{os.getpid()}"
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def name_kind(fault: str) -> str:

@@ -24,7 +24,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"status": 400},
     {"hang": True},
     {"delay": 3.0},
-    {"delay": 40.0},
+    {"delay": 15.0},
     {"abort_after": 1},
     {"cut_after": 1},
     {"error_after": 1},
@@ -98,7 +98,11 @@ class _Maker:
 
     def _make_process(self, number: int) -> dict[str, Any]:
         chance, on = self.chance, self.on
-        client: dict[str, Any] = {"show_waits": False}
+        client: dict[str, Any] = {
+            "show_waits": False,
+            "timeout": chance.choice((10.0, 30.0, 60.0)),
+            "outage_patience": chance.choice((0.0, 20.0, 60.0)),
+        }
         if on["budgets"]:
             client["budget"] = {
                 "limit": chance.choice((0.0001, 0.003, 0.01, 1.0)),
@@ -108,8 +112,6 @@ class _Maker:
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
-        if chance.random() < 0.3:
-            client["outage_patience"] = chance.choice((0.0, 20.0))
         threads = chance.choice((2, 3)) if on["threads"] else 1
         process: dict[str, Any] = {
             "name": f"p{number}",
@@ -152,9 +154,9 @@ class _Maker:
         if on["cache_modes"] and chance.random() < 0.5:
             step["cache"] = chance.choice(("off", "refresh", "only"))
         if on["deadlines"] and chance.random() < 0.5:
-            step["deadline"] = chance.choice((0.3, 2.0, 30.0))
+            step["deadline"] = chance.choice((0.3, 2.0, 20.0))
         if on["timeouts"] and chance.random() < 0.5:
-            step["timeout"] = chance.choice((0.3, 2.0, 30.0))
+            step["timeout"] = chance.choice((0.3, 2.0, 20.0))
         if on["retries"] and chance.random() < 0.5:
             step["max_retries"] = chance.choice((0, 1, 8))
         if on["cancellation"] and kind == "asynchronous" and chance.random() < 0.5:

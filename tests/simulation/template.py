@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import ctypes
 import importlib
 import os
@@ -62,6 +63,7 @@ def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callabl
         try:
             status = run_world(theirs)
         finally:
+            atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)

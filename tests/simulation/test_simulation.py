@@ -1,0 +1,42 @@
+"""Programs by seed, and that a seed says everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation.programs import make_program
+from simulation.shrinking import list_smaller, shrink
+
+ROOT = Path(__file__).parents[2]
+PROCESSOR_SECONDS = 60
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of the simulation, in its own interpreter."""
+    command = [sys.executable, "-m", "tests.simulation", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.timeout(600)
+def test_every_promise_is_kept() -> None:
+    done = run("0", "1000000", "--cpu", str(PROCESSOR_SECONDS))
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+
+
+def test_a_seed_says_everything() -> None:
+    first, second = run("3", "4", "--digest"), run("3", "4", "--digest")
+    assert first.stdout == second.stdout
+    assert len(set(first.stdout.split())) > 4
+
+
+def test_a_failing_program_is_made_small() -> None:
+    program = make_program(35)
+    small = shrink(program, lambda smaller: any(smaller["processes"]))
+    assert len(small["processes"]) == 1
+    assert [len(thread["steps"]) for thread in small["processes"][0]["threads"]] == [1]
+    assert small["faults"] == []
+    assert not list(list_smaller(small))
