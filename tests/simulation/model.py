@@ -160,19 +160,22 @@ class _Judge:
     def _nothing_is_paid_twice(self) -> Iterator[str]:
         """Of each request, no more answers arrive undisturbed than were asked for.
 
-        Processes that wait for the request of another one each send their own after it has failed.
+        Processes that wait for the request of another one each send their own after its call has ended without
+        an answer, be it that a request failed or that the call gave up before one was sent.
         """
+        others = len(self.program["processes"]) - 1
         arrived: Counter[tuple[str, bytes]] = Counter()
         explained: Counter[tuple[str, bytes]] = Counter()
         for request in self.world.requests:
             if not self._arrived_undisturbed(request):
-                explained[_identify(request)] += len(self.program["processes"]) - 1
+                explained[_identify(request)] += others
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
             if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples
         for (path, body), count in arrived.items():
             question = json.dumps(json.loads(body))
             asked = self._count_asked(path, body)
+            explained[path, body] += others * self._count_given_up(path, body)
             if asked is not None and count > asked + explained[path, body]:
                 yield f"{count} answers were paid and arrived where {asked} were asked for: {path} {question}"
 
@@ -192,25 +195,29 @@ class _Judge:
                         stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
         return fresh + len(stored)
 
-    def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
-        """Whether the same is asked during the step of a stream: streams share with nobody."""
-        steps = [
-            (step.begun or 0.0, self.world.now if step.ended is None else step.ended)
+    def _count_given_up(self, path: str, body: bytes) -> int:
+        """The number of steps that asked a question and ended without its answer."""
+        return sum(
+            step.ended is None or any(_is_failure(step.plan, question, event) for event in step.results or ())
             for step in self.steps.values()
-            if step.process == stream.process
-            and step.plan["do"] == "stream"
-            and step.plan["questions"] == [stream.question]
+            for question in step.plan["questions"]
+            if step.begun is not None and _asks(step.plan["model"], path, body, question)
+        )
+
+    def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
+        """Whether another step asks the same while a stream runs: streams share with nobody."""
+        steps = [
+            (step.begun, self.world.now if step.ended is None else step.ended, step)
+            for step in self.steps.values()
+            if step.begun is not None and stream.question in step.plan["questions"]
         ]
+        own = [each for each in steps if each[2].plan["do"] == "stream" and each[0] <= stream.at <= each[1]]
         return any(
-            request is not stream
-            and _identify(request) == _identify(stream)
-            and any(
-                request.at <= ended + SAME_MOMENT
-                and begun <= (request.delivered_at or self.world.now) + SAME_MOMENT
-                for begun, ended in steps
-                if begun <= stream.at <= ended
-            )
-            for request in self.world.requests
+            other[2] is not each[2]
+            and other[0] <= each[1] + SAME_MOMENT
+            and each[0] <= other[1] + SAME_MOMENT
+            for each in own
+            for other in steps
         )
 
     def _arrived_undisturbed(self, request: ServedRequest) -> bool:
@@ -290,6 +297,12 @@ def _identify(request: ServedRequest) -> tuple[str, bytes]:
 def _asks(model: str, path: str, body: bytes, question: str) -> bool:
     short = model.partition("/")[2] or model
     return f"[{question}]".encode() in body and (short in path or f'"{short}"'.encode() in body)
+
+
+def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:
+    """Whether a result of a step is the failure of a question, or of all of them."""
+    index = event["index"]
+    return "error" in event and (index is None or plan["questions"][index] == question)
 
 
 def _read_lines(path: Path) -> list[bytes]:
