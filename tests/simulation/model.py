@@ -160,8 +160,8 @@ class _Judge:
     def _nothing_is_paid_twice(self) -> Iterator[str]:
         """Of each request, no more answers arrive undisturbed than were asked for.
 
-        Processes that wait for the request of another one each send their own after its call has ended without
-        an answer, be it that a request failed or that the call gave up before one was sent.
+        Processes that wait for the request of another one each send their own after its call has ended
+        without an answer, be it that a request failed or that the call gave up before one was sent.
         """
         others = len(self.program["processes"]) - 1
         arrived: Counter[tuple[str, bytes]] = Counter()
