@@ -364,28 +364,23 @@ class Engine:
                         return await self.deliver(call, parts)
                 return samples if paid else [sample.share() for sample in samples]
         with state.flights.lead(keys, call.sent) as flight:
-            found: dict[int, Sample] = {}
-            elsewhere = flight.elsewhere
-            if elsewhere:
+            if flight.elsewhere:
+                may_be_stored = True
                 await flight.wait_for_other_processes()
-            if elsewhere or may_be_stored or self.cache.has_second_level:
-                found = await self.find_samples(call, parts)
+            looks = may_be_stored or self.cache.has_second_level
+            found = await self.find_samples(call, parts) if looks else {}
             missing = [part for part in parts if part not in found]
             if missing:
                 flight.take_leases()
-                found.update(zip(missing, await self._deliver_once(call, missing), strict=False))
-            samples = [found[part] for part in parts]
-            flight.result = dict(zip(keys, samples, strict=True))
-        return samples
+                if self.cache.leases:
+                    from .machine_lease import deliver_once
 
-    def _deliver_once(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
-        """`deliver`, unless another machine sends the same request and stores its answer for both."""
-        if not self.cache.leases:
-            return self.deliver(call, parts)
-        from .machine_lease import deliver_once
-
-        find, deliver = partial(self.all_stored, call, parts), partial(self.deliver, call, parts)
-        return deliver_once(self.cache, "+".join(map(call.key, parts)), find, deliver)
+                    delivered = await deliver_once(self.cache, call, missing, self.all_stored, self.deliver)
+                else:
+                    delivered = await self.deliver(call, missing)
+                found.update(zip(missing, delivered, strict=False))
+            flight.result = {key: found[part] for key, part in zip(keys, parts, strict=True)}
+        return [found[part] for part in parts]
 
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from ..._cache.response_cache import ResponseCache
 from ..._cache.second_level.two_level_cache import TwoLevelCache
-from ..call import Sample
+from ..call import Call, Sample
 
 _PAUSES = (0.05, 2.0)
 """Shortest and longest pause, in seconds, between two looks at a lease of another machine."""
@@ -20,29 +21,30 @@ _PAUSES = (0.05, 2.0)
 
 async def deliver_once(
     cache: ResponseCache,
-    key: str,
-    find: Callable[[], Awaitable[list[Sample] | None]],
-    deliver: Callable[[], Awaitable[list[Sample]]],
+    call: Call[Any],
+    parts: Sequence[int],
+    find: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample] | None]],
+    deliver: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample]]],
 ) -> list[Sample]:
-    """The answer of another machine that sends the same request, else that of the provider.
+    """The parts of a call from another machine that asks for the same ones, else from the provider.
 
-    `find` looks for the answer in the cache, and `deliver` gets it from the provider and stores it.
+    `find` looks for them in the cache, and `deliver` gets them from the provider and stores them.
     """
     assert isinstance(cache, TwoLevelCache)
-    name = hashlib.sha256(key.encode()).hexdigest()
+    name = hashlib.sha256("+".join(map(call.key, parts)).encode()).hexdigest()
     pause, longest = _PAUSES
     waited = False
     while not await _take_lease(cache, name):
         waited = True
         await asyncio.sleep(pause)
         pause = min(2 * pause, longest)
-        stored = await find()
+        stored = await find(call, parts)
         if stored is not None:
             return stored
     try:
         # The other machine may have finished between the last look and the lease.
-        stored = await find() if waited else None
-        return await deliver() if stored is None else stored
+        stored = await find(call, parts) if waited else None
+        return await deliver(call, parts) if stored is None else stored
     finally:
         cache.release_lease(name)
 
