@@ -35,7 +35,16 @@ OF_NO_MODULE = {
 }
 """Test file → its subject, which is not one private module."""
 
-NOT_MIRRORED = {"benchmarks", "cluster", "conformance", "end_to_end", "fuzz", "integration", "typing"}
+NOT_MIRRORED = {
+    "benchmarks",
+    "cluster",
+    "conformance",
+    "end_to_end",
+    "fuzz",
+    "integration",
+    "simulation",
+    "typing",
+}
 """Folders of tests that have no folder in the package."""
 
 PUBLIC_PACKAGES = {"__init__.py", "simulator/__init__.py"}
