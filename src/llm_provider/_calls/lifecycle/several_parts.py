@@ -61,7 +61,7 @@ async def _ask_for_groups(call: Call[Any], groups: Sequence[Sequence[int]], ask:
 async def share_apart(
     call: Call[Any], parts: Sequence[int], followed: Sequence[int], share: Ask, cancel: Cancel
 ) -> list[Sample]:
-    """A group of parts, some of which another call is asking for: these and the others each by themselves."""
+    """The parts of a group. Another call asks for some: they are followed, and the others are asked for."""
 
     async def share_group(group: Sequence[int]) -> dict[int, Sample]:
         samples = await share(_part_of(call), group)
