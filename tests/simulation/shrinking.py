@@ -19,13 +19,13 @@ KEPT = frozenset(
 
 def shrink(program: Program, fails: Callable[[Program], bool], attempts: int = 400) -> Program:
     """The smallest program found that fails, after so many attempts."""
-    found = True
-    while found and attempts > 0:
-        found = False
+    shrinks = True
+    while shrinks and attempts > 0:
+        shrinks = False
         for smaller in list_smaller(program):
             attempts -= 1
             if fails(smaller):
-                program, found = smaller, True
+                program, shrinks = smaller, True
                 break
             if attempts <= 0:
                 break
@@ -69,4 +69,7 @@ def _list_removable(program: Program) -> Iterator[tuple[Any, ...]]:
                     yield there
                 yield from ((*there, name) for name in step if name not in KEPT)
                 if len(step["questions"]) > 1:
-                    yield from ((*there, "questions", place) for place in range(len(step["questions"])))
+                    yield from (
+                        (*there, "questions", index_of_question)
+                        for index_of_question in range(len(step["questions"]))
+                    )

@@ -368,8 +368,8 @@ class Engine:
                 may_be_stored = True
                 await flight.wait_for_other_processes()
             looks = may_be_stored or self.cache.has_second_level
-            found = await self.find_samples(call, parts) if looks else {}
-            missing = [part for part in parts if part not in found]
+            answers = await self.find_samples(call, parts) if looks else {}
+            missing = [part for part in parts if part not in answers]
             if missing:
                 flight.take_leases()
                 if self.cache.leases:
@@ -378,9 +378,9 @@ class Engine:
                     delivered = await deliver_once(self.cache, call, missing, self.all_stored, self.deliver)
                 else:
                     delivered = await self.deliver(call, missing)
-                found.update(zip(missing, delivered, strict=False))
-            flight.result = {key: found[part] for key, part in zip(keys, parts, strict=True)}
-        return [found[part] for part in parts]
+                answers.update(zip(missing, delivered, strict=False))
+            flight.result = {key: answers[part] for key, part in zip(keys, parts, strict=True)}
+        return [answers[part] for part in parts]
 
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
