@@ -13,11 +13,33 @@ Send = Callable[..., None]
 """Tells the world something: the kind of event, the number of the connection, and what belongs to it."""
 
 
+class Endpoint:
+    """What libraries ask of the socket below a transport. It has no descriptor."""
+
+    family, type, proto = socket.AF_INET, socket.SOCK_STREAM, 6
+
+    def __init__(self, own: tuple[str, int], peer: tuple[str, int]) -> None:
+        self._own, self._peer = own, peer
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._own
+
+    def getpeername(self) -> tuple[str, int]:
+        return self._peer
+
+    def setsockopt(self, *_: Any) -> None:
+        return
+
+    def fileno(self) -> int:
+        return -1
+
+
 class Connection(asyncio.Transport):
     """A TCP connection to a server of the world."""
 
     def __init__(self, number: int, loop: SimulatedLoop, send: Send, address: tuple[str, int]) -> None:
-        super().__init__({"peername": address, "sockname": ("127.0.0.1", number)})
+        own = ("127.0.0.1", number)
+        super().__init__({"peername": address, "sockname": own, "socket": Endpoint(own, address)})
         self.number = number
         self.opened: asyncio.Future[None] = loop.create_future()
         self._loop = loop

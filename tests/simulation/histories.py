@@ -84,7 +84,7 @@ def list_steps_again(program: Program) -> list[dict[str, Any]]:
     return steps
 
 
-AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens")
+AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens", "format", "tool")
 NO_LIMITS = {"after": 0.0, "cancel_after": None, "leave_after": None}
 
 

@@ -24,6 +24,9 @@ SAME_MOMENT = 0.01
 STORING = 1.0
 """Seconds after which an answer that arrived is stored, if its process lives."""
 
+BATCHES = ("call_many", "iter_many", "batch")
+"""Steps with a result for each question."""
+
 GRACE = 1.0
 """Seconds beyond a deadline in which a step may still end."""
 
@@ -52,18 +55,23 @@ class _Judge:
         self.died_at: dict[str, float] = {}
         self.usage: dict[str, dict[str, Any]] = {}
         self.odd_texts = self._list_odd_texts()
+        self.has_batches = any(step.plan["do"] == "batch" for step in self.steps.values())
+        """Whether one process may collect, and record, what another one has submitted."""
         self._read_history()
 
     def _list_odd_texts(self) -> defaultdict[str, set[str]]:
         """The answers of requests whose fault is another end of the answer, by question."""
         texts: defaultdict[str, set[str]] = defaultdict(set)
         for request in self.world.requests:
-            finish = (request.fault or {}).get("finish")
-            right = f"echo: [{request.question}] repeat this"
-            if finish == "length":
-                texts[request.question].add(right[: len(right) // 2])
-            elif finish is not None:
+            fault = request.fault or {}
+            whole = ("echo: [{}] repeat this", "echo: [{}] is known", 'echo: {{"output":"[{}] is known"}}')
+            if fault.get("finish") == "length":
+                rights = [each.format(request.question) for each in whole]
+                texts[request.question] |= {right[: len(right) // 2] for right in rights}
+            elif "finish" in fault:
                 texts[request.question].add("")
+            elif "text" in fault:
+                texts[request.question].add(fault["text"])
         return texts
 
     def _list_steps(self) -> Iterator[tuple[str, _Step]]:
@@ -121,7 +129,7 @@ class _Judge:
         if any(count > 1 for count in indexes.values()):
             yield f"two results for one input: {indexes}"
         plan = step.plan
-        expected = len(plan["questions"]) if plan["do"] in ("call_many", "iter_many") else 1
+        expected = len(plan["questions"]) if plan["do"] in BATCHES else 1
         if plan["leave_after"] is None and not whole and len(indexes) != expected:
             yield f"{len(indexes)} results for {expected} inputs"
         if whole and plan["do"] in ("call_many", "iter_many") and plan["cancel_after"] is None:
@@ -131,10 +139,12 @@ class _Judge:
         for event in step.results or ():
             if "texts" in event:
                 question = step.plan["questions"][event["index"]]
-                right = f"echo: [{question}] repeat this"
+                right = _find_right_answers(step.plan, question)
                 if len(event["texts"]) != step.plan.get("n", 1):
                     yield f"{len(event['texts'])} samples: {event['texts']}"
-                if any(text != right and text not in self.odd_texts[question] for text in event["texts"]):
+                if not step.plan.get("format"):
+                    right |= self.odd_texts[question]
+                if not right.issuperset(event["texts"]):
                     yield f"the answer to {question} is {event['texts']}"
             if event.get("count", len(step.plan["questions"])) != len(step.plan["questions"]):
                 yield f"{event['count']} embeddings"
@@ -167,6 +177,8 @@ class _Judge:
         arrived: Counter[tuple[str, bytes]] = Counter()
         explained: Counter[tuple[str, bytes]] = Counter()
         for request in self.world.requests:
+            if not request.is_call:
+                continue
             if not self._arrived_undisturbed(request):
                 explained[_identify(request)] += others
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
@@ -191,6 +203,8 @@ class _Judge:
                     mode, count = plan.get("cache", "use"), plan.get("n", 1)
                     if mode in ("off", "refresh"):
                         fresh += count
+                    if plan.get("tool") == "calls back":
+                        stored.add((0, 0))
                     if mode in ("use", "refresh"):
                         stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
         return fresh + len(stored)
@@ -242,7 +256,11 @@ class _Judge:
                 yield f"the bill is {billed}; ledger, bounds of what is unknown and deaths explain {most}"
         for name, usage in self.usage.items():
             own = [request for request in self.world.requests if request.process == name]
-            if not usage["unknown"] and Decimal(usage["cost"]) != self._sum_bills(own):
+            if (
+                not usage["unknown"]
+                and not self.has_batches
+                and Decimal(usage["cost"]) != self._sum_bills(own)
+            ):
                 yield f"{name}: client.usage has {usage['cost']}, the bill {self._sum_bills(own)}"
             steps = [step for step in self.steps.values() if step.process == name]
             costs = [event.get("cost") for step in steps for event in step.results or ()]
@@ -297,6 +315,15 @@ def _identify(request: ServedRequest) -> tuple[str, bytes]:
 def _asks(model: str, path: str, body: bytes, question: str) -> bool:
     short = model.partition("/")[2] or model
     return f"[{question}]".encode() in body and (short in path or f'"{short}"'.encode() in body)
+
+
+def _find_right_answers(plan: dict[str, Any], question: str) -> set[str]:
+    """The answers of a simulated model to a question, asked in the way of a step."""
+    if plan.get("format"):
+        return {json.dumps({"question": question}, separators=(",", ":"))}
+    if plan.get("tool"):
+        return {f"echo: [{question}] is known", f'echo: {{"output":"[{question}] is known"}}'}
+    return {f"echo: [{question}] repeat this"}
 
 
 def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:

@@ -9,10 +9,12 @@ Program = dict[str, Any]
 
 MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
 EMBEDDING_MODEL = "text-embedding-3-small"
-CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed")
+PRICED_IN_BATCHES = MODELS[:3]
+CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed", "batch")
 FEATURES = (
     "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
     "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
+    "formats", "tools", "batches",
 )  # fmt: skip
 FAULTS: tuple[dict[str, Any], ...] = (
     {"status": 429},
@@ -33,6 +35,8 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"finish": "length"},
     {"finish": "no_choices"},
     {"finish": "empty"},
+    {"text": "{}"},
+    {"text": "certainly"},
     {"body": "<html>busy</html>", "content_type": "text/html"},
     {"body": "", "status": 200},
 )
@@ -74,6 +78,12 @@ class _Maker:
             "latency_jitter": chance.choice((0.0, 0.5, 5.0)),
             "chunk_interval": chance.choice((0.0, 0.05)),
         }
+        if self.on["batches"]:
+            settings["batch_clock"] = 60.0
+            settings["batch_errored"] = chance.choice((0.0, 0.3))
+            settings["batch_expired"] = chance.choice((0.0, 0.3))
+            settings["batch_results_late"] = chance.choice((0, 2))
+            settings["batch_counts"] = chance.choice(("all", "none", "stale"))
         if self.on["limits"]:
             settings["requests_per_minute"] = chance.choice((60.0, 600.0))
             settings["burst"] = chance.choice((1.0, 8.0))
@@ -133,14 +143,14 @@ class _Maker:
     def _make_step(self, kind: str) -> dict[str, Any]:
         chance, on = self.chance, self.on
         self.steps += 1
-        do = chance.choice(CALLS)
-        many = do in ("call_many", "iter_many", "embed")
+        do = chance.choice(CALLS if on["batches"] else CALLS[:-1])
+        many = do in ("call_many", "iter_many", "embed", "batch")
         size = chance.randrange(1, len(self.questions) + 1) if many else 1
         step: dict[str, Any] = {
             "id": f"s{self.steps}",
             "do": do,
             "after": chance.choice((0.0, 0.0, 0.01, 1.0)),
-            "model": chance.choice(self.models),
+            "model": chance.choice(self.models if do != "batch" else PRICED_IN_BATCHES),
             "questions": chance.sample(self.questions, size),
             "cancel_after": None,
             "leave_after": None,
@@ -149,6 +159,12 @@ class _Maker:
             step["max_tokens"] = 200
             if on["samples"] and do != "stream" and chance.random() < 0.5:
                 step["n"] = chance.choice((2, 3))
+        if do in ("call", "stream") and on["formats"] and chance.random() < 0.4:
+            step["format"] = True
+            step["max_repairs"] = chance.choice((0, 1, 2))
+        elif do == "call" and on["tools"] and chance.random() < 0.5:
+            step["tool"] = chance.choice(("quick", "slow", "calls back"))
+            step.pop("n", None)
         if on["draws"] and chance.random() < 0.5 and do != "embed":
             step["draw"] = chance.choice((1, 2))
         if on["cache_modes"] and chance.random() < 0.5:
@@ -161,6 +177,9 @@ class _Maker:
             step["max_retries"] = chance.choice((0, 1, 8))
         if on["cancellation"] and kind == "asynchronous" and chance.random() < 0.5:
             step["cancel_after"] = chance.choice((0.0, 0.1, 1.0, 3.0)) * chance.random()
+        if do == "batch":
+            for name in ("deadline", "timeout"):
+                step.pop(name, None)
         if on["leaving"] and do in ("stream", "iter_many") and chance.random() < 0.5:
             step["leave_after"] = chance.choice((1, 2))
         if on["budgets"] and chance.random() < 0.2:
@@ -181,7 +200,7 @@ def make_warm_program() -> Program:
             "leave_after": None,
             **({} if do == "embed" else {"max_tokens": 200}),
         }
-        for number, (do, model) in enumerate((do, model) for do in sorted(set(CALLS)) for model in MODELS)
+        for number, (do, model) in enumerate((do, model) for do in sorted(set(CALLS)) for model in MODELS[:3])
     ]
     threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
     process = {"name": "warm", "client": {}, "threads": threads}

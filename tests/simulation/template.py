@@ -9,6 +9,7 @@ import importlib
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 
 from . import scheduler as scheduling
@@ -62,6 +63,8 @@ def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callabl
         status = 1
         try:
             status = run_world(theirs)
+        except BaseException:
+            traceback.print_exc()
         finally:
             atexit._run_exitfuncs()
             sys.stdout.flush()

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from .process import Process
@@ -20,7 +20,7 @@ from .programs import EMBEDDING_MODEL
 
 Step = dict[str, Any]
 
-OPTIONS = ("n", "draw", "cache", "deadline", "timeout", "max_retries", "budget", "max_tokens")
+OPTIONS = ("n", "draw", "cache", "deadline", "timeout", "max_retries", "budget", "max_tokens", "max_repairs")
 """The fields of a step that are parameters of the library's functions."""
 
 
@@ -108,8 +108,8 @@ class User:
         self._end(step)
 
     def _take(self, step: Step) -> Iterator[tuple[int, Any]]:
-        client, options = self._client, _list_options(step)
-        model, prompts = step["model"], [write_prompt(question) for question in step["questions"]]
+        client, options = self._client, self._list_options(step)
+        model, prompts = step["model"], _write_prompts(step)
         match step["do"]:
             case "call":
                 yield 0, client.call(model, prompts[0], **options)
@@ -126,12 +126,14 @@ class User:
                 yield from _first(results, step["leave_after"])
             case "embed":
                 yield 0, client.embed(EMBEDDING_MODEL, prompts, **options)
+            case "batch":
+                yield from enumerate(client.submit_many(model, prompts, **options).results())
             case unknown:
                 raise ValueError(unknown)
 
     async def _take_asynchronously(self, step: Step) -> None:
-        client, options = self._client, _list_options(step)
-        model, prompts = step["model"], [write_prompt(question) for question in step["questions"]]
+        client, options = self._client, self._list_options(step)
+        model, prompts = step["model"], _write_prompts(step)
         match step["do"]:
             case "call":
                 self._report(step, 0, await client.acall(model, prompts[0], **options))
@@ -151,8 +153,31 @@ class User:
                     self._report(step, index, result)
             case "embed":
                 self._report(step, 0, await client.aembed(EMBEDDING_MODEL, prompts, **options))
+            case "batch":
+                batch = await client.asubmit_many(model, prompts, **options)
+                for index, result in enumerate(await batch.aresults()):
+                    self._report(step, index, result)
             case unknown:
                 raise ValueError(unknown)
+
+    def _list_options(self, step: Step) -> dict[str, Any]:
+        options = {name: step[name] for name in OPTIONS if step.get(name) is not None}
+        if step.get("format"):
+            options["response_format"] = make_schema(step["questions"][0])
+        if step.get("tool"):
+            options["tools"], options["max_tool_rounds"] = [self._make_tool(step)], 3
+        return options
+
+    def _make_tool(self, step: Step) -> Callable[[str], str]:
+        def look_up(question: str) -> str:
+            """Look a question up."""
+            if step["tool"] == "slow":
+                self._process.sleep(1.0)
+            elif step["tool"] == "calls back":
+                self._client.call(step["model"], write_prompt(question), max_tokens=200)
+            return f"[{question}] is known"
+
+        return look_up
 
     def _begin(self, step: Step) -> None:
         self._process.report(kind="begin", step=step["id"])
@@ -178,8 +203,20 @@ class User:
         self._process.report(**event)
 
 
-def _list_options(step: Step) -> dict[str, Any]:
-    return {name: step[name] for name in OPTIONS if step.get(name) is not None}
+def make_schema(question: str) -> dict[str, Any]:
+    """A schema whose only value is the question."""
+    return {
+        "type": "object",
+        "properties": {"question": {"type": "string", "enum": [question]}},
+        "required": ["question"],
+        "additionalProperties": False,
+    }
+
+
+def _write_prompts(step: Step) -> list[str]:
+    if step.get("tool"):
+        return [f'[{each}] use the tool look_up({{"question": "{each}"}})' for each in step["questions"]]
+    return [write_prompt(question) for question in step["questions"]]
 
 
 def _first(items: Iterable[Any], count: int | None) -> Iterator[Any]:

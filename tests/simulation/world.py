@@ -192,6 +192,13 @@ class ServedRequest:
         return ",".join(dict.fromkeys(re.findall(r"\[(q\d+)\]", self.body.decode("utf-8", "replace"))))
 
     @property
+    def is_call(self) -> bool:
+        """Whether it asks a model, and is not about a batch or a file."""
+        return self.path.endswith(
+            ("/chat/completions", "/messages", "/embeddings", ":generateContent", ":streamGenerateContent")
+        )
+
+    @property
     def is_stream(self) -> bool:
         """Whether the answer comes in pieces."""
         return "streamGenerate" in self.path or b'"stream":true' in self.body
