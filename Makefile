@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
-	fuzz prices reliability features size docs lint types format lock build bench clean
+	fuzz night prices reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -97,6 +97,9 @@ matrix: setup ## every fault and every feature on every route in every way to ca
 
 fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus keeps examples that fail
 	@$(RUN) -m pytest $(PARALLEL) --hypothesis-profile fuzz --timeout 0 tests/fuzz
+
+night: setup ## COUNT programs by seed from FIRST on; the first that breaks a promise is made small, shown and saved
+	@$(RUN) -m tests.simulation $(or $(FIRST),0) $(or $(COUNT),100000)
 
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
 	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))

@@ -1,16 +1,26 @@
-"""Runs programs by seed: `python -m tests.simulation FIRST [COUNT]`. The first failure is printed in full."""
+"""Runs programs of users under the deterministic scheduler, and judges what happened.
+
+    python -m tests.simulation 0 1000              # the programs of a thousand seeds
+    python -m tests.simulation --program FILE      # a program of the corpus, or a saved one
+    python -m tests.simulation 42 --show           # everything that happens with seed 42
+
+The first failure ends the run. Its program is made as small as possible, printed with its history, and saved.
+"""
 
 from __future__ import annotations
 
 import argparse
 import atexit
+import functools
 import hashlib
+import json
 import os
 import re
 import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,62 +34,94 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Read the command line, and run."""
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=1, help="the number of seeds")
+    parser.add_argument("--program", type=Path, nargs="+", help="play the programs of these files instead")
     parser.add_argument("--show", action="store_true", help="print every program and its history")
     parser.add_argument("--digest", action="store_true", help="print a digest of every history")
-    parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a failure, as it is")
     parser.add_argument("--cpu", type=float, default=None, help="end after so many seconds of processor time")
     arguments = parser.parse_args()
     template.fix_hashes_and_addresses()
     from .user_program import run_program
 
-    return template.run_in_template(lambda control: run_seeds(control, arguments), run_program)
+    return template.run_in_template(lambda control: run_programs(control, arguments), run_program)
 
 
-def run_seeds(control: socket.socket, arguments: argparse.Namespace) -> int:
-    """Play the programs of the seeds, and judge their histories."""
-    from .histories import play, warm_up
-    from .model import judge
+def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]]:
+    """The programs that the command line names."""
     from .programs import make_program
+
+    for path in arguments.program or ():
+        yield path.name, json.loads(path.read_text(encoding="utf-8"))
+    for seed in () if arguments.program else range(arguments.first, arguments.first + arguments.count):
+        yield f"seed {seed}", make_program(seed)
+
+
+def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
+    """Play programs until one fails. Returns the exit status."""
+    from .histories import warm_up
     from .shrinking import shrink
 
-    folder = Path(f"/dev/shm/simulation-{os.getpid()}")
+    folder = find_folder()
     warm_up(control, folder)
-    failed = requests = played = 0
-    used = 0.0
-    for seed in range(arguments.first, arguments.first + arguments.count):
-        if arguments.cpu is not None and used + read_processor_time() > arguments.cpu:
-            break
-        program = make_program(seed)
-        world = play(program, control, folder)
-        faults = judge(program, world, folder)
-        requests += len(world.requests)
+    theatre = Theatre(control, folder)
+    failed = 0
+    for name, program in list_programs(arguments):
+        world, faults = theatre.play(program)
         if arguments.digest:
-            print(seed, hashlib.sha256(repr(world.history).encode()).hexdigest())
-        used += world.processor_seconds
-        if faults and not arguments.keep_going:
-            kind = name_kind(faults[-1])
-
-            def fails(smaller: Program, kind: str = kind) -> bool:
-                return kind in map(name_kind, judge(smaller, play(smaller, control, folder), folder))
-
-            program = shrink(program, fails)
-            world = play(program, control, folder)
-            faults = judge(program, world, folder)
-        if arguments.show or (faults and not arguments.keep_going):
-            print_history(program, world)
-        for fault in faults:
-            print(f"seed {seed}: {fault}")
+            print(name, hashlib.sha256(repr(world.history).encode()).hexdigest())
         failed += bool(faults)
         if faults and not arguments.keep_going:
+            kind = name_kind(faults[-1])
+            smallest = shrink(program, functools.partial(theatre.breaks, kind))
+            world, faults = theatre.play(smallest)
+            Path("simulation-failure.json").write_text(json.dumps(smallest, indent=1), encoding="utf-8")
+            print_history(smallest, world)
+        elif arguments.show:
+            print_history(program, world)
+        for fault in faults:
+            print(f"{name}: {fault}")
+        seconds = theatre.read_processor_seconds()
+        if (failed and not arguments.keep_going) or (arguments.cpu and seconds > arguments.cpu):
             break
-        played += 1
-    seconds = used + read_processor_time()
-    summary = f"{played} programs, {requests} requests in {seconds:.0f} s of processor time, {failed} failed"
-    print(summary, file=sys.stderr if arguments.digest else sys.stdout)
-    return 1 if failed or not played else 0
+    summary = f"{theatre.programs} programs, {theatre.requests} requests in {seconds:.0f} s of processor time"
+    print(f"{summary}, {failed} failed", file=sys.stderr if arguments.digest else sys.stdout)
+    return 1 if failed else 0
+
+
+class Theatre:
+    """Plays programs, and counts what they cost."""
+
+    def __init__(self, control: socket.socket, folder: Path) -> None:
+        self._control = control
+        self._folder = folder
+        self._used = 0.0
+        self.programs = self.requests = 0
+
+    def play(self, program: Program) -> tuple[World, list[str]]:
+        """The history of a program, and the promises that it breaks."""
+        from .histories import play
+        from .model import judge
+
+        world = play(program, self._control, self._folder)
+        self._used += world.processor_seconds
+        self.programs += 1
+        self.requests += len(world.requests)
+        return world, judge(program, world, self._folder)
+
+    def breaks(self, kind: str, program: Program) -> bool:
+        """Whether a program breaks a promise of this kind."""
+        return kind in map(name_kind, self.play(program)[1])
+
+    def read_processor_seconds(self) -> float:
+        """Processor time of the world and of all processes, the start included."""
+        return self._used + read_processor_time()
 
 
 def find_folder() -> Path:

@@ -27,6 +27,13 @@ def test_every_promise_is_kept() -> None:
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
 
 
+def test_what_was_found_before_is_kept() -> None:
+    corpus = sorted(map(str, (ROOT / "tests" / "simulation" / "corpus").glob("*.json")))
+    done = run("--program", *corpus)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+    assert done.stdout.startswith(f"{len(corpus)} programs")
+
+
 def test_a_seed_says_everything() -> None:
     first, second = run("3", "4", "--digest"), run("3", "4", "--digest")
     assert first.stdout == second.stdout
