@@ -264,7 +264,8 @@ class RunningProcess:
         self._lines: dict[int, Line] = {}
         order = {**self.order, "seed": f"{self.world.random.random()}"}
         self._channel.send((self.world.now, order))
-        self._take_turn()
+        self._has_begun = False
+        self.deadline = self.world.now
 
     def can_run(self, now: float) -> bool:
         """Whether something has arrived, or a timer is due."""
@@ -272,9 +273,11 @@ class RunningProcess:
 
     def run(self) -> None:
         """Give the process a turn."""
-        incoming, self._incoming = self._incoming, []
         try:
-            self._channel.send((self.world.now, incoming))
+            if self._has_begun:
+                incoming, self._incoming = self._incoming, []
+                self._channel.send((self.world.now, incoming))
+            self._has_begun = True
             self._take_turn()
         except (EOFError, OSError):
             self.world.record("death", process=self.name)
