@@ -28,7 +28,7 @@ from llm_provider.simulator import Simulator
 )
 def test_auto_goes_by_deadline_and_price(model: str, parameters: dict[str, Any], batch: bool) -> None:
     with Client() as client:
-        assert uses_batch_api(client._engine, client._answers.prices, model, "auto", parameters) is batch
+        assert uses_batch_api(client._engine, client._runner.prices, model, "auto", parameters) is batch
 
 
 def test_auto_sends_live_what_must_be_back_soon(client: Client, simulator: Simulator) -> None:

@@ -44,11 +44,11 @@ def test_in_its_own_process_it_is_the_same_client(own_cache: Path) -> None:
         assert copy.copy(client) is copy.deepcopy({"a": client})["a"] is client
         variant = pickle.loads(pickle.dumps(client.with_options(temperature=1, stop="END")))
         assert variant.usage is client.usage
-        assert variant._answers.defaults == {"temperature": 1, "stop": ("END",)}
+        assert variant._runner.defaults == {"temperature": 1, "stop": ("END",)}
     # A closed client is no use to a task.
     with pickle.loads(pickle.dumps(client)) as other:
         assert other is not client
-        assert other._answers.defaults == {"temperature": 0}
+        assert other._runner.defaults == {"temperature": 0}
 
 
 def test_paths_do_not_depend_on_the_working_directory(

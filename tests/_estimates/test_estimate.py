@@ -334,7 +334,7 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], 
         results = client.iter_many(MODEL, questions(1))
         assert [index for index, _ in results] == [0]
         batch = parse_batch("call_many", MODEL, questions(100_000, 1), {}, {})
-        show_estimates(client._answers, batch, 0)
+        show_estimates(client._runner, batch, 0)
     assert [each.inputs for each in displayed] == [100_000]
     assert displayed[0].requests == 100_000
     assert "of 100,000 inputs" in str(displayed[0])

@@ -48,7 +48,7 @@ def ask(client: Client, model: str, *, stream: bool, **parameters: Any) -> Any:
 
 def bound(client: Client, model: str, prices: PriceTable | None = None, **parameters: Any) -> Decimal | None:
     call = client._engine.prepare(CHAT, Request.build(model, "Hi", parameters), Concurrency(1, 1))
-    return worst_case(call, call.parts, client._answers.prices() if prices is None else prices)
+    return worst_case(call, call.parts, client._runner.prices() if prices is None else prices)
 
 
 @pytest.mark.parametrize("model", LIVE)
@@ -122,7 +122,7 @@ def test_the_table_wins_over_litellm() -> None:
     with Client(cache="off") as client:
         model = "litellm/anthropic/claude-sonnet-5-5"
         assert bound(client, model, max_tokens=10) is not None
-        assert client._answers.prices().applicable(*price_names(resolve(model)))
+        assert client._runner.prices().applicable(*price_names(resolve(model)))
         without = bound(client, model, PriceTable(), max_tokens=10)
         assert without != bound(client, model, max_tokens=10)
 

@@ -56,7 +56,7 @@ def test_every_price_of_a_call_is_that_of_one_level(
         assert estimate.cost == Range(*(tokens * 7 / 1e6 for tokens in estimate.output_tokens))
 
         call = client._engine.prepare(CHAT, Request.build(model, "Hi", parameters), UNBOUNDED)
-        assert worst_case(call, range(1), client._answers.prices()) == Decimal(7 * LONGEST) / 1_000_000
+        assert worst_case(call, range(1), client._runner.prices()) == Decimal(7 * LONGEST) / 1_000_000
 
         usual = client.call(model, "Hi", max_tokens=LONGEST).raw
         reply = {**usual, **served, "usage": {**usual.get("usage", {}), **served.get("usage", {})}}

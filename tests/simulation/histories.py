@@ -17,7 +17,7 @@ from .world import Faults, World, run_history
 KEY = "sk-canary-5f0c1e"
 """The key of the simulated processes, which no output may hold."""
 
-UNTIL = 100_000.0
+UNTIL = 10_000.0
 """Virtual seconds after which whoever still waits is stuck."""
 
 CALM = Faults(delay=0.01)

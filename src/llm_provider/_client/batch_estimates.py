@@ -15,8 +15,8 @@ from .._requests.embed_request import EmbedRequest
 from .._requests.inputs import Inputs
 from .._requests.model_kinds import ModelKind, kind_of
 from .._types.messages import Prompt
-from .answers import Answers
 from .batch_arguments import BatchOptions, DeliveryOptions, Models, check_models, parse_batch
+from .call_runner import CallRunner
 
 if TYPE_CHECKING:
     from .._calls.call import Call
@@ -27,22 +27,22 @@ _check_kind = one_of(ModelKind)
 
 
 def estimate_batch(
-    answers: Answers, model: str | Models, inputs: Inputs, parameters: EstimateParameters
+    runner: CallRunner, model: str | Models, inputs: Inputs, parameters: EstimateParameters
 ) -> Estimate | Estimates:
     """The estimate of each model."""
     if _take_kind(model, parameters) == "embedding":
-        return _estimate_texts(answers, model, inputs, parameters)
+        return _estimate_texts(runner, model, inputs, parameters)
     on_error = parameters.pop("on_error", None) or "return"
-    options = parse_batch("estimate", model, inputs, parameters, answers.defaults, on_error)
+    options = parse_batch("estimate", model, inputs, parameters, runner.defaults, on_error)
     estimates = [
-        estimate(_estimator(answers, name, options), cast("Iterable[Prompt]", part.prompts))
+        estimate(_estimator(runner, name, options), cast("Iterable[Prompt]", part.prompts))
         for name, part in options.each
     ]
     return _name_each(model, estimates)
 
 
 async def aestimate_batch(
-    answers: Answers,
+    runner: CallRunner,
     model: str | Models,
     inputs: Inputs | AsyncIterable[Prompt],
     parameters: EstimateParameters,
@@ -52,45 +52,45 @@ async def aestimate_batch(
         import asyncio
 
         texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
-        return await asyncio.to_thread(_estimate_texts, answers, model, texts, parameters)
+        return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters)
     on_error = parameters.pop("on_error", None) or "return"
-    options = parse_batch("aestimate", model, inputs, parameters, answers.defaults, on_error)
+    options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
     estimates = [
-        await aestimate(_estimator(answers, name, options), part.prompts) for name, part in options.each
+        await aestimate(_estimator(runner, name, options), part.prompts) for name, part in options.each
     ]
     return _name_each(model, estimates)
 
 
-def show_estimates(answers: Answers, options: BatchOptions, above: float) -> None:
+def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> None:
     """Show the estimate of each model in a notebook, if it is above some USD."""
     for model, part in options.each:
         prompts = part.prompts
         if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
-            show(_estimator(answers, model, options, counted=False), prompts, above)
+            show(_estimator(runner, model, options, counted=False), prompts, above)
 
 
-def _estimator(answers: Answers, model: str, options: BatchOptions, *, counted: bool = True) -> Estimator:
-    parameters, allowed = dict(options.parameters), options.concurrency or answers.concurrency
+def _estimator(runner: CallRunner, model: str, options: BatchOptions, *, counted: bool = True) -> Estimator:
+    parameters, allowed = dict(options.parameters), options.concurrency or runner.concurrency
 
     def prepare(prompt: Prompt) -> Call[Response]:
-        return answers.prepare(CHAT, model, prompt, parameters, allowed, options.function)
+        return runner.prepare(CHAT, model, prompt, parameters, allowed, options.function)
 
-    engine = answers.engine
-    return Estimator(engine, prepare, answers.prices, engine.statistics(), counted=counted)
+    engine = runner.engine
+    return Estimator(engine, prepare, runner.prices, engine.statistics(), counted=counted)
 
 
 def _estimate_texts(
-    answers: Answers, model: str | Models, inputs: Any, parameters: EstimateParameters
+    runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters)
-    answers.fill(parameters, EMBED)
-    estimates, engine = [], answers.engine
+    runner.fill(parameters, EMBED)
+    estimates, engine = [], runner.engine
     for name in model if isinstance(model, (list, tuple)) else (model,):
         request = EmbedRequest.build(name, inputs, cast("EmbedParameters", parameters), "estimate")
         # An iterator is read once.
         inputs = request.inputs
-        call = engine.prepare(EMBED, request, answers.concurrency)
-        estimates.append(estimate_texts(engine, call, answers.prices, engine.statistics()))
+        call = engine.prepare(EMBED, request, runner.concurrency)
+        estimates.append(estimate_texts(engine, call, runner.prices, engine.statistics()))
     return _name_each(model, estimates)
 
 

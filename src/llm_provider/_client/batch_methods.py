@@ -17,8 +17,8 @@ from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
-from .answers import Answers
 from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
+from .call_runner import CallRunner
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -48,8 +48,8 @@ T = TypeVar("T")
 class BatchMethods(Hinting):
     """The methods of a client for many inputs."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, runner: CallRunner) -> None:
+        self._runner = runner
 
     @overload
     def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
@@ -67,7 +67,7 @@ class BatchMethods(Hinting):
         seal(parameters)
         from .batch_estimates import estimate_batch
 
-        return estimate_batch(self._answers, model, inputs, parameters)
+        return estimate_batch(self._runner, model, inputs, parameters)
 
     @overload
     async def aestimate(
@@ -90,7 +90,7 @@ class BatchMethods(Hinting):
         seal(parameters)
         from .batch_estimates import aestimate_batch
 
-        return await aestimate_batch(self._answers, model, inputs, parameters)
+        return await aestimate_batch(self._runner, model, inputs, parameters)
 
     @overload
     def iter_many(
@@ -108,14 +108,14 @@ class BatchMethods(Hinting):
     ) -> Iterator[tuple[int, Result]]:
         """`llm_provider.iter_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = parse_batch("iter_many", model, inputs, parameters, self._answers.defaults)
+        options = parse_batch("iter_many", model, inputs, parameters, self._runner.defaults)
         return self._iterate(options)
 
     def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch.driver import iterate
 
-            if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
+            if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 from .._batches.work import iterate_jobs
 
                 jobs, observers = self._jobs(options)
@@ -144,14 +144,14 @@ class BatchMethods(Hinting):
     ) -> AsyncIterator[tuple[int, Result]]:
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = parse_batch("aiter_many", model, inputs, parameters, self._answers.defaults)
+        options = parse_batch("aiter_many", model, inputs, parameters, self._runner.defaults)
         return self._aiterate(options)
 
     def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch.driver import aiterate
 
-            if self._answers.uses_batch_api(options.models, options.delivery, options.parameters):
+            if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 return aiterate(*self._jobs(options))
             return aiterate(*self._live_batches(options))
 
@@ -162,7 +162,7 @@ class BatchMethods(Hinting):
         if options.progress is not False:
             from .._calls.batch.progress import Progress
 
-            engine = self._answers.engine
+            engine = self._runner.engine
             arguments = (options.total, options.progress, engine.statistics, engine.waits, options.models)
             begin = functools.partial(Progress, *arguments)
         return batches, self._observers(options, begin)
@@ -172,7 +172,7 @@ class BatchMethods(Hinting):
         from .._batches.progress import BatchProgress
         from .._batches.work import BatchWork
 
-        engine, resend = self._answers.engine, options.delivery.resend
+        engine, resend = self._runner.engine, options.delivery.resend
         jobs = [
             (BatchWork(engine, self._live_work(options, model, part).lookup, resend), part.prompts)
             for model, part in options.each
@@ -189,7 +189,7 @@ class BatchMethods(Hinting):
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
         from .._calls.batch.driver import Observers
 
-        return Observers(self._answers.tell, begin, options.inputs[0].labels)
+        return Observers(self._runner.tell, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up, and how their calls are sent.
@@ -203,8 +203,8 @@ class BatchMethods(Hinting):
 
         event_loop.refuse_own_thread(options.function)
         parameters = cast("Parameters", dict(options.parameters))
-        answers, engine, metadata = self._answers, self._answers.engine, inputs.metadata
-        allowed = options.concurrency or answers.concurrency
+        runner, engine, metadata = self._runner, self._runner.engine, inputs.metadata
+        allowed = options.concurrency or runner.concurrency
         own_patience = parameters.get("outage_patience")
         patience = engine.settings.outage_patience if own_patience is None else own_patience
         first: Call[Response] | None = None
@@ -212,7 +212,7 @@ class BatchMethods(Hinting):
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = answers.prepare(CHAT, model, prompt, parameters, allowed)
+            call = runner.prepare(CHAT, model, prompt, parameters, allowed)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
@@ -221,9 +221,9 @@ class BatchMethods(Hinting):
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             return call
 
-        answers.start()
+        runner.start()
         lookup = batch_lookup(engine, prepare, metadata)
-        run: Callable[[Call[Response]], Awaitable[Response]] = answers.run
+        run: Callable[[Call[Response]], Awaitable[Response]] = runner.run
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
         # Each round of tools marks its own prefix, which the next round reads.
@@ -307,7 +307,7 @@ class BatchMethods(Hinting):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.call_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = parse_batch("call_many", model, inputs, parameters, self._answers.defaults, on_error)
+        options = parse_batch("call_many", model, inputs, parameters, self._runner.defaults, on_error)
         with self._gather(options) as results:
             results.update(self._iterate(options))
         return self._put_in_order(model, results, on_error)
@@ -386,7 +386,7 @@ class BatchMethods(Hinting):
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.acall_many` with the settings and defaults of this client."""
         seal(parameters)
-        defaults = self._answers.defaults
+        defaults = self._runner.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
         with self._gather(options) as results:
             async for index, result in self._aiterate(options):
@@ -406,12 +406,12 @@ class BatchMethods(Hinting):
         seal(parameters)
         from .._batches.handle import submit_inputs
 
-        defaults = self._answers.defaults
+        defaults = self._runner.defaults
         options = parse_batch("submit_many", model, inputs, parameters, defaults, on_error)
-        self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
+        self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
         return submit_inputs(
-            self._answers.engine, work, cast("Iterable[Prompt]", prompts), on_error, observers
+            self._runner.engine, work, cast("Iterable[Prompt]", prompts), on_error, observers
         )
 
     @with_parameters
@@ -427,22 +427,22 @@ class BatchMethods(Hinting):
         seal(parameters)
         from .._batches.handle import asubmit_inputs
 
-        defaults = self._answers.defaults
+        defaults = self._runner.defaults
         options = parse_batch("asubmit_many", model, inputs, parameters, defaults, on_error)
-        self._answers.uses_batch_api(options.models, options.delivery, options.parameters)
+        self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
-        return await asubmit_inputs(self._answers.engine, work, prompts, on_error, observers)
+        return await asubmit_inputs(self._runner.engine, work, prompts, on_error, observers)
 
     @contextlib.contextmanager
     def _gather(self, options: BatchOptions) -> Iterator[dict[int, Result]]:
         """A dict for the results of a batch. An interrupt of the block says how many there are."""
         with name_shortage():
             from .._calls.batch.driver import noting_interrupt
-        settings = self._answers.engine.settings
+        settings = self._runner.engine.settings
         if settings.show_estimate_above is not None and in_notebook():
             from .batch_estimates import show_estimates
 
-            show_estimates(self._answers, options, settings.show_estimate_above)
+            show_estimates(self._runner, options, settings.show_estimate_above)
         results: dict[int, Result] = {}
         with noting_interrupt(results, options.total, options.parameters.get("cache") or settings.cache):
             yield results

@@ -1,4 +1,4 @@
-"""`Client`: what users call. It holds what answers, and its methods only check arguments and wait."""
+"""`Client`: what users call. It holds what runs calls, and its methods only check arguments and wait."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.usage import Usage
-from .answers import Answers, Run, observer_of
 from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
+from .call_runner import CallRunner, Run, observer_of
 from .files import cache_of, ledger_of, prices_of
 from .lifetime import Lifetime
 
@@ -94,7 +94,7 @@ class Client(BatchMethods):
         self._engine = Engine(settings, self._cache, recorder)
         self._lifetime = Lifetime(self._engine, self._cache, ledger_file)
         super().__init__(
-            Answers(
+            CallRunner(
                 engine=self._engine,
                 prices=prices,
                 start=self._lifetime.start,
@@ -130,8 +130,8 @@ class Client(BatchMethods):
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.call` with the settings and defaults of this client."""
         seal(parameters)
-        answers = self._answers
-        return answers.answer("call", CHAT, model, messages, parameters, answers.concurrency_of_threads)
+        runner = self._runner
+        return runner.answer("call", CHAT, model, messages, parameters, runner.concurrency_of_threads)
 
     @overload
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
@@ -145,7 +145,7 @@ class Client(BatchMethods):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
-        return await self._answers.answer_soon("acall", CHAT, model, messages, parameters)
+        return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
 
     @overload
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...
@@ -161,9 +161,9 @@ class Client(BatchMethods):
         seal(parameters)
         from .._calls.lifecycle.stream import Stream
 
-        answers = self._answers
-        start = answers.start_stream("stream", model, messages, parameters, answers.concurrency_of_threads)
-        return Stream(start, answers.tell_of)
+        runner = self._runner
+        start = runner.start_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
+        return Stream(start, runner.tell_of)
 
     @overload
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> AsyncStream: ...
@@ -179,16 +179,16 @@ class Client(BatchMethods):
         seal(parameters)
         from .._calls.lifecycle.stream import AsyncStream
 
-        answers = self._answers
-        start = answers.start_stream("astream", model, messages, parameters, answers.concurrency)
-        return AsyncStream(start, answers.tell_of)
+        runner = self._runner
+        start = runner.start_stream("astream", model, messages, parameters, runner.concurrency)
+        return AsyncStream(start, runner.tell_of)
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
         """`llm_provider.embed` with the settings and defaults of this client."""
         seal(parameters)
-        answers, run = self._answers, self._choose_run(model, parameters)
-        return answers.answer("embed", EMBED, model, inputs, parameters, answers.concurrency, run)
+        runner, run = self._runner, self._choose_run(model, parameters)
+        return runner.answer("embed", EMBED, model, inputs, parameters, runner.concurrency, run)
 
     @with_parameters
     async def aembed(
@@ -197,15 +197,15 @@ class Client(BatchMethods):
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
         run = self._choose_run(model, parameters)
-        return await self._answers.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+        return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
         delivery = DeliveryOptions.take_from(parameters)
         if delivery.mode == "live":
             return None
-        self._answers.fill(parameters, EMBED)
-        if not self._answers.uses_batch_api([model], delivery, cast("JSONMapping", parameters)):
+        self._runner.fill(parameters, EMBED)
+        if not self._runner.uses_batch_api([model], delivery, cast("JSONMapping", parameters)):
             return None
         from .._batches.work import run_in_batch
 
@@ -219,7 +219,7 @@ class Client(BatchMethods):
         seal(parameters)
         from .token_counts import count_and_wait
 
-        return count_and_wait(self._answers, model, messages, parameters, exact=exact)
+        return count_and_wait(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     async def acount_tokens(
@@ -229,7 +229,7 @@ class Client(BatchMethods):
         seal(parameters)
         from .token_counts import count_soon
 
-        return await count_soon(self._answers, model, messages, parameters, exact=exact)
+        return await count_soon(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -255,8 +255,8 @@ class Client(BatchMethods):
         seal(options)
         variant = object.__new__(type(self))
         variant.__dict__.update(self.__dict__)
-        defaults = {**self._answers.defaults, **check_defaults("with_options", options)}
-        variant._answers = replace(self._answers, defaults=defaults)
+        defaults = {**self._runner.defaults, **check_defaults("with_options", options)}
+        variant._runner = replace(self._runner, defaults=defaults)
         variant._original = self._original or self
         return variant
 
@@ -310,9 +310,9 @@ class Client(BatchMethods):
         payload.reasoning_effort: stored "low", asked "high"
         """
         seal(parameters)
-        answers = self._answers
-        allowed = answers.concurrency_of_threads
-        call = answers.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
+        runner = self._runner
+        allowed = runner.concurrency_of_threads
+        call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
             from .._cache.storage.diff import Explanation
@@ -326,7 +326,7 @@ class Client(BatchMethods):
         """`llm_provider.price` with the settings and defaults of this client."""
         from .._money.quote import quote
 
-        return quote(self._answers.prices(), price_names(resolve(model)), usage, service_tier, at)
+        return quote(self._runner.prices(), price_names(resolve(model)), usage, service_tier, at)
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """`llm_provider.models`, with the models of the client's own price table too.
@@ -338,7 +338,7 @@ class Client(BatchMethods):
         if not isinstance(live, bool):
             raise RequestError(f"live must be True or False, not {cite(live)}")
         if not live:
-            return list_models(self._answers.prices(), provider)
+            return list_models(self._runner.prices(), provider)
         if provider is None:
             raise RequestError("live=True asks one provider: write models('openai', live=True)")
         check_provider(provider)
@@ -347,11 +347,11 @@ class Client(BatchMethods):
 
         event_loop.refuse_own_thread("models")
         self._engine.refuse_closed()
-        settings, defaults = self._engine.settings, self._answers.defaults
+        settings, defaults = self._engine.settings, self._runner.defaults
         target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
         self._lifetime.start()
         listed = event_loop.wait(event_loop.submit(ask_for_models(target, key, settings.max_retries)))
-        return complete_models(self._answers.prices(), provider, listed)
+        return complete_models(self._runner.prices(), provider, listed)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

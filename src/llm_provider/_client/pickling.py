@@ -39,7 +39,7 @@ def reduce_client(
     Raises:
         TypeError: it holds a key, or a budget that only one process can count.
     """
-    defaults: tuple[JSONMapping, ...] = (original._answers.defaults, client._answers.defaults)  # noqa: SLF001  # of this package
+    defaults: tuple[JSONMapping, ...] = (original._runner.defaults, client._runner.defaults)  # noqa: SLF001  # of this package
     if has_keys:
         _refuse("keys= holds API keys", "set the variables of the environment, or write env_file='.env'")
     if any("api_key" in names for names in defaults):
@@ -58,8 +58,8 @@ def reduce_client(
     with _lock:
         name = _names.setdefault(original, randomness.make_token(16))
         _here[name] = original
-    variant = None if client is original else dict(client._answers.defaults)  # noqa: SLF001  # as above
-    own_defaults = dict(original._answers.defaults)  # noqa: SLF001  # as above
+    variant = None if client is original else dict(client._runner.defaults)  # noqa: SLF001  # as above
+    own_defaults = dict(original._runner.defaults)  # noqa: SLF001  # as above
     return restore_client, (name, type(original), portable, own_defaults, variant)
 
 

@@ -15,7 +15,7 @@ from .._requests.checks import flag
 from .._runtime import event_loop
 from .._types.messages import Prompt
 from .._types.token_count import TokenCount
-from .answers import Answers
+from .call_runner import CallRunner
 
 if TYPE_CHECKING:
     from .._requests.parameters import Parameters
@@ -26,41 +26,41 @@ _MOST_COUNTS = 1024
 
 
 def count_and_wait(
-    answers: Answers, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+    runner: CallRunner, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount:
     """The count, for the thread that waits for it."""
-    call = _find_count(answers, "count_tokens", model, messages, parameters, exact=exact)
+    call = _find_count(runner, "count_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
-    answers.engine.load(call)
-    with _telling_failures(answers):
-        work = event_loop.submit(count_tokens(answers.engine, call), answers.engine.cancel)
-        return _remember(answers, call, event_loop.wait(work))
+    runner.engine.load(call)
+    with _telling_failures(runner):
+        work = event_loop.submit(count_tokens(runner.engine, call), runner.engine.cancel)
+        return _remember(runner, call, event_loop.wait(work))
 
 
 async def count_soon(
-    answers: Answers, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+    runner: CallRunner, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount:
     """The count, for the task that awaits it."""
-    call = _find_count(answers, "acount_tokens", model, messages, parameters, exact=exact)
+    call = _find_count(runner, "acount_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
-    with _telling_failures(answers):
-        tokens = await event_loop.run(count_tokens(answers.engine, call), answers.engine.cancel)
-        return _remember(answers, call, tokens)
+    with _telling_failures(runner):
+        tokens = await event_loop.run(count_tokens(runner.engine, call), runner.engine.cancel)
+        return _remember(runner, call, tokens)
 
 
 @contextlib.contextmanager
-def _telling_failures(answers: Answers) -> Iterator[None]:
+def _telling_failures(runner: CallRunner) -> Iterator[None]:
     try:
         yield
     except LLMError as error:
-        answers.tell_of(error)
+        runner.tell_of(error)
         raise
 
 
 def _find_count(
-    answers: Answers, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
+    runner: CallRunner, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount | Call[Response]:
     """The count as far as it is known here, or the call that asks the provider.
 
@@ -69,23 +69,23 @@ def _find_count(
         RuntimeError: the provider is to be asked on the loop's own thread.
     """
     flag("exact", exact)
-    call = answers.prepare(CHAT, model, messages, parameters, answers.concurrency, function)
+    call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
     if not exact or call.cache == "only" or call.target.route.adapter not in FORMATS:
         from .._estimates.local_count import local_count
 
         return local_count(call)
     question = question_of(call)
-    known = answers.counts.get(question.key(0))
+    known = runner.counts.get(question.key(0))
     if known is not None and call.cache == "use":
         return known
     event_loop.refuse_own_thread(function)
-    answers.start()
+    runner.start()
     return question
 
 
-def _remember(answers: Answers, call: Call[Response], tokens: int) -> TokenCount:
+def _remember(runner: CallRunner, call: Call[Response], tokens: int) -> TokenCount:
     count = TokenCount(tokens, method="provider")
-    if len(answers.counts) >= _MOST_COUNTS:
-        answers.counts.popitem(last=False)
-    answers.counts[call.key(0)] = count
+    if len(runner.counts) >= _MOST_COUNTS:
+        runner.counts.popitem(last=False)
+    runner.counts[call.key(0)] = count
     return count

@@ -56,7 +56,7 @@ def client() -> Iterator[Client]:
 
 
 def prepared(client: Client, model: str, prompt: Prompt, parameters: dict[str, Any]) -> Call:
-    return client._answers.prepare(CHAT, model, prompt, {**parameters}, Concurrency(4, 4))
+    return client._runner.prepare(CHAT, model, prompt, {**parameters}, Concurrency(4, 4))
 
 
 def template_of(client: Client, model: str, **parameters: Any) -> Template | None:

@@ -1,4 +1,4 @@
-"""How a client gets the result of one operation, in the user's thread or in the user's task."""
+"""Runs one operation for a client, in the user's thread or in the user's task."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Run: TypeAlias = Callable[[Call[T]], Coroutine[Any, Any, T]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Answers:
-    """What answers the calls of a client. Its variants have the same but for the defaults."""
+class CallRunner:
+    """Runs the calls of a client. Its variants have the same but for the defaults."""
 
     engine: Engine
     prices: Callable[[], PriceTable]
