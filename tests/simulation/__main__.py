@@ -71,7 +71,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
     folder = find_folder()
     warm_up(control, folder)
     theatre = Theatre(control, folder)
-    failed = 0
+    failed, seconds = 0, 0.0
     for name, program in list_programs(arguments):
         world, faults = theatre.play(program)
         if arguments.digest:
@@ -92,7 +92,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
             break
     summary = f"{theatre.programs} programs, {theatre.requests} requests in {seconds:.0f} s of processor time"
     print(f"{summary}, {failed} failed", file=sys.stderr if arguments.digest else sys.stdout)
-    return 1 if failed else 0
+    return 1 if failed or not theatre.programs else 0
 
 
 class Theatre:

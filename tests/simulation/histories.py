@@ -50,10 +50,17 @@ def _write_prices(folder: Path) -> Path:
 
 
 def warm_up(control: socket.socket, folder: Path) -> None:
-    """Have the template of the processes make a call of each kind."""
+    """Have the template of the processes make a call of each kind.
+
+    Raises:
+        RuntimeError: the program of these calls failed, so no later history would say anything.
+    """
     from .programs import make_warm_program
 
-    play(make_warm_program(), control, folder)
+    history = play(make_warm_program(), control, folder).history
+    failures = [event for event in history if event["kind"] in ("crashed", "stuck") or "error" in event]
+    if failures or not any(event["kind"] == "result" for event in history):
+        raise RuntimeError(f"the template could not make its calls: {failures}")
 
 
 async def _play(world: World, program: Program, folder: Path) -> None:

@@ -81,7 +81,7 @@ class Process(scheduling.Scheduler):
 
     def wait_for_others(self, deadline: float | None, *, can_run: bool = False) -> None:
         outgoing, self._outgoing = self._outgoing, []
-        self._channel.send((self.now, self.now if can_run else deadline, outgoing, self.steps))
+        self._channel.send((self.now, self.now if can_run else deadline, outgoing))
         self.now, incoming = self._channel.receive()
         for kind, *arguments in incoming:
             if kind == "jump":

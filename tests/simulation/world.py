@@ -195,7 +195,14 @@ class ServedRequest:
     def is_call(self) -> bool:
         """Whether it asks a model, and is not about a batch or a file."""
         return self.path.endswith(
-            ("/chat/completions", "/messages", "/embeddings", ":generateContent", ":streamGenerateContent")
+            (
+                "/chat/completions",
+                "/responses",
+                "/messages",
+                "/embeddings",
+                ":generateContent",
+                ":streamGenerateContent",
+            )
         )
 
     @property
@@ -250,7 +257,6 @@ class RunningProcess:
     order: dict[str, Any]
     is_template: bool = False
     deadline: float | None = None
-    steps: int = 0
     connections: dict[int, ServerConnection] = field(default_factory=dict)
     has_ended: bool = False
 
@@ -284,7 +290,7 @@ class RunningProcess:
             self._end()
 
     def _take_turn(self) -> None:
-        now, self.deadline, outgoing, self.steps = self._channel.receive()
+        now, self.deadline, outgoing = self._channel.receive()
         self.world.now = max(self.world.now, now)
         for kind, *arguments in outgoing:
             match kind:
