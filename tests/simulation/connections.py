@@ -149,7 +149,7 @@ class ClientLoop(SimulatedLoop):
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
         self._by_socket[sock.fileno()] = await self._open(*address[:2])
 
-    async def create_connection(  # type: ignore[override]
+    async def create_connection(
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **options: Any
     ) -> tuple[Connection, Any]:
         sock = options.get("sock")

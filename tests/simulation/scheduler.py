@@ -220,14 +220,14 @@ def _install_clock() -> None:
         setattr(time, name, function)
         setattr(time, f"{name}_ns", lambda read=function: int(read() * 1e9))
     time.sleep = sleep
-    threading._time = queue.time = monotonic  # type: ignore[attr-defined]
+    threading._time = queue.time = monotonic
 
 
 def _install_locks() -> None:
-    threading.Lock = threading._allocate_lock = CooperativeLock  # type: ignore[attr-defined,misc,assignment]
-    threading._CRLock = None  # type: ignore[attr-defined]
-    threading.RLock = functools.RLock = threading._PyRLock  # type: ignore[attr-defined,misc]
-    queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined,misc]
+    threading.Lock = threading._allocate_lock = CooperativeLock
+    threading._CRLock = None
+    threading.RLock = functools.RLock = threading._PyRLock
+    queue.SimpleQueue = queue._PySimpleQueue
 
 
 def _install_threads() -> None:
@@ -246,10 +246,10 @@ def _install_threads() -> None:
     def is_alive(thread: Any) -> bool:
         return hasattr(thread, "simulated") and not thread.simulated.has_ended
 
-    threading._start_new_thread = start  # type: ignore[attr-defined]  # Python 3.11 and 3.12
-    threading._start_joinable_thread = start  # type: ignore[attr-defined]  # Python 3.13
-    threading.Thread.join = join  # type: ignore[method-assign]
-    threading.Thread.is_alive = is_alive  # type: ignore[method-assign]
+    threading._start_new_thread = start  # Python 3.11 and 3.12
+    threading._start_joinable_thread = start  # Python 3.13
+    threading.Thread.join = join
+    threading.Thread.is_alive = is_alive
 
 
 def _install_randomness() -> None:
@@ -260,5 +260,5 @@ def _install_randomness() -> None:
         def seed(self, a: Any = None, version: int = 2) -> None:
             super().seed(int.from_bytes(urandom(8)) if a is None else a, version)
 
-    os.urandom = random._urandom = urandom  # type: ignore[attr-defined]
-    random.Random = Random  # type: ignore[misc]
+    os.urandom = random._urandom = urandom
+    random.Random = Random

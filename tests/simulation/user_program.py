@@ -38,7 +38,7 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
     os.environ.update(order["environment"])
     logging.disable()
     warnings.simplefilter("always")
-    warnings.showwarning = lambda message, category, *_: process.report(  # type: ignore[assignment,misc]
+    warnings.showwarning = lambda message, category, *_: process.report(
         kind="warning", category=category.__name__, text=str(message)
     )
     settings = dict(order["client"])

@@ -144,7 +144,7 @@ def _read_json(source: IO[bytes], name: str) -> Lines:
                 yield number, RequestError(f"{name} line {number} is not JSON: {error}")
                 continue
             if not isinstance(value, (dict, str, list)):
-                value = RequestError(  # noqa: PLW2901
+                value = RequestError(  # noqa: PLW2901  # the error takes its place
                     f"{name} line {number} must be an object, a text or a list of messages, "
                     f"not {type(value).__name__}"
                 )

@@ -37,7 +37,7 @@ def parse_template(template: str, name: str, example: str) -> tuple[str, list[st
         text += literal.replace("{", "{{").replace("}", "}}")
         if field is None:
             continue
-        column, path = re.fullmatch(r"([^.\[]*)(.*)", field, re.DOTALL).groups()  # type: ignore[union-attr]
+        column, path = re.fullmatch(r"([^.\[]*)(.*)", field, re.DOTALL).groups()  # type: ignore[union-attr]  # it matches all
         if not column or column.isdigit():
             raise RequestError(f"{name} has the field {{{field}}}; name a column, as in {example}")
         if re.search(r"\.\s*(__|$|[.\[])", path):
