@@ -135,6 +135,7 @@ class BatchDelivery:
             spending.release()
             raise
         self._spending[record.id] = spending
+        spending.park(True)
         for row in group:
             row.sent += 1
         job.note(record)
@@ -213,15 +214,21 @@ class BatchDelivery:
             return
         task = self._finishing.get(record.id)
         if task is None:
+            self._park_money(record.id, False)
             task = self._finishing[record.id] = asyncio.create_task(self._finish(record))
             task.add_done_callback(functools.partial(self._note_end, record.id))
         await asyncio.shield(task)
 
     def _note_end(self, name: str, task: asyncio.Task[None]) -> None:
         self._finishing.pop(name, None)
+        self._park_money(name, True)
         if not task.cancelled():
             # Whoever waited for it may have gone, and asyncio would report its error as one of a program.
             task.exception()
+
+    def _park_money(self, name: str, is_parked: bool) -> None:
+        if name in self._spending:
+            self._spending[name].park(is_parked)
 
     async def _finish(self, record: Record) -> None:
         header = record.header

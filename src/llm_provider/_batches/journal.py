@@ -18,6 +18,7 @@ read by one process at a time needs none of its features.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -31,7 +32,7 @@ import orjson
 
 from .._json_values import JSONMapping, JSONObject
 from .._runtime import clock, files, randomness
-from .._runtime.files import TEMPORARY, replace_file
+from .._runtime.files import TEMPORARY, full_disk, replace_file
 
 VERSION = 1
 _SUFFIX = ".jsonl"
@@ -325,11 +326,15 @@ class Record:
         try:
             # A line break ends a line that was cut, and it is left out.
             line = b"\n" + line if is_cut else line
-            if files.write(descriptor, line) != len(line):
-                raise OSError(f"the disk took only a part of a line of {self.path}")
+            left = len(line) - files.write(descriptor, line)
+            full = OSError(errno.ENOSPC, "it took only a part of a line") if left else None
             files.fsync(descriptor)
+        except OSError as error:
+            full = error
         finally:
             os.close(descriptor)
+        if full is not None:
+            raise full_disk(full, self.path, "the batch is safe") or full
         self.reload()
 
     def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, object] | None) -> None:
@@ -390,13 +395,16 @@ class Journal:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
-        with replace_file(path) as file:
-            fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}
-            file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
-            for name_of_row, line in rows:
-                names.append(name_of_row)
-                file.write(line + b"\n")
-            file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
+        fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}
+        try:
+            with replace_file(path) as file:
+                file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
+                for name_of_row, line in rows:
+                    names.append(name_of_row)
+                    file.write(line + b"\n")
+                file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
+        except OSError as error:
+            raise full_disk(error, path, "nothing was submitted") or error from None
         record = self._records[path.name] = Record(path)
         return record
 

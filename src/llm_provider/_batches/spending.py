@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterable
 from decimal import Decimal
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for a row of unknown price with `allow_unknown`."""
+_PATIENCE = 30.0
+"""Seconds that a batch waits for the money of requests under way: no other batch is submitted meanwhile."""
 
 
 class Spending:
@@ -33,7 +36,7 @@ class Spending:
         """Reserve the worst case of all rows together.
 
         Raises:
-            BudgetExceededError: it is more than is left.
+            BudgetExceededError: it is more than is left, or than requests under way leave for some time.
             UnknownPriceError: it is not known, and a budget does not allow that.
         """
         if not self._budgets:
@@ -50,7 +53,19 @@ class Spending:
                     model=call.request.model,
                 )
             amount = exact().add(amount, _PLACEHOLDER if most is None else most)
-        self._held = await reserve(self._budgets, amount)
+        while not self._held:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    self._held = await reserve(self._budgets, amount)
+            except TimeoutError:
+                for error in (budget.explain_wait(amount) for budget in self._budgets):
+                    if error is not None:
+                        raise error from None
+
+    def park(self, is_parked: bool) -> None:
+        """Say whether nobody waits for the batch, so that no call waits for its money."""
+        for reservation in self._held:
+            reservation.park(is_parked)
 
     async def count(self, cost: Decimal) -> None:
         """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""

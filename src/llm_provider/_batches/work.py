@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .._calls.batch.driver import END, BatchPrompts, Finished, iterate
@@ -121,14 +121,25 @@ class BatchWork:
             await delivery_of(self._engine).begin(self.job)
 
     async def finish(self) -> None:
-        """Deliver every input of the job. Its deadline ends the wait and not the batch."""
-        job = self.job
-        if job is None:
-            return
+        """Deliver every input of the job that was submitted."""
+        if self.job is not None:
+            await self._wait(self.job, delivery_of(self._engine).run(self.job))
+
+    async def run(self) -> None:
+        """Submit the rows and deliver every input."""
+        if self.job is not None:
+            await self._wait(self.job, self._submit_and_deliver(self.job))
+
+    async def _submit_and_deliver(self, job: Job) -> None:
+        await self.submit()
+        await delivery_of(self._engine).run(job)
+
+    async def _wait(self, job: Job, work: Awaitable[None]) -> None:
+        """Wait for work on a job. The job's deadline ends the wait and not the batch."""
         deadline = job.shared.deadline
         try:
             async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left)):
-                await delivery_of(self._engine).run(job)
+                await work
         except TimeoutError:
             assert deadline is not None
             error = APITimeoutError(
@@ -138,11 +149,6 @@ class BatchWork:
             )
             error.provider, error.model = job.shared.target.provider, job.shared.request.model
             job.give_up(self._engine, error)
-
-    async def run(self) -> None:
-        """Submit the rows and deliver every input."""
-        await self.submit()
-        await self.finish()
 
 
 async def _end_known_rows(engine: Engine, job: Job) -> None:

@@ -286,13 +286,14 @@ async def finish_by(
             await asyncio.wait((task,), timeout=left)
             if task.done():
                 return task.result()
+            error = call.sent.deadline_error(deadline)
             call.sent.tell()
         finally:
             if not task.done():
                 cancel(task)
     else:
         work.close()
-    error = call.sent.deadline_error(deadline)
+        error = call.sent.deadline_error(deadline)
     error.provider, error.model = call.target.provider, call.request.model
     raise error
 

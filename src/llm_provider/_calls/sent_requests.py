@@ -106,9 +106,15 @@ class SentRequests:
         error.cost, error.usage = sent.cost, sent.usage
 
     def tell(self) -> None:
-        """Note that an error tells of these requests now, so no other call does when they end."""
+        """Note that an error tells of these requests now, so no other call does when they end.
+
+        Requests that are sent later for equal calls are told by these: they are counted from 0.
+        """
         for part in _flat(self):
-            part.is_told = True
+            if part.under_way:
+                part.is_told = True
+            else:
+                part.attempts, part.failures, part.charges = 0, (), ()
 
     def deadline_error(self, deadline: Deadline) -> APITimeoutError:
         """The error of a call that was not answered by its deadline."""

@@ -156,20 +156,29 @@ class BalanceFile:
         self._ended: list[tuple[int, Decimal | None]] = []
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
+        try:
+            self._make_tables()
+            with self.open_with_patience() as transaction:
+                transaction.settle_dead_claims()
+        except BusyError:
+            raise self._explain_lock() from None
+
+    def _make_tables(self) -> None:
         with self._lock, self._translate_errors():
             connection = open_database(self._path, timeout=_OPENING_PATIENCE)
             try:
                 (application,) = connection.execute("PRAGMA application_id").fetchone()
                 tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
                 if application != _APPLICATION and (application or tables):
-                    raise RequestError(f"{path} is a database, but not a budget: choose another name")
+                    raise RequestError(f"{self._path} is a database, but not a budget: choose another name")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.executescript(_SCHEMA)
                 _balance(connection)
             finally:
                 connection.close()
-        with self.open_with_patience() as transaction:
-            transaction.settle_dead_claims()
+
+    def _explain_lock(self) -> RequestError:
+        return RequestError(f"the budget's file {self._path} is locked: another process has not left it")
 
     @property
     def holder(self) -> str:
@@ -226,7 +235,7 @@ class BalanceFile:
             except BusyError:
                 # Another process is the first to open the file after a crash, and recovers it.
                 if clock.monotonic() > deadline:
-                    raise RequestError(f"the budget's file {self._path} is locked") from None
+                    raise self._explain_lock() from None
             clock.sleep(0.002)
 
     def close(self, patience: float = 0.0) -> None:

@@ -13,6 +13,8 @@ whatever the requests under way come to cost.
 | at most limit - spent | the call waits, in order of arrival, for requests under way to end |
 | more than limit - spent | `BudgetExceededError`: it can never fit, whatever the other requests cost |
 
+What is reserved for a batch that nobody waits for counts as spent here, as nothing ends it.
+
 | end of a request | amount counted as spent |
 |---|---|
 | an answer | its price |
@@ -75,6 +77,11 @@ class Reservation:
         """Return the money: nothing was billed."""
         self.settle(Decimal(0))
 
+    def park(self, is_parked: bool) -> None:
+        """Say whether nobody waits for the end of the request. Then no call waits for its money either."""
+        if self._budget is not None:
+            self._budget.park(self._claim, self.amount if is_parked else None)
+
 
 class _QueuedReservation:
     """A call that waits for its reservation."""
@@ -125,6 +132,7 @@ class Budget:
         self._allow_unknown = allow_unknown
         self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
+        self._parked: dict[int, Decimal]
         self.forget_waiting()
         self._since: float | None = None
         self._store: BalanceStore = MemoryBalance()
@@ -230,20 +238,40 @@ class Budget:
         return None if claim is None else Reservation(self, claim, amount)
 
     def covers(self, amount: Decimal) -> bool:
-        """Whether an amount would fit if nothing were under way: it is at most limit - spent."""
-        return self._fits(self._store.read(), amount)
+        """Whether an amount would fit if nothing were under way that ends."""
+        return self._can_fit(self._store.read(), amount)
 
     def check(self, amount: Decimal) -> None:
-        """Raise `BudgetExceededError` if an amount is more than limit - spent: it can never be reserved."""
+        """Raise `BudgetExceededError` if an amount does not fit, however long it waits."""
         balance = self._store.read()
-        if not self._fits(balance, amount):
+        if not self._can_fit(balance, amount):
             raise self._explain_excess(balance, amount)
 
     def _fits(self, balance: Balance, amount: Decimal) -> bool:
         return exact().add(balance.spent, amount) <= self._limit
 
+    def _can_fit(self, balance: Balance, amount: Decimal) -> bool:
+        return self._fits(balance, total((amount, *self._parked.values())))
+
+    def park(self, claim: int, amount: Decimal | None) -> None:
+        """Note the USD of a claim that nobody ends; None if it ends. Called by `Reservation` only."""
+        if amount is None:
+            self._parked.pop(claim, None)
+        else:
+            self._parked[claim] = amount
+            if self._queue:
+                self._serve_queue()
+
+    def explain_wait(self, amount: Decimal) -> BudgetExceededError | None:
+        """The error of an amount that has to wait for requests under way; None if there is room for it."""
+        balance = self._store.read()
+        if self._fits(balance, exact().add(amount, balance.reserved)):
+            return None
+        return self._explain_excess(balance, amount, balance.reserved)
+
     def end(self, claim: int, cost: Decimal | None) -> None:
         """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
+        self._parked.pop(claim, None)
         self._store.end(claim, cost)
         if self._store.shared or self._queue:
             self._serve_queue()
@@ -252,6 +280,7 @@ class Budget:
         """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
+        self._parked = {}
 
     def _serve_queue(self) -> None:
         """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
@@ -289,7 +318,7 @@ class Budget:
     def _try_to_claim(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
         """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
         balance = transaction.balance
-        if not self._fits(balance, amount):
+        if not self._can_fit(balance, amount):
             return self._explain_excess(balance, amount)
         if self._fits(balance, exact().add(amount, balance.reserved)) and transaction.is_next():
             return transaction.claim(amount)
@@ -302,8 +331,11 @@ class Budget:
         with contextlib.suppress(RuntimeError):
             self._timer = asyncio.get_running_loop().call_later(seconds, self._serve_queue)
 
-    def _explain_excess(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
-        left = format_usd(self._subtract(balance.spent))
+    def _explain_excess(
+        self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
+    ) -> BudgetExceededError:
+        reserved = total(self._parked.values()) if reserved is None else reserved
+        left = format_usd(self._subtract(balance.spent, reserved))
         message = (
             f"this request may cost up to {format_usd(needed)}, and {left} of the budget of "
             f"{format_usd(self._limit)} is left"
@@ -311,6 +343,8 @@ class Budget:
         if balance.uncertain:
             uncertain = format_usd(balance.uncertain)
             message += f" ({uncertain} counts as spent for requests that were perhaps not billed)"
+        if reserved:
+            message += f" ({format_usd(reserved)} is reserved for requests under way)"
         message += "; a smaller max_tokens lowers what it may cost"
         return BudgetExceededError(message, budget=self._limit, spent=balance.spent, needed=needed)
 

@@ -73,7 +73,9 @@ class LeasedBudget(Budget):
             self._limit = exact().add(self._limit, part)
         return True
 
-    def _explain_excess(self, balance: Balance, needed: Decimal) -> BudgetExceededError:
+    def _explain_excess(
+        self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
+    ) -> BudgetExceededError:
         return BudgetExceededError(
             f"this request may cost up to {format_usd(needed)}, and less than that is left of the budget of "
             f"{format_usd(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
