@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print every program and its history")
     parser.add_argument("--digest", action="store_true", help="print a digest of every history")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, as it is")
+    parser.add_argument("--search", action="store_true", help="end with the first failure, as it is")
     parser.add_argument("--cpu", type=float, default=None, help="end after so many seconds of processor time")
     arguments = parser.parse_args()
     template.fix_hashes_and_addresses()
@@ -77,7 +78,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
         if arguments.digest:
             print(name, hashlib.sha256(repr(world.history).encode()).hexdigest())
         failed += bool(faults)
-        if faults and not arguments.keep_going:
+        if faults and not (arguments.keep_going or arguments.search):
             kind = name_kind(faults[-1])
             smallest = shrink(program, functools.partial(theatre.breaks, kind))
             world, faults = theatre.play(smallest)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
+import os
 import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from .world import Faults, World, run_history
 KEY = "sk-canary-5f0c1e"
 """The key of the simulated processes, which no output may hold."""
 
-UNTIL = 10_000.0
+UNTIL, UNTIL_WITH_BATCHES = 3_000.0, 10_000.0
 """Virtual seconds after which whoever still waits is stuck."""
 
 CALM = Faults(delay=0.01)
@@ -28,11 +31,63 @@ def play(program: Program, control: socket.socket, folder: Path) -> World:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = {**program["providers"], "prices": str(_write_prices(folder))}
-    world = World(str(program["seed"]), control, settings, Faults(**program["network"]), UNTIL)
+    until = (
+        UNTIL_WITH_BATCHES
+        if any("batch" in (step["do"], step.get("delivery")) for _, step in list_steps(program))
+        else UNTIL
+    )
+    world = World(str(program["seed"]), control, settings, Faults(**program["network"]), until)
     for order in program["faults"]:
         world.state.inject({"provider": None, **order})
     run_history(world, lambda world: _play(world, program, folder))
     return world
+
+
+def _plan_accidents(world: World, program: Program, folder: Path) -> None:
+    """Have happen to all processes what a program orders for the machine and for the providers."""
+    loop = asyncio.get_running_loop()
+
+    def order(at: float, act: Callable[..., object], *arguments: Any) -> None:
+        loop.call_later(at, lambda: world.is_calm or act(*arguments))
+
+    if full := program.get("full_disk"):
+        order(full["at"], world.send_to_all, "disk", full["bytes"])
+        order(full["at"] + full["seconds"], world.send_to_all, "disk", None)
+    if cut := program.get("power_cut"):
+        order(cut["at"], _cut_power, world, folder)
+    if outage := program.get("outage"):
+        order(outage["at"], _fail, world, outage["status"])
+        order(outage["at"] + outage["seconds"], _recover, world)
+    if drift := program.get("drift"):
+        order(drift["at"], world.state.configure, None, {"snapshot_suffix": drift["suffix"]})
+
+
+def _fail(world: World, status: int | None) -> None:
+    """Let the providers refuse every request with a status, or every connection."""
+    if status is None:
+        world.faults = dataclasses.replace(world.faults, refuse=1.0)
+        for process in world.processes:
+            process.lose_connections()
+    else:
+        world.state.inject({"provider": None, "fault": {"status": status}, "times": 1_000_000})
+
+
+def _recover(world: World) -> None:
+    world.faults = dataclasses.replace(world.faults, refuse=0.0)
+    world.state.faults.clear()
+
+
+def _cut_power(world: World, folder: Path) -> None:
+    """End all processes, and lose the end of what was written and never flushed to the disk."""
+    for process in list(world.processes):
+        process.kill()
+    world.record("power cut")
+    for path in sorted(folder.rglob("*")):
+        if path.name == "ledger.jsonl" or path.name.endswith("-wal"):
+            size = path.stat().st_size
+            os.truncate(path, size - int(size * world.random.random() ** 2))
+        elif path.name.endswith("-shm"):
+            path.unlink()
 
 
 @functools.cache
@@ -64,10 +119,12 @@ def warm_up(control: socket.socket, folder: Path) -> None:
 
 
 async def _play(world: World, program: Program, folder: Path) -> None:
+    _plan_accidents(world, program, folder)
     await asyncio.gather(*(_run(world, program, process, folder) for process in program["processes"]))
     if program.get("warm"):
         return
     world.record("calm")
+    world.is_calm = True
     world.state.faults.clear()
     world.faults = CALM
     world.state.configure(None, {"requests_per_minute": None, "max_concurrent": None, "latency_jitter": 0.0})
@@ -79,16 +136,23 @@ async def _play(world: World, program: Program, folder: Path) -> None:
     await _run(world, program, again, folder)
 
 
+def list_steps(program: Program) -> list[tuple[str, dict[str, Any]]]:
+    """The steps of all processes, with the names of these."""
+    return [
+        (process["name"], step)
+        for process in program["processes"]
+        for thread in process["threads"]
+        for step in thread["steps"]
+    ]
+
+
 def list_steps_again(program: Program) -> list[dict[str, Any]]:
     """The steps that use the cache, once more in a new process, without limits of time or money."""
-    steps = []
-    for process in program["processes"]:
-        for thread in process["threads"]:
-            for step in thread["steps"]:
-                if step.get("cache") not in ("off", "only"):
-                    kept = {name: step[name] for name in AGAIN if name in step}
-                    steps.append({**kept, "id": f"{step['id']}-again", **NO_LIMITS})
-    return steps
+    return [
+        {**{name: step[name] for name in AGAIN if name in step}, "id": f"{step['id']}-again", **NO_LIMITS}
+        for _, step in list_steps(program)
+        if step.get("cache") not in ("off", "only")
+    ]
 
 
 AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens", "format", "tool")
@@ -105,17 +169,21 @@ async def _run(world: World, program: Program, process: dict[str, Any], folder: 
         client["budget"] = {"limit": client["budget"]["limit"], "path": path}
     variables = environment("http://127.0.0.1:80", None, ["together_ai"])
     order = {
-        "switching": program["switching"],
-        "yielding": program["yielding"],
+        **{name: program.get(name, 0.0) for name in ("switching", "yielding", "lagging", "stepping")},
         "environment": {name: KEY if name.endswith("KEY") else value for name, value in variables.items()},
         "client": client,
+        "clients": process.get("clients", 1),
+        "dies_after": process.get("dies", {}).get("ended_steps"),
         "threads": process["threads"],
         "warm": program.get("warm", False),
     }
     world.record("start", process=process["name"])
     running = world.start_process(order, process["name"], warm=order["warm"])
-    if death := process.get("dies"):
+    death = process.get("dies", {})
+    if "at" in death:
         loop.call_later(death["at"], running.order_death, death["steps"])
     if jump := process.get("jump"):
         loop.call_later(jump["at"], running.send, "jump", jump["seconds"])
+    for at in process.get("interrupts", ()):
+        loop.call_later(at, running.send, "interrupt")
     await running.wait()

@@ -14,6 +14,8 @@ import resource
 import signal
 import socket
 import struct
+import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +29,23 @@ _HEAD = struct.Struct("<I")
 _NUMBER = struct.Struct("<q")
 COLLECTIONS = 0.01
 """The share of the turns at which garbage is collected. Otherwise it never is."""
+
+
+_LIBRARY = "/src/llm_provider/"
+_HOLDERS = (
+    "importlib", "/budget.py", "/balance_file.py", "/shared_controller.py", "/_limits/state.py", "/forks.py",
+    "/storage/shard.py", "/storage/store.py", "/storage/maintenance.py", "/journal.py", "/ledger_file.py",
+)  # fmt: skip
+"""Modules whose functions hold locks of the interpreter, of SQLite or of files while they run. Whoever waited
+for such a lock would hold the only turn."""
+
+
+def _holds_the_machine(frame: Any) -> bool:
+    while frame is not None:
+        if any(name in frame.f_code.co_filename for name in _HOLDERS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Channel:
@@ -61,10 +80,16 @@ class Channel:
 class Process(scheduling.Scheduler):
     """The scheduler of a simulated process."""
 
-    def __init__(self, channel: Channel, seed: str, switching: float, yielding: float) -> None:
-        super().__init__(seed, switching)
+    def __init__(self, channel: Channel, order: dict[str, Any]) -> None:
+        super().__init__(order["seed"], order["lagging"])
+        self._switching = order["switching"]
         self._channel = channel
-        self._yielding = yielding
+        self._yielding = order["yielding"]
+        self._stepping = order["stepping"]
+        self.accepts_interrupts = False
+        """Whether the main thread is in a step, which a user may interrupt by Ctrl-C."""
+        self._is_interrupted = False
+        self._main = self._current
         self._dies_at: int | None = None
         self._outgoing: list[Message] = []
         ClientLoop.numbers, ClientLoop.by_number = 0, {}
@@ -75,9 +100,8 @@ class Process(scheduling.Scheduler):
         self._outgoing.append(event)
 
     def report(self, **event: Any) -> None:
-        """Tell the world at once what the user's program sees, so that a death cannot hide it."""
-        self.tell("report", event)
-        self.wait_for_others(None, can_run=True)
+        """Tell the world what the user's program sees, with the end of this turn or with the death in it."""
+        self.tell("report", {"at": self.now, **event})
 
     def wait_for_others(self, deadline: float | None, *, can_run: bool = False) -> None:
         outgoing, self._outgoing = self._outgoing, []
@@ -89,7 +113,9 @@ class Process(scheduling.Scheduler):
             elif kind == "die":
                 self._dies_at = self.steps + arguments[0]
             elif kind == "interrupt":
-                signal.raise_signal(signal.SIGINT)
+                self._is_interrupted = self.accepts_interrupts
+            elif kind == "disk":
+                _limit_files(arguments[0])
             else:
                 ClientLoop.by_number[arguments[0]].arrive(kind, *arguments[1:])
 
@@ -101,9 +127,32 @@ class Process(scheduling.Scheduler):
         if self.random.random() < COLLECTIONS:
             gc.collect(1)
         super()._pass_turn()
+        if self._is_interrupted and self._current is self._main:
+            self._is_interrupted = False
+            if self.accepts_interrupts:
+                self.report(kind="interrupt")
+                handle = signal.getsignal(signal.SIGINT)
+                assert callable(handle)
+                handle(signal.SIGINT, None)
+
+    def _can_run(self, thread: scheduling.SimulatedThread) -> bool:
+        return (self._is_interrupted and thread is self._main) or super()._can_run(thread)
+
+    def offer_turn(self, share: float | None = None) -> None:
+        share = self._switching if share is None else share
+        if share and self.random.random() < share and not _holds_the_machine(sys._getframe(1)):
+            self._pass_turn()
+
+    def trace(self, frame: Any, event: str, _: object) -> Any:
+        """Let a thread lose its turn between two lines of the library, as Python's own switching does."""
+        if event == "line":
+            self.offer_turn(self._stepping)
+            return self.trace
+        return self.trace if _LIBRARY in frame.f_code.co_filename else None
 
     def die(self) -> None:
-        """End without any farewell."""
+        """End without any farewell, but for what the user has seen."""
+        self._channel.send((self.now, self.now, [event for event in self._outgoing if event[0] == "report"]))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -149,6 +198,12 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
         control.send(_NUMBER.pack(pid))
 
 
+def _limit_files(size: int | None) -> None:
+    """Let no file grow beyond a size in bytes, as on a full disk. None lifts the limit."""
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard if size is None else size, hard))
+
+
 def read_processor_time() -> float:
     """Seconds of processor time of this process and of its children that have ended."""
     own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -157,10 +212,13 @@ def read_processor_time() -> float:
 
 def _run_program(channel: Channel, run: Callable[[Process, dict[str, Any]], None]) -> int:
     now, order = channel.receive()
-    process = Process(channel, order["seed"], order["switching"], order["yielding"])
+    process = Process(channel, order)
     process.now = now
     scheduling.activate(process)
     try:
+        if order["stepping"]:
+            threading.settrace(process.trace)
+            sys.settrace(process.trace)
         run(process, order)
     except BaseException:
         process.tell("crashed", traceback.format_exc())

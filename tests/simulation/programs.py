@@ -14,8 +14,18 @@ CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many"
 FEATURES = (
     "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
     "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
-    "formats", "tools", "batches",
+    "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift",
 )  # fmt: skip
+RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
+"""Features that take long, or that excuse much, with the share of the programs that have them."""
+
+WORST_CASES = {
+    "gpt-6.1-sol": 1.1e-5,
+    "claude-haiku-5-5": 5.7e-7,
+    "gemini-3.8-flash": 4.3e-6,
+    "text-embedding-3-small": 1e-8,
+} | {"together_ai/zai-org/GLM-5.3": 5.4e-6}
+"""What a call may cost at most, in USD for each token of `max_tokens`, roughly: budgets are made of it."""
 FAULTS: tuple[dict[str, Any], ...] = (
     {"status": 429},
     {"status": 429, "retry_after": "2"},
@@ -53,9 +63,13 @@ class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.on = {name: chance.random() < 0.5 for name in FEATURES}
+        self.on |= {name: chance.random() < share for name, share in RARE.items()}
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
         self.scale = chance.choice((1, 1, 3, 10))
-        self.questions = [f"q{number}" for number in range(chance.choice((2, 4, 8)) * self.scale)]
+        count = chance.choice((1, 2)) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
+        self.questions = [f"q{number}" for number in range(count)]
+        has_rounds = self.on["formats"] or self.on["tools"]
+        self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
         self.steps = 0
 
     def make(self, seed: int) -> Program:
@@ -65,11 +79,35 @@ class _Maker:
             "seed": seed,
             "providers": self._make_settings(),
             "faults": [self._make_fault() for _ in range(chance.randrange(1, 5))] if on["faults"] else [],
-            "network": self._make_network() if on["network"] else {"delay": 0.01},
+            "network": {
+                **(self._make_network() if on["network"] else {"delay": 0.01}),
+                "unnoticed": chance.choice((0.0, 0.5, 1.0)),
+            },
             "switching": chance.choice((0.0, 0.02, 0.2)),
             "yielding": chance.choice((0.0, 0.1)) if count > 1 else 0.0,
+            "lagging": chance.choice((0.1, 0.5)) if on["lags"] else 0.0,
+            "stepping": chance.choice((0.001, 0.02)) if on["stepping"] else 0.0,
             "processes": [self._make_process(number) for number in range(count)],
+            **self._make_accidents(),
         }
+
+    def _make_accidents(self) -> dict[str, Any]:
+        chance, on, accidents = self.chance, self.on, dict[str, Any]()
+        if on["full_disk"]:
+            size = chance.choice((0, 4_000, 40_000, 400_000))
+            accidents["full_disk"] = {
+                "at": 4 * chance.random() ** 2,
+                "bytes": size,
+                "seconds": chance.choice((1, 60)),
+            }
+        if on["power_cut"]:
+            accidents["power_cut"] = {"at": 4 * chance.random() ** 2}
+        if on["outages"]:
+            times = {"at": 2 * chance.random() ** 2, "seconds": chance.choice((5, 40, 300))}
+            accidents["outage"] = {**times, "status": chance.choice((None, 500, 503))}
+        if on["drift"] and chance.random() < 0.5:
+            accidents["drift"] = {"at": 4 * chance.random() ** 2, "suffix": "-2026-10-21"}
+        return accidents
 
     def _make_settings(self) -> dict[str, Any]:
         chance = self.chance
@@ -77,6 +115,7 @@ class _Maker:
             "latency": chance.choice((0.05, 0.5, 2.0)),
             "latency_jitter": chance.choice((0.0, 0.5, 5.0)),
             "chunk_interval": chance.choice((0.0, 0.05)),
+            "prompt_cache": chance.random() < 0.2,
         }
         if self.on["batches"]:
             settings["batch_clock"] = 60.0
@@ -104,7 +143,8 @@ class _Maker:
     def _make_network(self) -> dict[str, float]:
         chance = self.chance
         kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end"), 2)
-        return {"delay": chance.choice((0.01, 0.3)), **{kind: chance.choice((0.05, 0.3)) for kind in kinds}}
+        network = {kind: chance.choice((0.05, 0.3)) for kind in kinds}
+        return {"delay": chance.choice((0.01, 0.3)), **network}
 
     def _make_process(self, number: int) -> dict[str, Any]:
         chance, on = self.chance, self.on
@@ -113,12 +153,9 @@ class _Maker:
             "timeout": chance.choice((10.0, 30.0, 60.0)),
             "outage_patience": chance.choice((0.0, 20.0, 60.0)),
         }
-        if on["budgets"]:
-            client["budget"] = {
-                "limit": chance.choice((0.0001, 0.003, 0.01, 1.0)),
-                "is_shared": chance.random() < 0.5,
-            }
-        if chance.random() < 0.2:
+        if on["budgets"] and chance.random() < 0.7:
+            client["budget"] = {"limit": self._choose_limit(), "is_shared": chance.random() < 0.5}
+        if chance.random() < 0.3:
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
@@ -127,18 +164,29 @@ class _Maker:
             "name": f"p{number}",
             "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number else 0.0,
             "client": client,
+            "clients": chance.choice((1, 2)) if on["clients"] else 1,
             "threads": [self._make_thread() for _ in range(threads)],
         }
         if on["deaths"] and chance.random() < 0.7:
             process["dies"] = {"at": 4 * chance.random() ** 2, "steps": chance.choice((0, 1, 5, 20, 100))}
+            if chance.random() < 0.4:
+                process["dies"] = {"ended_steps": chance.choice((1, 1, 2, 3))}
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
+        if on["interrupts"] and chance.random() < 0.5:
+            process["interrupts"] = [4 * chance.random() ** 2 for _ in range(chance.choice((1, 1, 2)))]
         return process
+
+    def _choose_limit(self) -> float:
+        """USD: room for no call, for some calls at a time, or for all."""
+        calls = self.chance.choice((0.5, 1.1, 1.1, 2.2, 3.3, 10.0, 10_000.0))
+        limit = calls * self.max_tokens * max(WORST_CASES[model] for model in self.models)
+        return float(f"{limit:.2g}")
 
     def _make_thread(self) -> dict[str, Any]:
         kind = self.chance.choice(("synchronous", "asynchronous"))
         steps = [self._make_step(kind) for _ in range(self.chance.choice((1, 2, 3)) * self.scale)]
-        return {"kind": kind, "steps": steps}
+        return {"kind": kind, "steps": steps, "loops": self.chance.choice((1, 1, 2))}
 
     def _make_step(self, kind: str) -> dict[str, Any]:
         chance, on = self.chance, self.on
@@ -149,21 +197,21 @@ class _Maker:
         step: dict[str, Any] = {
             "id": f"s{self.steps}",
             "do": do,
-            "after": chance.choice((0.0, 0.0, 0.01, 1.0)),
+            "after": chance.choice((0.0, 0.0, 0.0, 0.01) if on["crowds"] else (0.0, 0.0, 0.01, 1.0)),
             "model": chance.choice(self.models if do != "batch" else PRICED_IN_BATCHES),
             "questions": chance.sample(self.questions, size),
             "cancel_after": None,
             "leave_after": None,
         }
         if do != "embed":
-            step["max_tokens"] = 200
+            step["max_tokens"] = self.max_tokens
             if on["samples"] and do != "stream" and chance.random() < 0.5:
                 step["n"] = chance.choice((2, 3))
         if do in ("call", "stream") and on["formats"] and chance.random() < 0.4:
             step["format"] = True
             step["max_repairs"] = chance.choice((0, 1, 2))
         elif do == "call" and on["tools"] and chance.random() < 0.5:
-            step["tool"] = chance.choice(("quick", "slow", "calls back"))
+            step["tool"] = chance.choice(("quick", "slow", "calls back", "raises", "hangs"))
             step.pop("n", None)
         if on["draws"] and chance.random() < 0.5 and do != "embed":
             step["draw"] = chance.choice((1, 2))
@@ -178,12 +226,19 @@ class _Maker:
         if on["cancellation"] and kind == "asynchronous" and chance.random() < 0.5:
             step["cancel_after"] = chance.choice((0.0, 0.1, 1.0, 3.0)) * chance.random()
         if do == "batch":
-            for name in ("deadline", "timeout"):
-                step.pop(name, None)
+            if chance.random() < 0.5:
+                step["do"], step["delivery"] = "call_many", "batch"
+            else:
+                step.pop("deadline", None)
+            step.pop("timeout", None)
+            if step.get("cache") == "off":
+                del step["cache"]
         if on["leaving"] and do in ("stream", "iter_many") and chance.random() < 0.5:
             step["leave_after"] = chance.choice((1, 2))
-        if on["budgets"] and chance.random() < 0.2:
-            step["budget"] = chance.choice((0.0001, 0.003, 0.01))
+        if on["budgets"] and chance.random() < 0.3:
+            step["budget"] = self._choose_limit()
+        elif on["budgets"] and chance.random() < 0.3:
+            step["purse"] = self._choose_limit()
         return step
 
 
@@ -210,7 +265,6 @@ def make_warm_program() -> Program:
         "providers": {},
         "faults": [],
         "network": {"delay": 0.01},
-        "switching": 0.0,
-        "yielding": 0.0,
+        **dict.fromkeys(("switching", "yielding", "lagging", "stepping"), 0.0),
         "processes": [process],
     }

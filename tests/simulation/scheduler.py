@@ -21,6 +21,9 @@ from typing import Any
 READING_SECONDS = 1e-6
 """Virtual seconds that pass with every reading of the clock: two readings are never the same."""
 
+LONGEST_LAG = 0.3
+"""Virtual seconds that a writing thread may wait for its disk."""
+
 _real_start = _thread.start_new_thread
 _real_lock = _thread.allocate_lock
 _real_clock = time.perf_counter
@@ -29,10 +32,12 @@ _real_clock = time.perf_counter
 class SimulatedThread:
     """A thread that waits for its turn."""
 
-    __slots__ = ("baton", "deadline", "has_ended", "is_ready", "name")
+    __slots__ = ("baton", "deadline", "has_ended", "is_ready", "may_lag", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.may_lag = name.startswith("llm_provider-cache")
+        """Whether its waits may end late: it has the disk to write to."""
         self.baton = _real_lock()
         self.baton.acquire()
         self.is_ready: Callable[[], bool] = _always
@@ -53,10 +58,10 @@ class Scheduler:
 
     Args:
         seed: decides every choice.
-        switching: the share of the uncontended lock acquisitions at which another thread may go on.
+        lagging: the share of the waits of a writing thread that end late, as a slow disk lets them.
     """
 
-    def __init__(self, seed: str, switching: float = 0.0) -> None:
+    def __init__(self, seed: str, lagging: float = 0.0) -> None:
         self.random = random.Random(seed)
         self.entropy = random.Random(seed + " entropy")
         """What the program itself draws, so that a further draw changes no choice of the scheduler."""
@@ -65,7 +70,7 @@ class Scheduler:
         self.wall_offset = 1_795_000_000.0
         """The wall clock minus `now`. A jump of the clock changes it."""
         self.steps = 0
-        self._switching = switching
+        self._lagging = lagging
         self._current = SimulatedThread("main")
         self._threads = [self._current]
 
@@ -90,15 +95,21 @@ class Scheduler:
     def wait(self, is_ready: Callable[[], bool], deadline: float | None = None) -> bool:
         """Let the calling thread wait until a condition holds, or until a deadline. Returns the condition."""
         here = self._current
-        here.is_ready, here.deadline = is_ready, deadline
-        self._pass_turn()
-        here.is_ready, here.deadline = _always, None
-        return is_ready()
+        is_late = here.may_lag and bool(self._lagging) and self.random.random() < self._lagging
+        try:
+            while True:
+                here.is_ready, here.deadline = is_ready, deadline
+                self._pass_turn()
+                if is_late:
+                    here.is_ready, here.deadline = _never, self.now + LONGEST_LAG * self.random.random()
+                    self._pass_turn()
+                if is_ready() or (deadline is not None and deadline <= self.now):
+                    return is_ready()
+        finally:
+            here.is_ready, here.deadline = _always, None
 
     def offer_turn(self) -> None:
-        """Let another thread go on, if the seed says so."""
-        if self._switching and self.random.random() < self._switching:
-            self._pass_turn()
+        """Let another thread go on, if the seed says so. By itself a scheduler never does."""
 
     def start_thread(self, function: Callable[..., object], arguments: tuple[Any, ...] = ()) -> int:
         """Start a thread, which waits for its turn."""

@@ -34,7 +34,7 @@ def shrink(program: Program, fails: Callable[[Program], bool], attempts: int = 4
 
 def list_smaller(program: Program) -> Iterator[Program]:
     """Programs that lack one thing each, those that lack most first."""
-    for path in _list_removable(program):
+    for path in (*_list_halves(program), *_list_removable(program)):
         smaller = copy.deepcopy(program)
         *way, last = path
         owner: Any = smaller
@@ -42,9 +42,22 @@ def list_smaller(program: Program) -> Iterator[Program]:
             owner = owner[name]
         del owner[last]
         yield smaller
-    for name, value in (("yielding", 0.0), ("switching", 0.0)):
-        if program[name] != value:
-            yield {**program, name: value}
+    for name in ("yielding", "switching", "lagging", "stepping"):
+        if program.get(name):
+            yield {**program, name: 0.0}
+
+
+def _list_halves(program: Program) -> Iterator[tuple[Any, ...]]:
+    """Halves of the long lists: a large program needs many attempts otherwise."""
+    for number, process in enumerate(program["processes"]):
+        for index, thread in enumerate(process["threads"]):
+            here = ("processes", number, "threads", index, "steps")
+            lists = {here: thread["steps"]}
+            lists |= {(*here, at, "questions"): step["questions"] for at, step in enumerate(thread["steps"])}
+            for path, items in lists.items():
+                if len(items) > 3:
+                    half = len(items) // 2
+                    yield from ((*path, slice(half)), (*path, slice(half, len(items))))
 
 
 def _list_removable(program: Program) -> Iterator[tuple[Any, ...]]:
@@ -52,6 +65,7 @@ def _list_removable(program: Program) -> Iterator[tuple[Any, ...]]:
     if len(processes) > 1:
         yield from (("processes", number) for number in range(len(processes)))
     yield from (("faults", number) for number in range(len(program["faults"])))
+    yield from ((name,) for name in ("full_disk", "power_cut", "outage", "drift") if name in program)
     yield from (("network", name) for name in program["network"])
     yield from (("providers", name) for name in program["providers"])
     for number, process in enumerate(processes):
@@ -59,6 +73,9 @@ def _list_removable(program: Program) -> Iterator[tuple[Any, ...]]:
         threads = process["threads"]
         if len(threads) > 1:
             yield from ((*here, "threads", index) for index in range(len(threads)))
+        yield from (
+            (*here, "threads", index, "loops") for index, each in enumerate(threads) if "loops" in each
+        )
         yield from ((*here, name) for name in process if name not in KEPT)
         yield from ((*here, "client", name) for name in process["client"])
         for index, thread in enumerate(threads):

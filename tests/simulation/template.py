@@ -56,6 +56,7 @@ def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callabl
     asyncio.set_event_loop_policy(Policy())
     for name in MODULES:
         importlib.import_module(name)
+    sys.dont_write_bytecode = True  # on a full disk, a cut file would stay among those of the real machine
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import logging
 import os
 import threading
@@ -20,7 +21,18 @@ from .programs import EMBEDDING_MODEL
 
 Step = dict[str, Any]
 
-OPTIONS = ("n", "draw", "cache", "deadline", "timeout", "max_retries", "budget", "max_tokens", "max_repairs")
+OPTIONS = (
+    "n",
+    "draw",
+    "cache",
+    "delivery",
+    "deadline",
+    "timeout",
+    "max_retries",
+    "budget",
+    "max_tokens",
+    "max_repairs",
+)
 """The fields of a step that are parameters of the library's functions."""
 
 
@@ -35,38 +47,39 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
     from llm_provider._runtime import randomness
 
     randomness.generator.seed(process.entropy.getrandbits(64))  # a fork has drawn a seed from the system
-    os.environ.update(order["environment"])
-    logging.disable()
+    if order["warm"]:  # the template of all other processes, to which changes are costly: they copy pages
+        os.environ.update(order["environment"])
+        logging.disable()
     warnings.simplefilter("always")
     warnings.showwarning = lambda message, category, *_: process.report(
         kind="warning", category=category.__name__, text=str(message)
     )
     settings = dict(order["client"])
+    budgets = []
     if (budget := settings.pop("budget", None)) is not None:
         settings["budget"] = Budget(budget["limit"], path=budget["path"])
-    client = Client(**settings)
-    user = User(process, client)
+        budgets.append(settings["budget"])
+    users = [User(process, Client(**settings)) for _ in range(order["clients"])]
+    for user in users:
+        user.dies_after = order["dies_after"]
     threads = [
-        threading.Thread(target=user.run_thread, args=(thread,), name=f"user-{number}")
-        for number, thread in enumerate(order["threads"][1:])
+        threading.Thread(target=users[number % len(users)].run_thread, args=(thread,), name=f"user-{number}")
+        for number, thread in enumerate(order["threads"])
+        if number
     ]
     for thread in threads:
         thread.start()
-    user.run_thread(order["threads"][0])
+    users[0].run_thread(order["threads"][0])
     for thread in threads:
         thread.join()
-    client.close()
-    usage = client.usage
-    process.report(
-        kind="usage",
-        cost=str(usage.cost),
-        unknown=usage.unknown,
-        unknown_at_most=None if usage.unknown_at_most is None else str(usage.unknown_at_most),
-        requests=usage.requests,
-        hits=usage.hits,
-        failed=usage.failed,
-    )
-    if not order.get("warm"):
+    for user in users:
+        user.leave()
+    for budget in budgets + [purse for user in users for purse in user.purses.values()]:
+        amounts = {name: str(getattr(budget, name)) for name in ("limit", "spent", "uncertain", "reserved")}
+        process.report(
+            kind="budget", is_purse=budget not in budgets, is_shared=budget.path is not None, **amounts
+        )
+    if not order["warm"]:
         atexit._run_exitfuncs()
 
 
@@ -76,20 +89,49 @@ class User:
     def __init__(self, process: Process, client: Any) -> None:
         self._process = process
         self._client = client
+        self._read: dict[str, str] = {}
+        self._ended_steps = 0
+        self.dies_after: int | None = None
+        """After so many steps the process is killed, at once."""
+        self.purses: dict[float, Any] = {}
+        """The budgets of single steps, by their limits: steps with the same limit share one."""
+
+    def leave(self) -> None:
+        """Close the client, and report what it has counted."""
+        self._client.close()
+        usage = self._client.usage
+        self._process.report(
+            kind="usage",
+            cost=str(usage.cost),
+            unknown=usage.unknown,
+            unknown_at_most=None if usage.unknown_at_most is None else str(usage.unknown_at_most),
+            requests=usage.requests,
+            hits=usage.hits,
+            failed=usage.failed,
+        )
 
     def run_thread(self, thread: dict[str, Any]) -> None:
         """Take the steps of a thread: one after the other, or as tasks of an event loop side by side."""
+        is_main = threading.current_thread() is threading.main_thread()
         if thread["kind"] == "asynchronous":
-            asyncio.run(self._run_tasks(thread["steps"]))
+            loops = thread.get("loops", 1)
+            for number in range(loops):
+                self._process.accepts_interrupts = is_main
+                with contextlib.suppress(KeyboardInterrupt):
+                    asyncio.run(self._run_tasks(thread["steps"][number::loops]))
+                self._process.accepts_interrupts = False
             return
         for step in thread["steps"]:
             self._process.sleep(step["after"])
             self._begin(step)
+            self._process.accepts_interrupts = is_main
             try:
                 for index, result in self._take(step):
                     self._report(step, index, result)
-            except Exception as error:
+            except (Exception, KeyboardInterrupt) as error:
+                self._process.accepts_interrupts = False
                 self._report(step, None, error)
+            self._process.accepts_interrupts = False
             self._end(step)
 
     async def _run_tasks(self, steps: list[Step]) -> None:
@@ -115,8 +157,8 @@ class User:
                 yield 0, client.call(model, prompts[0], **options)
             case "stream":
                 with client.stream(model, prompts[0], **options) as stream:
-                    for _ in _first(stream, step["leave_after"]):
-                        pass
+                    for delta in _first(stream, step["leave_after"]):
+                        self._note_delta(step, delta)
                     if step["leave_after"] is None:
                         yield 0, stream.response
             case "call_many":
@@ -139,8 +181,8 @@ class User:
                 self._report(step, 0, await client.acall(model, prompts[0], **options))
             case "stream":
                 async with client.astream(model, prompts[0], **options) as stream:
-                    async for _ in _first_asynchronously(stream, step["leave_after"]):
-                        pass
+                    async for delta in _first_asynchronously(stream, step["leave_after"]):
+                        self._note_delta(step, delta)
                     if step["leave_after"] is None:
                         self._report(step, 0, stream.response)
             case "call_many":
@@ -161,18 +203,31 @@ class User:
                 raise ValueError(unknown)
 
     def _list_options(self, step: Step) -> dict[str, Any]:
+        from llm_provider import Budget
+
         options = {name: step[name] for name in OPTIONS if step.get(name) is not None}
         if step.get("format"):
             options["response_format"] = make_schema(step["questions"][0])
+        if step.get("purse"):
+            if step["purse"] not in self.purses:
+                self.purses[step["purse"]] = Budget(step["purse"])
+            options["budget"] = self.purses[step["purse"]]
         if step.get("tool"):
             options["tools"], options["max_tool_rounds"] = [self._make_tool(step)], 3
         return options
+
+    def _note_delta(self, step: Step, delta: Any) -> None:
+        self._read[step["id"]] = self._read.get(step["id"], "") + delta.text
 
     def _make_tool(self, step: Step) -> Callable[[str], str]:
         def look_up(question: str) -> str:
             """Look a question up."""
             if step["tool"] == "slow":
                 self._process.sleep(1.0)
+            elif step["tool"] == "hangs":
+                self._process.sleep(300.0)
+            elif step["tool"] == "raises":
+                raise LookupError(f"[{question}] is known to nobody")
             elif step["tool"] == "calls back":
                 self._client.call(step["model"], write_prompt(question), max_tokens=200)
             return f"[{question}] is known"
@@ -184,6 +239,9 @@ class User:
 
     def _end(self, step: Step) -> None:
         self._process.report(kind="end", step=step["id"])
+        self._ended_steps += 1
+        if self._ended_steps == self.dies_after:
+            self._process.die()
 
     def _report(self, step: Step, index: int | None, result: Any) -> None:
         from llm_provider import LLMError
@@ -192,7 +250,7 @@ class User:
         if isinstance(result, BaseException):
             event["error"] = type(result).__name__
             event["text"] = str(result)
-            event["typed"] = isinstance(result, (LLMError, asyncio.CancelledError))
+            event["typed"] = isinstance(result, (LLMError, asyncio.CancelledError, KeyboardInterrupt))
         elif step["do"] == "embed":
             event["count"] = len(result)
         else:
@@ -200,6 +258,9 @@ class User:
         if not isinstance(result, BaseException) or isinstance(result, LLMError):
             event["cost"], event["cached"] = result.cost, result.cached
             event["attempts"] = result.attempts
+            event["failures"] = [failure.error for failure in getattr(result, "failures", ())]
+        if step["do"] == "stream":
+            event["read"] = self._read.get(step["id"], "")
         self._process.report(**event)
 
 

@@ -34,6 +34,9 @@ from .event_loop import SimulatedLoop
 from .http_server import HTTPConnection
 from .process import Channel
 
+LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
+"""What ends the answer of a stream. Nothing of the answer is missing, if the connection breaks after it."""
+
 Message = Any
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -57,6 +60,8 @@ class Faults:
     """Answers that arrive a second time, later."""
     end: float = 0.0
     """Answers after which the server ends the connection."""
+    unnoticed: float = 0.0
+    """Connections whose end at the client no provider notices: it answers, and bills, all the same."""
 
 
 class World(scheduling.Scheduler):
@@ -81,10 +86,12 @@ class World(scheduling.Scheduler):
         self.history: list[dict[str, Any]] = []
         scheduling.activate(self)
         self.state = State(Settings().copy_with(settings))
-        self.state.ledger = RecordingLedger(self)
+        self.state.ledger = self.ledger = RecordingLedger(self)
         self.state.faults = RecordingFaults()
         self._application = Application(self.state)
         self.requests: list[ServedRequest] = []
+        self.is_calm = False
+        """Whether the accidents are over."""
         self.processor_seconds = 0.0
         """Processor time of the processes that have ended."""
 
@@ -114,9 +121,14 @@ class World(scheduling.Scheduler):
         self.processes.append(process)
         return process
 
-    def record(self, kind: str, **event: Any) -> None:
-        """Add an event to the history."""
-        self.history.append({"at": round(self.now, 6), "kind": kind, **event})
+    def send_to_all(self, *message: Any) -> None:
+        """Have each process take an event with its next turn."""
+        for process in self.processes:
+            process.send(*message)
+
+    def record(self, kind: str, at: float | None = None, **event: Any) -> None:
+        """Add an event to the history, which happens now or happened in the turn that ends."""
+        self.history.append({"at": round(self.now if at is None else at, 6), "kind": kind, **event})
 
     def ask_template(self, message: bytes, descriptors: list[int] | None = None) -> int:
         """Have the template fork a process or wait for the end of one."""
@@ -233,6 +245,8 @@ class RecordingLedger(RunningLedger):
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world = world
+        self.batches = Decimal(0)
+        """USD of the rows of batches."""
 
     def bill(
         self, provider: str, model: str, usage: Any, prices: Any, *, finished: bool, **options: Any
@@ -241,6 +255,8 @@ class RecordingLedger(RunningLedger):
         cost = prices.cost(provider, model, usage, options.get("variant", "standard"))
         request = _serving.get()
         request.bill, request.is_finished = (request.bill or Decimal(0)) + cost, finished
+        if options.get("variant") == "batch":
+            self.batches += cost
         self._world.record("bill", request=request.number, usd=str(cost), finished=finished)
 
 
@@ -327,9 +343,14 @@ class RunningProcess:
             self.world.processor_seconds += self.world.ask_template(b"%d" % self.pid) / 1e6
         self._channel.end.close()
         for connection in self.connections.values():
-            connection.http.lose()
+            connection.lose()
         self.world.processes.remove(self)
         self._ended.set()
+
+    def lose_connections(self) -> None:
+        """Break all connections at both ends."""
+        for connection in self.connections.values():
+            connection.cut()
 
     async def wait(self) -> None:
         """Wait until the process has ended."""
@@ -387,6 +408,8 @@ class ServerConnection:
         self._requests = Line(world)
         self._is_cut = False
         self._is_closed = False
+        self._is_doubtful = False
+        """Whether an answer comes a second time. A client that sees it takes no further answer from here."""
         self._answer = b""
         answer = functools.partial(world.answer, self)
         self.http = HTTPConnection(answer, self._write, self._close, (process.name, number))
@@ -396,22 +419,29 @@ class ServerConnection:
         world = self._world
         if kind == "close":
             self._is_closed = True
-            self._requests.send(self.http.lose)
+            self._requests.send(self.lose)
         elif world.random.random() < world.faults.cut_request:
-            self._cut()
+            self.cut()
         else:
             for piece in self._split(data):
                 self._requests.send(self.http.receive, piece)
 
+    def lose(self) -> None:
+        """Take the end of the client, if the provider notices it."""
+        if self._world.random.random() >= self._world.faults.unnoticed:
+            self.http.lose()
+
     def _write(self, data: bytes) -> None:
         world, faults, process = self._world, self._world.faults, self.process
-        if self._is_cut:
+        if self._is_cut or process.has_ended:
             return
         if world.random.random() < faults.cut_answer:
             part = data[: world.random.randrange(len(data) + 1)]
             if part:
                 process.send_later(self._number, "data", part)
-            self._cut()
+            if any(end in self._answer + part for end in LAST_EVENTS):
+                process.note_in_line(self._number, self._note_delivery, _serving.get())
+            self.cut()
             return
         for piece in self._split(data):
             process.send_later(self._number, "data", piece)
@@ -425,13 +455,14 @@ class ServerConnection:
             return
         self.process.note_in_line(self._number, self._note_delivery, request)
         if world.random.random() < world.faults.repeat:
+            self._is_doubtful = True
             later = world.now + world.random.random()
             asyncio.get_running_loop().call_at(later, self.process.send_later, self._number, "data", answer)
         elif world.random.random() < world.faults.end:
             self._close(False)
 
     def _note_delivery(self, request: ServedRequest) -> None:
-        if not self._is_closed and not self.process.has_ended:
+        if not self._is_closed and not self._is_doubtful and not self.process.has_ended:
             request.delivered_at = self._world.now
 
     def _split(self, data: bytes) -> list[bytes]:
@@ -444,7 +475,8 @@ class ServerConnection:
     def _close(self, is_cut: bool) -> None:
         self.process.send_later(self._number, "reset" if is_cut else "end")
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Break the connection at both ends."""
         self._is_cut = True
         self._close(True)
         self.http.lose()

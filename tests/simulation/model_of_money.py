@@ -1,0 +1,243 @@
+"""What a user is owed about money: nothing is paid twice, and what is read, recorded and billed agrees."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from .evidence import Evidence
+from .world import ServedRequest
+
+SAME_MOMENT = 0.01
+"""Seconds: what happens within them may be in either order."""
+
+
+class MoneyJudge(Evidence):
+    """Each promise about money is one method."""
+
+    def list_broken_promises(self) -> Iterator[str]:
+        yield from self._nothing_is_paid_twice()
+        yield from self._single_requests_are_paid_for()
+        yield from self._money_agrees()
+        yield from self._budgets_hold()
+
+    def _nothing_is_paid_twice(self) -> Iterator[str]:
+        """Of each request, no more answers arrive undisturbed than were asked for.
+
+        Processes that wait for the request of another one each send their own after its call has ended
+        without an answer, be it that a request failed or that the call gave up before one was sent.
+        """
+        if self.loses_lines:
+            return
+        others = len(self.program["processes"]) - 1
+        arrived: Counter[tuple[str, bytes]] = Counter()
+        explained: Counter[tuple[str, bytes]] = Counter()
+        for request in self.world.requests:
+            if not request.is_call:
+                continue
+            if not self._arrived_undisturbed(request):
+                explained[_identify(request)] += others
+            alone = not request.is_stream or not self._is_asked_meanwhile(request)
+            if request.bill is not None and alone and self._arrived_undisturbed(request):
+                arrived[_identify(request)] += request.samples
+        for (path, body), count in arrived.items():
+            question = json.dumps(json.loads(body))
+            asked = self._count_asked(path, body)
+            explained[path, body] += others * self._count_given_up(path, body)
+            if asked is not None and count > asked + explained[path, body]:
+                yield f"{count} answers were paid and arrived where {asked} were asked for: {path} {question}"
+
+    def _count_asked(self, path: str, body: bytes) -> int | None:
+        if "embed" in path:
+            return None
+        stored: set[tuple[int, int]] = set()
+        fresh = 0
+        for step in self.steps.values():
+            plan = step.plan
+            for question in plan["questions"]:
+                if plan["do"] != "embed" and _asks(plan["model"], path, body, question):
+                    mode, count = plan.get("cache", "use"), plan.get("n", 1)
+                    if mode in ("off", "refresh"):
+                        fresh += count
+                    if plan.get("tool") == "calls back":
+                        stored.add((0, 0))
+                    if mode in ("use", "refresh"):
+                        stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
+        return fresh + len(stored)
+
+    def _count_given_up(self, path: str, body: bytes) -> int:
+        """The number of steps that asked a question and ended without its answer."""
+        return sum(
+            step.ended is None or any(_is_failure(step.plan, question, event) for event in step.results or ())
+            for step in self.steps.values()
+            for question in step.plan["questions"]
+            if step.begun is not None and _asks(step.plan["model"], path, body, question)
+        )
+
+    def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
+        """Whether another step asks the same while a stream runs: streams share with nobody."""
+        steps = [
+            (step.begun, self.world.now if step.ended is None else step.ended, step)
+            for step in self.steps.values()
+            if step.begun is not None and stream.question in step.plan["questions"]
+        ]
+        own = [each for each in steps if each[2].plan["do"] == "stream" and each[0] <= stream.at <= each[1]]
+        return any(
+            other[2] is not each[2]
+            and other[0] <= each[1] + SAME_MOMENT
+            and each[0] <= other[1] + SAME_MOMENT
+            for each in own
+            for other in steps
+        )
+
+    def _single_requests_are_paid_for(self) -> Iterator[str]:
+        """If one request answered a question in a process, somebody reads its cost, and only one."""
+        requests: defaultdict[tuple[str, str], list[ServedRequest]] = defaultdict(list)
+        events: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for request in self.world.requests:
+            for question in request.question.split(","):
+                requests[request.process, question].append(request)
+        others = {
+            (step.process, question)
+            for step in self.steps.values()
+            if step.plan["do"] == "embed" or step.is_batch
+            for question in step.plan["questions"]
+        }
+        for step in self.steps.values():
+            for event in step.results or ():
+                questions = step.plan["questions"]
+                for question in questions if event["index"] is None else [questions[event["index"]]]:
+                    events[step.process, question].append(event)
+        for (process, question), own in requests.items():
+            is_single = len(own) == 1 and own[0].question == question and own[0].is_call
+            results = events[process, question]
+            is_read = any("texts" in event and not event["cached"] for event in results)
+            is_single = is_single and (process, question) not in others
+            is_read = is_read and not any("cost" in event and event["cost"] is None for event in results)
+            if is_single and is_read and self._arrived_undisturbed(own[0]):
+                cost = sum(event.get("cost") or 0.0 for event in results)
+                if own[0].bill is not None and not math.isclose(cost, float(own[0].bill)):
+                    yield f"{process}: {question} cost {own[0].bill}, and its results tell of {cost}"
+
+    def _money_agrees(self) -> Iterator[str]:
+        """The ledger has what was billed, or a bound; so have the clients, and the results of their calls."""
+        ledger, bounds = yield from self._read_ledger()
+        billed = self._sum_bills(self.world.requests)
+        if ledger > billed:
+            yield f"the ledger has {ledger}, the bill {billed}"
+        if bounds is not None and not self.loses_lines:
+            lost = self._sum_bills(each for each in self.world.requests if self._was_under_way_at_death(each))
+            if self._may_leave_batches():
+                lost += self.world.ledger.batches
+            if billed > ledger + bounds + lost:
+                yield f"the bill is {billed}; ledger, bounds and deaths explain {ledger + bounds + lost}"
+        for name, usages in self.usage.items():
+            cost = sum((Decimal(usage["cost"]) for usage in usages), Decimal(0))
+            is_known = not any(usage["unknown"] for usage in usages)
+            own = self._sum_bills(each for each in self.world.requests if each.process == name)
+            if is_known and not self.has_batches and cost != own:
+                yield f"{name}: client.usage has {cost}, the bill {own}"
+            read = self._sum_read_costs(name)
+            if read > float(cost) * (1 + 1e-9) + 1e-12:
+                yield f"{name}: the results cost {read}, client.usage has {cost}"
+            is_known = is_known and self._reports_everything(name) and self._are_costs_known(name)
+            if is_known and read < float(cost) * (1 - 1e-9) - 1e-12:
+                yield f"{name}: the results cost only {read}, client.usage has {cost}"
+
+    def _read_ledger(self) -> Generator[str, None, tuple[Decimal, Decimal | None]]:
+        """USD of the lines, and the bound of what is unknown; None without a bound."""
+        lines = []
+        for text in _read_lines(self.folder / "ledger.jsonl"):
+            # Another process may have written behind a line that a full disk has cut.
+            last = max(0, text.rfind(b'{"time":')) if self.loses_lines else 0
+            try:
+                lines.append(json.loads(text[last:]))
+            except ValueError:
+                if not self.loses_lines:
+                    yield f"a line of the ledger cannot be read: {text!r}"
+        paid = [line for line in lines if line["outcome"] != "hit"]
+        unknown = [line.get("at_most") for line in paid if line["usd"] is None]
+        known = sum((Decimal(line["usd"]) for line in paid if line["usd"] is not None), Decimal(0))
+        return known, None if None in unknown else sum(map(Decimal, unknown), Decimal(0))
+
+    def _sum_read_costs(self, process: str) -> float:
+        steps = [step for step in self.steps.values() if step.process == process]
+        costs = [event.get("cost") for step in steps for event in step.results or ()]
+        return sum(cost for cost in costs if cost is not None)
+
+    def _are_costs_known(self, process: str) -> bool:
+        events = (
+            event for step in self.steps.values() if step.process == process for event in step.results or ()
+        )
+        return not any("cost" in event and event["cost"] is None for event in events)
+
+    def _may_leave_batches(self) -> bool:
+        """Whether a batch may be at the provider, and nobody needs its answers any more."""
+        return self.has_batches and bool(
+            self.died_at
+            or self.interrupted
+            or any(
+                step.plan["cancel_after"] is not None or any("error" in event for event in step.results or ())
+                for step in self.steps.values()
+                if step.is_batch
+            )
+        )
+
+    def _budgets_hold(self) -> Iterator[str]:
+        shared: list[tuple[Decimal, str]] = []
+        for process in self.program["processes"]:
+            budget = process["client"].get("budget")
+            if budget is None:
+                continue
+            bill = self._sum_bills(each for each in self.world.requests if each.process == process["name"])
+            limit = Decimal(str(budget["limit"]))
+            if bill > limit:
+                yield f"{process['name']} spent {bill} of a budget of {limit}"
+            if budget["is_shared"]:
+                shared.append((limit, process["name"]))
+            for event in self.budgets.get(process["name"], ()):
+                spent, uncertain = Decimal(event["spent"]), Decimal(event["uncertain"])
+                is_own = not event["is_shared"] and not event["is_purse"] and not self.has_batches
+                if is_own and not spent - uncertain <= bill <= spent:
+                    yield f"{process['name']}: the bill is {bill}, its budget has {event}"
+        for name, budgets in self.budgets.items():
+            for event in budgets:
+                if Decimal(event["reserved"]) and not event["is_shared"] and not self.has_batches:
+                    yield f"{name}: a budget keeps money for nobody: {event}"
+                if Decimal(event["spent"]) > Decimal(event["limit"]) and not event["is_shared"]:
+                    yield f"{name}: a budget is exceeded: {event}"
+        if shared:
+            names = {name for _, name in shared}
+            together = self._sum_bills(each for each in self.world.requests if each.process in names)
+            if together > max(limit for limit, _ in shared):
+                yield f"{names} spent {together} of one budget of at most {max(shared)[0]}"
+
+
+def _identify(request: ServedRequest) -> tuple[str, bytes]:
+    """What is asked, however many samples and whether as a stream."""
+    body = json.loads(request.body)
+    for name in ("n", "stream", "stream_options"):
+        body.pop(name, None)
+    body.get("generationConfig", {}).pop("candidateCount", None)
+    path = request.path.replace("streamGenerateContent", "generateContent")
+    return path, json.dumps(body, sort_keys=True).encode()
+
+
+def _asks(model: str, path: str, body: bytes, question: str) -> bool:
+    short = model.partition("/")[2] or model
+    return f"[{question}]".encode() in body and (short in path or f'"{short}"'.encode() in body)
+
+
+def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:
+    """Whether a result of a step is the failure of a question, or of all of them."""
+    index = event["index"]
+    return "error" in event and (index is None or plan["questions"][index] == question)
+
+
+def _read_lines(path: Path) -> list[bytes]:
+    return [line for line in path.read_bytes().split(b"\n") if line] if path.exists() else []
