@@ -33,7 +33,6 @@ def user(content: Any) -> dict[str, Any]:
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
 SECRET = {"type": "redacted_thinking", "data": "eA=="}
-USE = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Bern"}}
 
 
 def reply(*content: Any, stop_reason: str = "end_turn", **fields: Any) -> dict[str, Any]:

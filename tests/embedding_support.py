@@ -4,37 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from llm_provider._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    AuthenticationError,
-    BadRequestError,
-    InternalServerError,
-    NotFoundError,
-    PermissionDeniedError,
-    QuotaExceededError,
-)
 from llm_provider._limits.timeouts import Timeouts
 from llm_provider._providers.protocol import EmbeddingFormat, Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
-from llm_provider.simulator import Fault
 
 TEXTS = ("What is 2+2?", "Four.", "é")
-
-FAILURES = [
-    (Fault(status=400), BadRequestError),
-    (Fault(status=401), AuthenticationError),
-    (Fault(status=403), PermissionDeniedError),
-    (Fault(status=404), NotFoundError),
-    (Fault(quota=True), QuotaExceededError),
-    (Fault(status=500), InternalServerError),
-    (Fault(body="{}"), APIResponseValidationError),
-    (Fault(abort_after=1), APIConnectionError),
-]
-"""Failures that end alike in every format."""
 
 
 def outgoing(

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -135,15 +134,6 @@ def patiently(attempt: Callable[[float], None]) -> None:
             continue
         return
     attempt(25)
-
-
-def run_together(work: Callable[[], object], times: int) -> None:
-    """Do some work in so many threads at once."""
-    crowd = [threading.Thread(target=work) for _ in range(times)]
-    for thread in crowd:
-        thread.start()
-    for thread in crowd:
-        thread.join()
 
 
 def ignore(_: object) -> None:

@@ -17,9 +17,26 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
+    "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
+    "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
+    "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
+    "_types/row_label.py": "test_results_table.py reads indices from JSON",
+    "_cache/statistics.py": "tests/_cache/test_response_cache.py reads the counts",
+    "_requests/remedies.py": "tests/end_to_end/test_wrong_calls.py has what each message suggests",
     "_providers/litellm/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
     "simulator/__main__.py": "one line, which tests/simulator/_server/test_command.py runs as a program",
+    "simulator/_batches/gemini.py": "tests/_batches reads its batches through the SDK",
+    "simulator/_batches/models.py": "tests/_providers/test_model_lists.py reads its lists through the SDKs",
+    "simulator/_batches/endpoints.py": "tests/_batches reaches every endpoint through the SDKs",
+    "simulator/formats/anthropic.py": "test_wire_format.py plays its golden exchanges",
+    "simulator/formats/openai_chat.py": "test_wire_format.py plays its golden exchanges",
+    "simulator/formats/gemini.py": "test_wire_format.py plays its golden exchanges",
+    "simulator/formats/gemini_token_counts.py": "tests/_providers/test_token_counts.py asks for counts",
+    "simulator/formats/openai_responses.py": "test_wire_format.py plays its golden exchanges",
+    "tools/prices/quotes.py": "test_refresh.py and test_merge.py read prices of sources",
+    "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }
 """Module → the reason why it has no test file of its own."""

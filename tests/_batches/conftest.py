@@ -1,4 +1,4 @@
-"""Jobs without calls of the user."""
+"""Jobs without calls of the user, and submissions that do not wait for a slow provider."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_provider._batches import submit
 from llm_provider._batches.journal import Header, Journal, Record, RowLine
 
 MakeRecord = Callable[..., Record]
@@ -27,6 +28,12 @@ def header(**fields: object) -> Header:
         "operation": "chat/completions",
     }
     return Header(**{**known, **fields})  # type: ignore[arg-type]  # the names are those of the fields
+
+
+@pytest.fixture(autouse=True)
+def fast_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator lists a new batch at once."""
+    monkeypatch.setattr(submit, "_SETTLING_SECONDS", 0.1)
 
 
 @pytest.fixture

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from llm_provider import Client, Ledger, RateLimitError, Response
 from llm_provider._batches.collect import _encode_error, decode_error
 from llm_provider._batches.journal import Journal
-from llm_provider.simulator import Fault, Simulator
-
-MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_errored_and_expired_rows_are_sent_once_more(
-    client: Client, simulator: Simulator, model: str
-) -> None:
-    simulator.configure(batch_errored=0.05, batch_expired=0.05)
-    results = client.call_many(model, [f"{n}+1?" for n in range(300)], delivery="batch")
-    assert results.texts == [str(n + 1) for n in range(300)]
-    assert simulator.ledger().answered == 300
-    assert client.call_many(model, ["3+1?"])[0].cached  # type: ignore[union-attr]  # stored
+from llm_provider.simulator import Simulator
 
 
 def test_rows_are_entered_once_although_they_are_read_twice(
@@ -45,15 +30,6 @@ def test_rows_are_entered_once_although_they_are_read_twice(
     lines = path.read_text().splitlines()
     assert len([line for line in lines if '"delivery":"batch"' in line]) == 3
     assert Ledger.read(path).requests == 3
-
-
-def test_results_are_read_again_after_a_break(client: Client, simulator: Simulator) -> None:
-    for name in ("files.download", "batches.results"):
-        simulator.inject(Fault(abort_after=0), match=name, times=3)
-    for model in MODELS:
-        results = client.call_many(model, ["1+1?", "2+2?"], delivery="batch")
-        assert results.texts == ["2", "4"]
-    assert simulator.ledger().answered == 6
 
 
 def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulator) -> None:

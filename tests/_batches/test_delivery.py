@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 
-from llm_provider import Client, PendingBatchError, RequestError, Response, Results, track
+from llm_provider import Client, PendingBatchError, RequestError, Response, track
 from llm_provider.simulator import Simulator
-from loop_support import run_threads
-from support import RunScript
 
 HOSTS = [
     ("gpt-5.5", {}),
@@ -61,82 +58,11 @@ def test_texts_are_embedded(client: Client, tmp_path: Path, model: str) -> None:
     assert asyncio.run(client.aembed(model, [*texts, "c"], delivery="batch")).vectors[:3] == live.vectors
 
 
-def test_two_jobs_at_once_share_their_rows(client: Client, simulator: Simulator) -> None:
-    results: dict[int, Results[Any]] = {}
-
-    def run(number: int) -> None:
-        inputs = ["1+1?", "2+2?", f"{number}+0?"]
-        results[number] = client.call_many("gpt-5.5", inputs, delivery="batch")
-
-    run_threads(lambda: run(7), lambda: run(8))
-    assert {number: each.texts for number, each in results.items()} == {
-        7: ["2", "4", "7"],
-        8: ["2", "4", "8"],
-    }
-    assert simulator.ledger().answered == 4
-
-
-def test_two_processes_share_one_batch(
-    client: Client, simulator: Simulator, run_warm_script: RunScript, own_cache: Path
-) -> None:
-    simulator.configure(batch_seconds=60_000.0)
-    script = """
-        from llm_provider import call_many
-        print([one.text for one in call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")])
-    """
-    outputs: list[str] = []
-
-    def run() -> None:
-        results = client.call_many("claude-haiku-5-5", ["1+1?", "2+2?"], delivery="batch")
-        outputs.append(f"{results.texts}\n")
-
-    run_threads(run, lambda: outputs.append(run_warm_script(script).stdout))
-    assert outputs == ["['2', '4']\n"] * 2
-    assert simulator.ledger().answered == 2
-
-
-def test_rows_that_fail_may_go_live(client: Client, simulator: Simulator) -> None:
-    simulator.configure(batch_errored=1.0)
-    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", resend="live")
-    assert isinstance(result, Response)
-    live = [request for request in simulator.requests() if request.path.endswith("/chat/completions")]
-    assert len(live) == 1
-
-
-@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
-@pytest.mark.parametrize("cache", ["use", "refresh"])
-@pytest.mark.parametrize("failing", ["batch_errored", "batch_expired"])
-@pytest.mark.parametrize("same_client", [True, False])
-@pytest.mark.sampled(5)
-def test_a_second_run_does_not_get_the_failures_of_the_first(
-    client: Client,
-    simulator: Simulator,
-    model: str,
-    cache: Literal["use", "refresh"],
-    failing: str,
-    same_client: bool,
-) -> None:
-    simulator.configure(**{failing: 1.0})
-    failed = client.call_many(model, ["1+1?", "2+2?"], delivery="batch", max_retries=0)
-    assert len(failed.errors) == 2
-    with Client(cache_dir=client.cache.directory) as another:
-        second = client if same_client else another
-        results = second.call_many(model, ["1+1?", "2+2?"], delivery="batch", max_retries=0, cache=cache)
-    assert results.texts == ["2", "4"]
-    assert len(client.batches()) == 2
-
-
 def test_a_refresh_asks_anew_at_once(client: Client, simulator: Simulator) -> None:
     for _ in range(2):
         (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", cache="refresh")
         assert result.cost
     assert simulator.ledger().answered == 2
-
-
-def test_without_retries_a_row_fails_in_its_place(client: Client, simulator: Simulator) -> None:
-    simulator.configure(batch_errored=1.0)
-    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", max_retries=0)
-    assert type(result).__name__ == "InternalServerError"
 
 
 def test_money_is_counted_at_batch_prices_and_apart(client: Client, simulator: Simulator) -> None:

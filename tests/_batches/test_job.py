@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, field_validator
 
 from llm_provider import CacheMissError, Client, RequestError, Response, Results, SchemaMismatchError
-from llm_provider._batches.job import Job
-from llm_provider._calls.operations.chat import CHAT
-from llm_provider._limits.concurrency import UNBOUNDED
-from llm_provider._requests.request import Request
 from llm_provider.simulator import Simulator
-
-from .conftest import MakeRecord
 
 
 class City(BaseModel):
@@ -98,20 +91,3 @@ def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(
     with pytest.raises(RequestError, match="in_batch"):
         client.call("gpt-5.5", "a", in_batch="wait", tools=[add], max_tool_rounds=2)
     assert simulator.requests() == []
-
-
-@pytest.mark.parametrize("ended", ["before the lookup", "after it"])
-def test_a_batch_that_ended_after_the_lookup_is_used(
-    client: Client, make_record: MakeRecord, ended: str
-) -> None:
-    """The import of an SDK takes seconds, and lies between the lookup and the submission."""
-    request = Request.build("gpt-5.5", "1+1?", {})
-    call = client._engine.prepare(CHAT, request, UNBOUNDED)
-    call.started -= 30
-    job = Job(call, lambda index, result: None)
-    job.add(client._engine, 0, call)
-    (row,) = job.wanted.values()
-    record = make_record(row.custom_id)
-    record.append("collected", done=1, failed=0)
-    record.collected = time.time() - (60 if ended == "before the lookup" else 20)
-    assert job.may_use(record, row) is (ended == "after it")

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import pytest
 
-from llm_provider import APITimeoutError, Budget, Client, Ledger, LLMError, NotFoundError, Response
+from llm_provider import Budget, Client, Ledger, LLMError, NotFoundError, Response
 from llm_provider._batches.journal import KEPT_SECONDS, Journal
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript, wait_until
+from support import wait_until
 
 INPUTS = [f"{number}+1?" for number in range(6)]
 TEXTS = [str(number + 1) for number in range(6)]
@@ -30,7 +30,6 @@ CHAT = {
     "gemini": "gemini/gemini-3.8-flash",
     "groq": "groq/openai/gpt-oss-120b",
 }
-EMBEDDING = {"openai": "text-embedding-3-small", "gemini": "gemini/gemini-embedding-001"}
 DOWNLOAD = {"anthropic": "batches.results"}
 
 Disturb = Callable[[Simulator, str], None]
@@ -79,10 +78,6 @@ def texts_of(results: Any) -> list[str]:
     return [result.text if isinstance(result, Response) else repr(result) for result in results]
 
 
-def texts_of_vectors(vectors: Iterable[Iterable[float]]) -> list[str]:
-    return TEXTS if len({tuple(vector) for vector in vectors}) == len(INPUTS) else []
-
-
 def many(client: Client, model: str, **parameters: Any) -> list[str]:
     return texts_of(client.call_many(model, INPUTS, delivery="batch", **parameters))
 
@@ -100,15 +95,7 @@ def one_by_one(client: Client, model: str, **parameters: Any) -> list[str]:
     return texts_of(results[index] for index in range(len(INPUTS)))
 
 
-def vectors(client: Client, model: str, **parameters: Any) -> list[str]:
-    return texts_of_vectors(client.embed(model, INPUTS, delivery="batch", **parameters).vectors)
-
-
-def vectors_in_a_loop(client: Client, model: str, **parameters: Any) -> list[str]:
-    return texts_of_vectors(asyncio.run(client.aembed(model, INPUTS, delivery="batch", **parameters)).vectors)
-
-
-CHATS, EMBEDS = (many, many_in_a_loop, handle, one_by_one), (vectors, vectors_in_a_loop)
+WAYS = (many, many_in_a_loop, handle, one_by_one)
 
 Asking = Callable[[Callable[..., list[str]]], list[str]]
 
@@ -133,46 +120,39 @@ def side_by_side(ask: Callable[..., list[str]]) -> list[str]:
 
 
 RUNS: tuple[Asking, ...] = (at_once, after_a_wait_that_ended, side_by_side)
-CROSSING = list(
-    itertools.product(DISTURBANCES, COUNTS, FAILING, [*CHAT, *(f"{name} vectors" for name in EMBEDDING)])
-)
+CROSSING = list(itertools.product(DISTURBANCES, COUNTS, FAILING, CHAT))
 
 
 def cases() -> Iterator[Any]:
-    for number, (disturbance, counts, failing, service) in enumerate(CROSSING):
-        asks = EMBEDS if service.endswith("vectors") else CHATS
-        values = asks[number % len(asks)], RUNS[number // 2 % len(RUNS)]
+    for number, (disturbance, counts, failing, provider) in enumerate(CROSSING):
+        values = WAYS[number // 3 % len(WAYS)], RUNS[number // 2 % len(RUNS)]
         names = (value.__name__ for value in values)
-        name = "-".join((disturbance, f"{counts} counts", failing, service, *names))
-        yield pytest.param(disturbance, counts, failing, service, *values, id=name)
+        name = "-".join((disturbance, f"{counts} counts", failing, provider, *names))
+        yield pytest.param(disturbance, counts, failing, provider, *values, id=name)
 
 
-@pytest.mark.parametrize(("disturbance", "counts", "failing", "service", "way", "asking"), list(cases()))
-@pytest.mark.sampled(37)  # all of them take ten minutes
+@pytest.mark.parametrize(("disturbance", "counts", "failing", "provider", "way", "asking"), list(cases()))
+@pytest.mark.sampled(47)  # all of them take ten minutes
 def test_no_row_is_paid_twice(
     simulator: Simulator,
     tmp_path: Path,
     disturbance: str,
     counts: str,
     failing: str,
-    service: str,
+    provider: str,
     way: Callable[..., list[str]],
     asking: Asking,
 ) -> None:
-    provider, _, kind = service.partition(" ")
-    model = EMBEDDING[provider] if kind else CHAT[provider]
     simulator.configure(prices="prices.csv", batch_counts=counts, **FAILING[failing])
     DISTURBANCES[disturbance](simulator, provider)
     ledger = tmp_path / "ledger.jsonl"
 
     def ask(**parameters: Any) -> list[str]:
         with Client(cache_dir=tmp_path / "cache", ledger=ledger) as client:
-            return way(client, model, **parameters)
+            return way(client, CHAT[provider], **parameters)
 
     assert asking(ask) == TEXTS
-    # OpenAI embeds several texts in a row.
-    rows = 1 if service == "openai vectors" else len(INPUTS)
-    assert simulator.ledger().answered == Ledger.read(ledger).requests == rows
+    assert simulator.ledger().answered == Ledger.read(ledger).requests == len(INPUTS)
     assert Ledger.read(ledger).spent == simulator.ledger().billed
 
 
@@ -186,15 +166,11 @@ NEVER: dict[str, Disturb] = {
 
 ALL = list(itertools.product(NEVER, CHAT, (many, handle)))
 GONE = list(
-    itertools.product(
-        ("archived or old", "old in the journal", "deleted"),
-        (*CHAT, "gemini vectors", "openai vectors"),
-        (False, True),
-    )
+    itertools.product(("archived or old", "old in the journal", "deleted"), CHAT, (False, True)),
 )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("never", "provider", "way"), ALL)
 def test_a_batch_without_its_results_stays_open(
     simulator: Simulator, tmp_path: Path, never: str, provider: str, way: Callable[..., list[str]]
@@ -216,23 +192,14 @@ def test_a_batch_without_its_results_stays_open(
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize(("state", "service", "found_again"), GONE)
+@pytest.mark.parametrize(("state", "provider", "found_again"), GONE)
 def test_results_that_are_gone_may_have_been_billed(
-    simulator: Simulator, tmp_path: Path, state: str, service: str, found_again: bool
+    simulator: Simulator, tmp_path: Path, state: str, provider: str, found_again: bool
 ) -> None:
-    provider, _, kind = service.partition(" ")
-    model, path, budget = (EMBEDDING if kind else CHAT)[provider], tmp_path / "ledger.jsonl", Budget(1.0)
-    parameters: dict[str, Any] = {} if kind else {"max_tokens": 100}
+    model, path, budget = CHAT[provider], tmp_path / "ledger.jsonl", Budget(1.0)
     simulator.configure(batch_seconds=20_000.0)
     with Client(cache_dir=tmp_path / "cache", ledger=path, budget=budget) as client:
-
-        def ask() -> Any:
-            if kind:
-                return client.embed(model, INPUTS, delivery="batch", deadline=0.05)
-            return client.submit_many(model, INPUTS, **parameters)
-
-        with contextlib.suppress(APITimeoutError):
-            ask()
+        client.submit_many(model, INPUTS, max_tokens=100)
     reserved = budget.reserved
     if state == "archived or old":
         simulator.configure(batch_results_seconds=0.0)
@@ -249,12 +216,12 @@ def test_results_that_are_gone_may_have_been_billed(
         )
         simulator.inject(Fault(status=404), match=fault_at, times=None)
     with Client(cache_dir=tmp_path / "cache", ledger=path, budget=budget) as client:
-        if found_again or kind:
+        if found_again:
             results = client.batches()[0].results()
         else:
-            results = client.call_many(model, INPUTS, delivery="batch", **parameters)
+            results = client.call_many(model, INPUTS, delivery="batch", max_tokens=100)
     lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    assert len(results) == len(lines) == (1 if service == "openai vectors" else len(INPUTS))
+    assert len(results) == len(lines) == len(INPUTS)
     for error, line in zip(results, lines, strict=True):
         assert isinstance(error, NotFoundError)
         assert (error.cost, error.maybe_billed) == (None, True)
@@ -268,6 +235,7 @@ def test_results_that_are_gone_may_have_been_billed(
 
 
 @pytest.mark.parametrize("provider", CHAT)
+@pytest.mark.sampled(3)
 def test_failures_without_a_reason_are_sent_again(
     simulator: Simulator, tmp_path: Path, provider: str
 ) -> None:
@@ -290,27 +258,3 @@ def test_results_whose_place_is_taken_back_are_waited_for(client: Client, simula
     simulator.inject(Fault(body=orjson.dumps(changes)), match="batches.retrieve")
     assert texts_of(batch.results()) == TEXTS
     assert simulator.ledger().answered == len(INPUTS)
-
-
-@pytest.mark.parametrize("provider", CHAT)
-@pytest.mark.sampled(3)
-def test_a_process_that_is_killed_while_it_waits_for_results_loses_none(
-    simulator: Simulator, client: Client, run_warm_script: RunScript, provider: str
-) -> None:
-    simulator.configure(batch_results_late=10**6, prices="prices.csv")
-    run_warm_script(
-        f"""
-        import os, threading, time
-        from llm_provider import Client
-        with Client() as client:
-            batch = client.submit_many({CHAT[provider]!r}, {INPUTS!r})
-            threading.Thread(target=batch.results, daemon=True).start()
-            while batch.last_status != "ended":
-                time.sleep(0.01)
-            os._exit(0)
-        """
-    )
-    simulator.configure(batch_results_late=0)
-    assert many(client, CHAT[provider]) == TEXTS
-    assert simulator.ledger().answered == len(INPUTS)
-    assert client.usage.spent == simulator.ledger().billed

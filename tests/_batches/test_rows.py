@@ -7,17 +7,7 @@ import itertools
 import pytest
 
 from llm_provider import Client
-from llm_provider._batches.rows import (
-    OPERATIONS,
-    Spool,
-    call_of,
-    call_without_request,
-    header_of,
-    kind_of,
-    name_of,
-    rows_of_call,
-    target_of,
-)
+from llm_provider._batches.rows import call_of, header_of, rows_of_call
 from llm_provider._calls.call import Call
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.operations.embed import EMBED
@@ -64,28 +54,3 @@ def test_texts_come_back_from_their_rows(most: int | None) -> None:
         again = [call_of(header, line) for line, _, _ in rows]
         keys = list(itertools.chain(*([each.key(part) for part in each.parts] for each in again)))
         assert keys == [call.key(part) for part in call.parts]
-
-
-def test_a_row_is_named_after_its_contents() -> None:
-    assert name_of(["k" * 64]) == "k" * 64
-    assert len(name_of(["a", "b"])) == 64 != len(name_of(["a", "b"]) + name_of(["b", "a"]))
-
-
-def test_the_journal_names_the_destination() -> None:
-    with Client() as client:
-        call = chat(client, "gpt-5.5")
-        header = header_of(call, name="id", job="job", account="acc")
-        assert target_of(header) == call.target
-        assert call_without_request(header).request.model == "gpt-5.5"
-    with pytest.raises(KeyError):
-        call_of(None, rows_of_call(call, call.parts, None)[0][0])
-
-
-def test_every_operation_has_a_name() -> None:
-    assert [OPERATIONS[kind_of(operation)] for operation in (CHAT, EMBED)] == [CHAT, EMBED]
-
-
-def test_the_spool_keeps_lines() -> None:
-    spool = Spool()
-    spans = [spool.add(b"x" * size) for size in (3, 0, 5)]
-    assert [len(spool.read(span)) for span in reversed(spans)] == [5, 0, 3]

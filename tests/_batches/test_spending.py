@@ -45,3 +45,16 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
         assert another.budget is not None
         assert float(another.budget.spent) == pytest.approx(sum(result.cost or 0 for result in results))  # type: ignore[union-attr]  # known to be set here
         assert another.budget.reserved == 0
+
+
+def test_nothing_waits_for_the_money_of_a_batch_that_nobody_waits_for(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.configure(batch_seconds=20_000.0)
+    budget = Budget(0.0165)
+    batch = client.submit_many("gpt-5.5", ["1+1?"], max_tokens=100, budget=budget)
+    with pytest.raises(BudgetExceededError, match=r"reserved for requests under way"):
+        client.call("gpt-5.5", "3+3?", max_tokens=100, budget=budget)
+    batch.results()
+    assert budget.reserved == 0
+    assert client.call("gpt-5.5", "3+3?", max_tokens=10, budget=budget).text == "6"

@@ -9,14 +9,23 @@ from pathlib import Path
 import anthropic
 import pytest
 
-from llm_provider import BadRequestError, Budget, Client, Ledger, RateLimitError, UncertainBatchError
+from llm_provider import (
+    APITimeoutError,
+    BadRequestError,
+    Budget,
+    Client,
+    Ledger,
+    RateLimitError,
+    Response,
+    UncertainBatchError,
+)
 from llm_provider._batches.journal import Journal
 from llm_provider._batches.rows import Wanted
 from llm_provider._batches.submit import split_by_limits
 from llm_provider._providers.shared.batches import BatchLimits
 from llm_provider.simulator import Fault, Simulator
 
-MODELS = ["gpt-5.5", "claude-haiku-5-5"]
+MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
 INPUTS = ["1+1?", "2+2?"]
 
 
@@ -36,7 +45,7 @@ def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
     assert sizes([wanted(99_999)], 1, 1) == [1]
 
 
-@pytest.mark.parametrize("model", [*MODELS, pytest.param("gemini/gemini-3.8-flash", marks=pytest.mark.long)])
+@pytest.mark.parametrize("model", MODELS)
 def test_a_submission_whose_answer_is_lost_is_found(client: Client, simulator: Simulator, model: str) -> None:
     simulator.inject(Fault(abort_after=0), match="batches.create")
     results = client.call_many(model, INPUTS, delivery="batch")
@@ -57,20 +66,9 @@ def test_a_refusal_is_tried_again_and_a_mistake_is_not(client: Client, simulator
         client.call_many("gpt-5.5", ["c"], delivery="batch")
 
 
-@pytest.mark.parametrize(
-    ("model", "keep"),
-    [
-        ("gpt-5.5", 0.3),
-        ("claude-haiku-5-5", 1.0),
-        ("claude-haiku-5-5", 0.8),
-        # Each waits two seconds for the provider's list to settle.
-        pytest.param("gpt-5.5", 0.0, marks=pytest.mark.long),
-        pytest.param("gpt-5.5", 1.0, marks=pytest.mark.long),
-        pytest.param("claude-haiku-5-5", 0.3, marks=pytest.mark.long),
-        pytest.param("gemini/gemini-3.8-flash", 0.0, marks=pytest.mark.long),
-        pytest.param("gemini/gemini-3.8-flash", 1.0, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.8, 1.0])
+@pytest.mark.sampled(5)
 def test_a_journal_that_was_cut_pays_nothing_twice(
     client: Client, simulator: Simulator, model: str, keep: float
 ) -> None:
@@ -101,15 +99,6 @@ def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simul
         assert len(caught.value.candidates) == 1
         (batch,) = another.batches()
         batch.forget()
-
-
-def test_a_journal_that_is_lost_is_written_anew(client: Client, simulator: Simulator) -> None:
-    simulator.configure(batch_seconds=20_000.0)
-    client.submit_many("gpt-5.5", INPUTS)
-    shutil.rmtree(client.cache.directory / "batches")
-    with Client(cache_dir=client.cache.directory) as another:
-        assert len(another.call_many("gpt-5.5", INPUTS, delivery="batch")) == 2
-    assert simulator.ledger().answered == 2
 
 
 def test_a_moved_cache_directory_takes_its_batches_along(
@@ -192,3 +181,26 @@ def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> N
         shutil.rmtree(tmp_path / "cache" / "batches")
     assert simulator.ledger().answered == 2
     assert Ledger.read(tmp_path / "ledger.jsonl").spent == simulator.ledger().billed
+
+
+def test_a_batch_that_was_planned_and_never_submitted_is_removed(
+    client: Client, simulator: Simulator
+) -> None:
+    client.submit_many("gpt-5.5", INPUTS)
+    (record,) = Journal(client.cache.directory / "batches").records()
+    whole = record.path.read_bytes()
+    record.path.write_bytes(whole[: whole.index(b'{"event"')])
+    simulator.clear()  # as if its process had died before it submitted anything
+    with Client(cache_dir=client.cache.directory) as another:
+        assert another.call_many("gpt-5.5", INPUTS, delivery="batch").texts == ["2", "4"]
+        assert len(another.batches()) == 1
+
+
+def test_a_deadline_ends_a_submission_that_hangs(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(hang=True), times=None)
+    (refused,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", deadline=0.3)
+    assert isinstance(refused, APITimeoutError)
+    simulator.drop_faults()
+    (answer,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch")
+    assert isinstance(answer, Response)
+    assert len(client.batches()) == 1

@@ -46,18 +46,6 @@ def test_the_error_of_one_model_leaves_the_others(client: Client, simulator: Sim
     assert client.call("gpt-5.5", "1+1?").cached
 
 
-def test_inputs_may_be_asynchronous(client: Client, simulator: Simulator) -> None:
-    async def run() -> list[str]:
-        async def inputs():  # type: ignore[no-untyped-def]  # a generator of the test
-            for text in ("1+1?", "2+2?"):
-                yield text
-
-        results = await client.acall_many("gpt-5.5", inputs(), delivery="batch")
-        return [result.text for result in results]  # type: ignore[union-attr]  # none failed
-
-    assert asyncio.run(run()) == ["2", "4"]
-
-
 def test_a_deadline_ends_the_wait_and_not_the_batch(client: Client, simulator: Simulator) -> None:
     simulator.configure(batch_seconds=80_000.0)
     (late,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch", deadline=0.2)

@@ -9,7 +9,6 @@ import pytest
 
 from llm_provider import (
     AuthenticationError,
-    BadRequestError,
     BatchError,
     Budget,
     Client,
@@ -110,36 +109,6 @@ def test_the_last_key_of_a_pool_has_to_fail(simulator: Simulator, own_cache: Pat
         with pytest.warns(UserWarning, match="the batch was stopped"):
             again = client.call_many(MODEL, [f"{prompt}!" for prompt in INPUTS], max_concurrent=1)
     assert len(unsent(again)) == len(INPUTS) - ENOUGH_FAILURES
-
-
-class TestCount:
-    def test_answers_and_other_errors_begin_it_again(self) -> None:
-        stop, wrong = EarlyStop(), AuthenticationError("wrong key", status=401)
-        for _ in range(5):
-            stop.note_failure(wrong)
-            stop.note_failure(wrong)
-            stop.note_answer()
-        assert not stop.stopped
-        for error in (wrong, AuthenticationError("other key", status=401)) * 5:
-            stop.note_failure(error)
-        assert not stop.stopped
-        for _ in range(5):
-            stop.note_failure(BadRequestError("wrong", status=400))
-        assert not stop.stopped
-
-    def test_equal_errors_may_differ_in_their_numbers(self) -> None:
-        stop = EarlyStop()
-        for number in range(3):
-            stop.note_failure(QuotaExceededError(f"no credit left (request 7a{number}f)", status=402))
-        assert stop.stopped
-        assert isinstance(stop.refuse(), QuotaExceededError)
-
-    def test_a_model_that_has_answered_exists(self) -> None:
-        stop = EarlyStop()
-        stop.note_answer()
-        for _ in range(5):
-            stop.note_failure(NotFoundError("no endpoint takes images", status=404))
-        assert not stop.stopped
 
 
 @pytest.mark.parametrize(

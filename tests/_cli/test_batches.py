@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client
-from llm_provider._cli.batches import _store_answers
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand, wait_until
 
@@ -111,31 +110,6 @@ def test_the_status_asks_and_the_list_keeps_what_it_said(
     assert failed.code == 1
     assert "still open" in failed.err
     assert "in_progress" in failed.out
-
-
-@pytest.mark.parametrize("action", ["wait", "collect"])
-def test_late_results_are_waited_for(
-    client: Client, simulator: Simulator, run: RunCommand, own_cache: Path, action: str
-) -> None:
-    simulator.configure(provider="openai", batch_results_late=3)
-    for model in ("gpt-5.5", "claude-haiku-5-5"):
-        batch = client.submit_many(model, ["1+1?"])
-        assert wait_until(lambda batch=batch: batch.status == "ended")  # type: ignore[misc]  # bound at once
-    ended = run("batches", action)
-    assert (ended.code, ended.out.count("1 of 1 rows answered")) == (0, 2)
-    assert simulator.ledger().answered == 2
-
-
-def test_a_batch_without_results_is_still_open(
-    simulator: Simulator, own_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    simulator.configure(batch_results_late=10**6)
-    with Client(cache_dir=own_cache, outage_patience=0.2) as client:
-        client.submit_many("gpt-5.5", ["1+1?"])
-        (batch,) = client.batches()
-        assert _store_answers(batch) == 3
-        assert "still open" in capsys.readouterr().err
-        assert batch.last_status == "ended"
 
 
 def test_an_unknown_batch_is_a_mistake(run: RunCommand) -> None:

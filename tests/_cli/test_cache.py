@@ -101,12 +101,3 @@ def test_an_age_is_a_number_and_a_unit(run: RunCommand, age: str) -> None:
     code, _, err = run("prune", "--older-than", age)
     assert code == 2
     assert "30d" in err or "expected" in err
-
-
-def test_a_directory_that_is_not_the_users_own(run: RunCommand, own_cache: Path) -> None:
-    own_cache.mkdir()
-    own_cache.chmod(0o777)
-    for action in (("verify",), ("export", "file"), ("prune", "--older-than", "1d")):
-        code, out, err = run(*action)
-        assert (code, out) == (1, "")
-        assert "written by other users" in err

@@ -62,13 +62,3 @@ def test_a_line_that_is_no_prompt_is_wrong_usage(
     code, out, err = run("gpt-6.1-sol", str(path))
     assert (code, out) == (2, "")
     assert err.startswith(f"llm-provider: error: {error}")
-
-
-def test_a_file_that_is_not_there_is_an_error(run: RunCommand, tmp_path: Path) -> None:
-    code, out, err = run("gpt-6.1-sol", str(tmp_path / "absent"))
-    assert (code, out) == (1, "")
-    assert "absent" in err
-
-
-def test_a_model_that_nobody_serves_is_wrong_usage(run: RunCommand) -> None:
-    assert run("gtp-6", stdin=b"Hi").code == 2

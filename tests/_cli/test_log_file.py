@@ -1,10 +1,8 @@
-"""The log of `ask`: its file, and how it is searched."""
+"""The log of `ask`: its file, and how it is searched. `test_ask` continues its conversations."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from pathlib import Path
 
 import pytest
@@ -37,30 +35,6 @@ def log(tmp_path: Path) -> LogFile:
     return LogFile(tmp_path / "deep" / "logs.db")
 
 
-def test_what_is_added_is_found_again(log: LogFile) -> None:
-    assert (log.latest(5), log.last_conversation(), log.search("x", 5)) == ([], [], [])
-    first, second = (
-        logged_ask("Tell me of taxes", cost=0.5, cached=True, system="Brief."),
-        logged_ask("Zoë's 100% test"),
-    )
-    log.add(first)
-    log.add(second)
-    assert log.latest(5) == [first, second]
-    assert log.latest(1) == [second]
-    assert log.last_conversation() == [first, second]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
-def test_only_the_user_can_read_it(log: LogFile) -> None:
-    umask = os.umask(0)
-    try:
-        log.add(logged_ask("Hi"))
-    finally:
-        os.umask(umask)
-    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
-
-
 @pytest.mark.parametrize("by_words", [True, False])
 def test_a_search_finds_words_and_parts_of_words(tmp_path: Path, by_words: bool) -> None:
     log = LogFile(tmp_path / "logs.db", by_words=by_words)
@@ -82,20 +56,6 @@ def test_an_index_that_was_missing_is_made(tmp_path: Path) -> None:
     path = tmp_path / "logs.db"
     LogFile(path, by_words=False).add(logged_ask("of taxes and death"))
     assert len(LogFile(path).search("death taxes", 9)) == 1
-
-
-def test_the_last_conversation_is_the_one_that_was_continued_last(log: LogFile) -> None:
-    for conversation in ("a", "b", "a"):
-        log.add(logged_ask("Hi", conversation=conversation))
-    assert [ask.conversation for ask in log.last_conversation()] == ["a", "a"]
-
-
-def test_another_file_is_not_touched(log: LogFile) -> None:
-    log.path.parent.mkdir()
-    log.path.write_text("a text of the user's own, which is no database at all")
-    with pytest.raises(sqlite3.Error):
-        log.add(logged_ask("Hi"))
-    assert log.path.read_text().startswith("a text")
 
 
 def test_the_file_of_a_newer_version_is_refused(log: LogFile) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 
-import llm_provider
 from llm_provider.simulator import Fault, Simulator
-from support import Program, RunCommand, RunScript, wait_until
+from support import RunCommand, RunScript
 
 MODEL = "gpt-6.1-sol"
 CANARY = "sk-canary-5f0c27"
@@ -44,16 +41,11 @@ def test_a_failure_is_one_line(
         (("ask", "nonsense-model", "Hi"), "no route for the model name"),
         (("ask", MODEL, "Hi", "--temperature", "0.5"), "temperature"),
         (("ask", MODEL, "Hi", "--max-tokens", "few"), "--max-tokens"),
-        (("ask", MODEL, "Hi", "--timeout", "nan"), "timeout"),
         (("ask", MODEL, "Hi", "--reasoning-effort", "huge"), "reasoning_effort"),
         (("ask", MODEL, "Hi", "--extra-body", "[1]"), "JSON object"),
-        (("ask", MODEL, "Hi", "--extra-body", "{"), "JSON object"),
         (("ask", MODEL, "Hi", "--extra-body", '{"x": NaN}'), ""),
         (("ask", MODEL, "What", "is", "this"), "too many arguments"),
-        (("ask", MODEL, "Hi", "--temprature=0"), "no option --temprature;"),
         (("ask", MODEL, "lone \udcff surrogate"), ""),
-        (("cache",), "ACTION"),
-        (("prices", "nonsense-model"), "no route"),
         (("prices", MODEL, "openai/nonsense"), "no price for 'openai/nonsense'"),
     ],
 )
@@ -76,16 +68,6 @@ def test_a_missing_key_is_wrong_usage(
     ended = run("ask", MODEL, "Hi")
     assert ended.code == 2
     assert "OPENAI_API_KEY" in ended.err
-
-
-def test_interrupting_cancels_at_the_server(program: Program, simulator: Simulator) -> None:
-    simulator.inject(Fault(hang=True))
-    with program("ask", MODEL, "Hi", "--json") as process:
-        assert wait_until(lambda: simulator.ledger().in_flight == 1, 30)
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == (b"", b"")
-    assert process.returncode == 130
-    assert wait_until(lambda: simulator.ledger().disconnects == 1)
 
 
 def test_the_key_is_never_printed(
@@ -120,10 +102,6 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     assert (ended.code, ended.out) == (2, "")
     assert CANARY not in ended.err
     assert simulator.ledger().requests == 0
-
-
-def test_the_version_is_the_packages(run: RunCommand) -> None:
-    assert run("--version") == (0, f"llm-provider {llm_provider.__version__}\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("ask", "--help")])

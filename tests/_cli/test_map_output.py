@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Choice, RateLimitError, RequestError, Response, ToolCall, Usage
+from llm_provider import Choice, RequestError, Response, Usage
 from llm_provider._cli.map_forms import JsonLines
-from llm_provider._cli.map_output import OutputFile, line_of, line_token, request_name
+from llm_provider._cli.map_output import OutputFile, line_of
 from llm_provider._cli.map_rows import Row
 
 json_line = JsonLines().encode
@@ -30,25 +30,6 @@ def written(path: Path, *lines: dict[str, Any], tail: bytes = b"") -> OutputFile
     return OutputFile(path)
 
 
-def test_a_line_has_the_row_and_the_answer() -> None:
-    answer = Response(
-        choices=(Choice(text="4"), Choice(text="5", tool_calls=())), usage=Usage(input_tokens=2), model="m-1",
-        provider="p", cost=0.5, price=0.75,
-    )  # fmt: skip
-    row = line_of(ROW, "abc", answer, "m", "n")
-    assert list(row)[:3] == ["index", "id", "input"]
-    assert (row["index"], row["id"], row["input"]) == (3, 7, ROW.value)
-    assert (row["text"], row["texts"], row["parsed"]) == ("4", ["4", "5"], None)
-    assert (row["usage"]["input_tokens"], row["cost"], row["model"]) == (2, 0.5, "m-1")
-    assert (row["cached"], row["error"], row["request"]) == (False, None, "abc")
-    assert row["price"] == 0.75
-    called = Response(
-        choices=(Choice(tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)),), usage=Usage(),
-        model="m", provider="p",
-    )  # fmt: skip
-    assert json.loads(json_line(line_of(ROW, "abc", called, "m", None)))["tool_calls"][0]["name"] == "f"
-
-
 def test_an_answer_that_cannot_be_parsed_is_an_error_with_its_text() -> None:
     cut = Response(
         choices=(Choice(text='{"a', finish_reason="length"),), usage=Usage(), model="m", provider="p",
@@ -58,50 +39,9 @@ def test_an_answer_that_cannot_be_parsed_is_an_error_with_its_text() -> None:
     assert (row["text"], row["error"]["type"]) == ('{"a', "LengthFinishReasonError")
 
 
-def test_an_error_has_the_same_fields_as_an_answer() -> None:
-    failed = line_of(ROW, "abc", RateLimitError("slow down", provider="p", status=429, attempts=3), "m", None)
-    assert (failed["text"], failed["usage"], failed["cost"], failed["model"]) == (None, None, 0.0, "m")
-    assert failed["error"]["type"] == "RateLimitError"
-    assert failed["error"]["message"] == "slow down [p, HTTP 429, 3 attempts]"
-    assert (failed["error"]["status"], failed["error"]["retryable"]) == (429, True)
-    answer = Response(choices=(Choice(),), usage=Usage(), model="m", provider="p")
-    assert list(failed) == list(line_of(ROW, "abc", answer, "m", None))
-
-
 def test_any_text_and_number_has_a_line() -> None:
     assert json.loads(json_line({"a": "\udc80", "b": 2**70})) == {"a": "\udc80", "b": 2**70}
     assert json_line({"a": "é\n"}) == '{"a":"é\\n"}\n'.encode()
-
-
-def test_another_request_has_another_name() -> None:
-    names = {
-        request_name("m", "a", {}),
-        request_name("m", "a", {"seed": 1}),
-        request_name("m2", "a", {}),
-        request_name("m", [{"role": "user", "content": "a"}], {}),
-        request_name("m", "\udc80", {}),
-    }
-    assert len(names) == 5
-    assert request_name("m", "a", {"a": 1, "b": 2}) == request_name("m", "a", {"b": 2, "a": 1})
-    assert line_token("1", "r") != line_token(1, "r")
-
-
-def test_answered_rows_are_found_by_position_or_id(tmp_path: Path) -> None:
-    file = written(tmp_path / "out", line(0, id="a"), line(1, failed=True), line(2, id="c"))
-    assert file.read_answered(by_id=False) == {line_token(0, "r0"), line_token(2, "r2")}
-    assert file.read_answered(by_id=True) == {line_token("a", "r0"), line_token("c", "r2")}
-    assert file.first_other({line_token(0, "r0")}, by_id=False) == 3
-    assert OutputFile(tmp_path / "absent").read_answered(by_id=False) == set()
-
-
-@pytest.mark.parametrize("tail", [b'{"index":1,"inp', b"{", b'{"index":1}'])
-def test_a_piece_of_a_line_is_cut_off(tmp_path: Path, tail: bytes) -> None:
-    file = written(tmp_path / "out", line(0), tail=tail)
-    assert len(file.read_answered(by_id=False)) == 1
-    file.open(overwrite=False)
-    file.write(line(1))
-    file.close()
-    assert [json.loads(text)["index"] for text in (tmp_path / "out").read_text().splitlines()] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -134,13 +74,6 @@ def test_lines_get_the_order_of_the_input(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()
     assert sorted(tmp_path.iterdir()) == [link, path]
-
-
-def test_a_file_in_order_is_not_written_again(tmp_path: Path) -> None:
-    file = written(tmp_path / "out", line(0), line(1))
-    before = (tmp_path / "out").stat()
-    assert file.arrange(2).rows == 2
-    assert (tmp_path / "out").stat().st_ino == before.st_ino
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")

@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,20 +95,6 @@ def test_a_compressed_file_has_the_rows_of_its_content(
             values(tmp_path / f"a.{form}{name}", damaged)
 
 
-def test_a_line_that_is_no_row_does_not_hide_the_others(tmp_path: Path) -> None:
-    table = b'a,b\n1,2\n1\n3,"x"y\n\xff,1\n4,5\n'
-    (tmp_path / "a.csv").write_bytes(table)
-    with closing(RowFile(str(tmp_path / "a.csv"))) as file:
-        assert [row.problem is None for row in file.rows()] == [True, False, False, False, True]
-
-
-def test_the_format_must_be_known(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="give --format jsonl, csv, tsv or txt"):
-        RowFile(str(tmp_path / "a.parquet"))
-    with pytest.raises(RequestError, match="standard input"):
-        RowFile("-")
-
-
 def test_what_can_be_read_once_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
     file = RowFile("-", "txt")
@@ -155,20 +140,3 @@ def test_a_row_without_a_prompt_is_named(maker: PromptMaker, fields: dict[str, A
     with pytest.raises(RequestError) as caught:
         maker(row(**fields))
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
-        ("no field", "no field such as {text}"),
-        ("{", "not valid"),
-        ("{}", "name a column"),
-        ("{0}", "name a column"),
-    ],
-)
-def test_a_template_must_have_fields(template: str, message: str) -> None:
-    with pytest.raises(RequestError) as caught:
-        PromptMaker(template)
-    assert message in str(caught.value)
-    with pytest.raises(RequestError, match="not both"):
-        PromptMaker("{a}", "a")

@@ -9,7 +9,7 @@ import time
 import click
 import pytest
 
-from llm_provider._cli.parsing import complete_model, parse_age, parse_json_object, parse_since
+from llm_provider._cli.parsing import parse_since
 from llm_provider.simulator import Simulator
 from support import RunCommand
 
@@ -48,29 +48,12 @@ def test_a_mistake_is_explained_in_one_line(
     assert message in ended.err
 
 
-def test_surplus_arguments_are_not_repeated(run: RunCommand) -> None:
-    ended = run("ask", MODEL, "Hi", "sk-secret")
-    assert "too many arguments" in ended.err
-    assert "sk-secret" not in ended.err
-
-
 @pytest.mark.parametrize("command", ["ask", "map", "logs", "usage", "estimate", "models", "batches", "cache"])
 def test_every_help_has_an_example(run: RunCommand, command: str) -> None:
     ended = run(command, "--help")
     assert ended.code == 0
     assert f"\n  llm-provider {command} " in ended.out
     assert "--api-key" not in ended.out
-
-
-def test_an_action_has_an_example_too(run: RunCommand) -> None:
-    for command, action in (("cache", "prune"), ("batches", "wait")):
-        assert f"\n  llm-provider {command} {action}" in run(command, action, "--help").out
-
-
-def test_an_age_is_seconds() -> None:
-    assert parse_age("2w") == 14 * 86_400
-    with pytest.raises(click.BadParameter, match="such as 30d"):
-        parse_age("2y")
 
 
 def test_a_period_begins_at_a_day_a_time_or_an_age() -> None:
@@ -82,14 +65,3 @@ def test_a_period_begins_at_a_day_a_time_or_an_age() -> None:
     for wrong in ("yesterday", "20.11.2026", "2026-13-01", "2026-W47"):
         with pytest.raises(click.BadParameter, match="expected a day"):
             parse_since(wrong)
-
-
-def test_a_json_object_is_no_list() -> None:
-    assert parse_json_object('{"a": 1}') == {"a": 1}
-    with pytest.raises(click.BadParameter, match="JSON object"):
-        parse_json_object("[1]")
-
-
-def test_model_names_are_completed() -> None:
-    assert "claude-haiku-5-5" in complete_model(CONTEXT, PARAMETER, "claude-ha")
-    assert complete_model(CONTEXT, PARAMETER, "no-such") == []

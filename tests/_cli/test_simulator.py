@@ -5,13 +5,7 @@ from __future__ import annotations
 import signal
 
 from llm_provider._requests.routing import ROUTES
-from support import Program, RunCommand, RunScript, errors_of
-
-
-def test_the_simulator_takes_its_own_arguments(run: RunCommand) -> None:
-    ended = run("simulator", "--help")
-    assert ended.code == 0
-    assert "--requests-per-minute" in ended.out
+from support import Program, RunScript, errors_of
 
 
 def test_the_simulator_runs_until_interrupted(program: Program) -> None:

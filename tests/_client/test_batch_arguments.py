@@ -19,18 +19,6 @@ def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
         parse_batch("iter_many", "a", ["a"], {"on_error": "raise"}, {})  # type: ignore[typeddict-unknown-key]  # on purpose
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"), [("wait", r"write submit_many\("), ("dry_run", r"write estimate\(")]
-)
-def test_a_former_parameter_names_its_function(name: str, remedy: str) -> None:
-    parameters: Any = {name: True}
-    for function in ("call_many", "acall_many", "iter_many"):
-        with pytest.raises(
-            TypeError, match=rf"{function}\(\) got an unexpected parameter '{name}': {remedy}"
-        ):
-            parse_batch(function, "a", ["a"], parameters, {})
-
-
 def test_metadata_of_a_call_stays_a_parameter() -> None:
     parsed = parse_batch("call_many", "m", ["a"], {"metadata": {"run": "7"}}, {})
     assert parsed.inputs[0].metadata is None
@@ -61,16 +49,6 @@ def test_each_model_gets_all_inputs() -> None:
     assert results == {"a": [1, 2], "b": [3, 4]}
     with pytest.raises(RequestError, match="'a' twice"):
         check_models(["a", "a"])
-
-
-def test_choices_are_checked() -> None:
-    ignored: Any = "ignore"
-    with pytest.raises(RequestError, match="on_error must be 'return' or 'raise', not 'ignore'"):
-        parse_batch("call_many", "m", ["a"], {}, {}, ignored)
-    with pytest.raises(RequestError, match=r"submit_many\(\) submits a batch, and 'auto' may send live"):
-        parse_batch("submit_many", "m", ["a"], {"delivery": "auto"}, {})
-    for parameters in ({}, {"delivery": None}, {"delivery": "batch"}):
-        assert parse_batch("submit_many", "m", ["a"], parameters, {}).delivery.mode == "batch"
 
 
 def test_one_model_is_enough_where_results_have_no_name_of_it() -> None:

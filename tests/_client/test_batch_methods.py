@@ -1,26 +1,15 @@
-"""The methods of `Client` for batches: arguments, errors, budgets and estimates."""
+"""The methods of `Client` for batches: arguments, errors and budgets."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pytest
 
-from llm_provider import (
-    BatchError,
-    Budget,
-    BudgetExceededError,
-    Client,
-    RequestError,
-    Response,
-    UnknownModelError,
-    UnsupportedParameterError,
-)
+from llm_provider import BatchError, Budget, BudgetExceededError, Client, Response
 from llm_provider.simulator import Fault, Simulator
 from support import finish, wait_until
 
@@ -39,33 +28,6 @@ def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simu
     # The nineteen others were stored: a second run asks for the one that failed only.
     again = client.call_many(MODEL, inputs, on_error="raise")
     assert sum(result.cached for result in again if isinstance(result, Response)) == 19
-
-
-@pytest.mark.parametrize(
-    ("model", "parameters", "error"),
-    [
-        (MODEL, {"temperature": 0.5}, UnsupportedParameterError),
-        (MODEL, {"max_tokens": "many"}, RequestError),
-        ("gpt-oss-120b", {}, UnknownModelError),
-        (MODEL, {"on_error": "ignore"}, RequestError),
-        (MODEL, {"max_concurrent": 0}, RequestError),
-        (MODEL, {"temprature": 0.5}, TypeError),
-    ],
-)
-def test_an_invalid_model_or_parameter_is_raised_before_anything_is_sent(
-    client: Client, simulator: Simulator, model: str, parameters: dict[str, object], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        client.call_many(model, ["a", "b"], **parameters)  # type: ignore[arg-type]  # wrong on purpose
-    assert simulator.ledger().requests == 0
-
-
-@pytest.mark.parametrize("inputs", ["one string", b"bytes", {"a": 1}, 5, None])
-def test_inputs_must_be_an_iterable_of_prompts(client: Client, inputs: object) -> None:
-    with pytest.raises(TypeError, match="iterable of prompts"):
-        client.call_many(MODEL, inputs)  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(TypeError, match="iterable of prompts"):
-        asyncio.run(client.acall_many(MODEL, inputs))  # type: ignore[arg-type]  # wrong on purpose
 
 
 @EITHER
@@ -123,29 +85,6 @@ def test_several_models_share_a_budget_and_raise_together(client: Client, simula
     assert simulator.ledger().requests == 0
 
 
-@pytest.mark.parametrize("way", ["estimate", "aestimate"])
-def test_an_estimate_for_several_models_has_one_of_each(client: Client, way: str) -> None:
-    estimates = finish(getattr(client, way)(MODELS, ["a", "b"], max_tokens=50))
-    assert {model: expected.inputs for model, expected in estimates.items()} == dict.fromkeys(MODELS, 2)
-
-
-@pytest.mark.parametrize(
-    ("models", "error", "said"),
-    [
-        ([], RequestError, "model is an empty list"),
-        ([MODEL, "claude-sonnet-5-5", MODEL], RequestError, f"model has '{MODEL}' twice"),
-        ([MODEL, 3], RequestError, "3 is not a model name"),
-        ([MODEL, "gpt-oss-120b"], UnknownModelError, "gpt-oss-120b"),
-    ],
-)
-def test_several_models_are_checked_before_anything_is_sent(
-    client: Client, simulator: Simulator, models: Any, error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        client.call_many(models, ["a"])
-    assert simulator.ledger().requests == 0
-
-
 def test_a_model_that_hangs_does_not_hold_the_others(simulator: Simulator, own_cache: Path) -> None:
     simulator.inject(Fault(hang=True), provider="openai", times=None)
     answered: list[object] = []
@@ -161,14 +100,6 @@ def test_a_model_that_hangs_does_not_hold_the_others(simulator: Simulator, own_c
     with Client(cache_dir=own_cache, on_result=answered.append) as client:
         asyncio.run(sweep(client))
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
-
-
-def test_asynchronous_inputs_are_for_one_model(client: Client) -> None:
-    async def questions() -> AsyncIterator[str]:
-        yield "Why?"
-
-    with pytest.raises(TypeError, match="several models need inputs that can be read more than once"):
-        asyncio.run(client.acall_many(MODELS, questions()))
 
 
 def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, own_cache: Path) -> None:
@@ -188,36 +119,6 @@ def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, ow
     assert lines[3] == [1, 2]
 
 
-@pytest.mark.parametrize("way", ["iter_many", "acall_many"])
-@pytest.mark.parametrize(
-    ("inputs", "rows"),
-    [
-        (pandas.DataFrame({"question": ["Why?"]}), None),
-        (pandas.Series(["Why?", None]), None),
-        ("{answer}", [{"question": "Why?"}]),
-        ([{"role": "user", "content": "Hi"}], None),
-    ],
-)
-def test_inputs_that_are_no_prompts_are_refused_before_anything_is_sent(
-    client: Client, simulator: Simulator, way: str, inputs: Any, rows: Any
-) -> None:
-    with pytest.raises((TypeError, RequestError)):
-        finish(getattr(client, way)(MODEL, inputs, rows=rows))
-    with pytest.raises((TypeError, RequestError)):
-        client.estimate(MODEL, inputs, rows=rows)
-    assert simulator.ledger().requests == 0
-
-
-@pytest.mark.parametrize("way", ["estimate", "aestimate"])
-def test_an_estimate_counts_what_would_be_sent(client: Client, simulator: Simulator, way: str) -> None:
-    client.call(MODEL, "stored")
-    inputs = ["stored", "new", "new"]
-    estimate = finish(getattr(client, way)(MODEL, inputs))
-    assert (estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests) == (3, 1, 1, 1)
-    assert estimate == client.estimate(MODEL, inputs)
-    assert simulator.ledger().requests == 1
-
-
 @EITHER
 def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, way: str) -> None:
     price = client.call(MODEL, "How much is it?", max_tokens=100).cost
@@ -229,18 +130,6 @@ def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, w
     assert 0 < len(answered) < 400
     assert simulator.ledger().requests == len(answered) + 1
     assert budget.spent <= budget.limit
-
-
-def test_pairs_have_the_indices_of_the_inputs(client: Client) -> None:
-    inputs = [f"What is {number}+0?" for number in range(20)]
-
-    async def collect() -> dict[int, object]:
-        return {index: result async for index, result in client.aiter_many(MODEL, inputs)}
-
-    for results in (dict(client.iter_many(MODEL, inputs)), asyncio.run(collect())):
-        assert {index: getattr(result, "text", None) for index, result in results.items()} == {
-            number: str(number) for number in range(20)
-        }
 
 
 def test_leaving_a_batch_early_cancels_its_requests(client: Client, simulator: Simulator) -> None:

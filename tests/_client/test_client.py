@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import BudgetExceededError, Client, MissingAPIKeyError, RequestError, Usage, price
+from llm_provider import BudgetExceededError, Client, RequestError, Usage, price
 from llm_provider.simulator import Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -21,16 +21,6 @@ def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_c
     with Client(cache_dir=own_cache, keys={"openai": "sk-right-key"}) as client:
         assert client.call(MODEL, "1+1?").text == "2"
         assert client.call("claude-sonnet-5-5", "1+1?", api_key="sk-right-key").text == "2"
-
-
-def test_a_missing_key_names_its_variables(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client:
-        for model, variable in [
-            (MODEL, "OPENAI_API_KEY"), ("claude-sonnet-5-5", "ANTHROPIC_API_KEY"),
-            ("gemini-3.8-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"), ("groq/x", "GROQ_API_KEY"),
-        ]:  # fmt: skip
-            with pytest.raises(MissingAPIKeyError, match=variable):
-                client.call(model, "Hi")
 
 
 def test_a_server_of_the_users_own_needs_no_key(llm_simulator: Simulator, own_cache: Path) -> None:
@@ -52,29 +42,6 @@ def test_prices_of_the_users_own(tmp_path: Path) -> None:
         assert client.price("local/mine", usage) == Decimal(2)
         assert client.price("gpt-6.1-sol", usage) == price("gpt-6.1-sol", usage) is not None
     assert price("local/mine", usage) is None
-
-
-@pytest.mark.parametrize("content", [None, "", "model;price\nx;1\n"])
-def test_a_wrong_price_file_is_found_before_anything_is_sent(tmp_path: Path, content: str | None) -> None:
-    table = tmp_path / "prices.csv"
-    if content is not None:
-        table.write_text(content)
-    with pytest.raises(RequestError, match="prices"):
-        Client(prices=table)
-
-
-def test_connections_are_shared(client: Client, simulator: Simulator) -> None:
-    for number in range(20):
-        client.call(MODEL, f"item {number}")
-        client.call(MODEL, f"item {number}", api_key="sk-another-key", cache="off")
-    assert simulator.ledger().connections == 1
-
-
-def test_clients_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) -> None:
-    with Client(cache_dir=tmp_path) as first, Client(cache_dir=tmp_path) as other:
-        first.call(MODEL, "Hi")
-        assert (len(first.statistics()), len(other.statistics())) == (1, 0)
-        assert other.call(MODEL, "Hi").cached
 
 
 def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
@@ -116,14 +83,6 @@ class TestDefaults:
             options = {"max_tokens": 50, "system": "Be brief.", "base_url": url}
             assert plain.call(MODEL, "1+1?", **options).text == answer.text  # type: ignore[arg-type]  # wrong on purpose, or any value
             assert plain.call(MODEL, "1+1?", **options).cached  # type: ignore[arg-type]  # wrong on purpose, or any value
-
-    def test_a_wrong_one_is_found_at_once(self) -> None:
-        with pytest.raises(TypeError, match="did you mean 'temperature'"):
-            Client(temprature=0)  # type: ignore[call-arg]  # wrong on purpose
-        with pytest.raises(RequestError, match="top_k must be"):
-            Client(top_k=0)
-        with Client() as client, pytest.raises(TypeError, match=r"write Client\(keys="):
-            client.with_options(keys={})  # type: ignore[call-arg]  # wrong on purpose
 
     def test_no_key_is_shown(self) -> None:
         with Client(api_key="sk-very-secret") as client:
@@ -178,23 +137,6 @@ def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, own
     whole, _, streamed = [request.body for request in simulator.requests()]
     assert (whole["user"], whole["metadata"], whole["prompt_cache_key"]) == ("one", {"run": "1"}, "a")
     assert streamed["user"] == "three"
-
-
-def test_the_service_tier_is_in_the_estimate() -> None:
-    with Client() as client:
-        costs = {
-            tier: client.estimate(MODEL, ["1+1?"], max_tokens=100, service_tier=tier).cost.high  # type: ignore[arg-type, union-attr]  # wrong on purpose, or any value
-            for tier in ("default", "priority")
-        }
-    assert costs["priority"] > costs["default"]
-
-
-def test_both_methods_share_the_stored_texts(simulator: Simulator, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client:
-        first = client.embed(EMBEDDING, ["a bird", "a fish"])
-        again = asyncio.run(client.aembed(EMBEDDING, ["a fish"]))
-    assert (first.cached, again.cached) == (False, True)
-    assert again.vectors[0] == first.vectors[1]
 
 
 def test_defaults_of_the_client_apply_to_an_estimate_too(own_cache: Path) -> None:

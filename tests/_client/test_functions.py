@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Response, acall, call
+from llm_provider import Client, Response
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
 from support import RunScript, TooSlowError, patiently, wait_until
@@ -53,28 +53,6 @@ def test_asynchronous_calls_begin_with_few_requests_in_flight(client: Client, si
     asyncio.run(gather())
     # Eight at once, then two for each answer and some by the clock.
     assert 8 <= simulator.ledger().peak_in_flight < 80
-
-
-def test_a_limit_that_is_set_holds_for_threads(simulator: Simulator, own_cache: Path) -> None:
-    simulator.configure(latency=0.05)
-    with Client(cache_dir=own_cache, max_concurrent=5) as client:
-        threads = [
-            threading.Thread(target=client.call, args=("gpt-6.1-sol", f"item {number}"))
-            for number in range(30)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert simulator.ledger().answered == 30
-    assert simulator.ledger().peak_in_flight <= 5
-
-
-def test_inside_a_running_event_loop(client: Client) -> None:
-    async def cell() -> tuple[str, str]:
-        return client.call("gpt-6.1-sol", "1+1?").text, (await client.acall("gpt-6.1-sol", "1+2?")).text
-
-    assert asyncio.run(cell()) == ("2", "3")
 
 
 def test_fifty_event_loops_one_after_the_other(client: Client, simulator: Simulator) -> None:
@@ -151,26 +129,6 @@ def test_cancelling_the_waiter_cancels_the_request(client: Client, simulator: Si
     assert all(scope.in_flight == 0 for scope in client.statistics())
 
 
-def test_a_timeout_of_asyncio_cancels_the_request(client: Client, simulator: Simulator) -> None:
-    simulator.configure(latency=30)
-
-    async def main() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(None) as limit:
-                loop = asyncio.get_running_loop()
-
-                async def run_out() -> None:
-                    assert await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
-                    limit.reschedule(loop.time())
-
-                running_out = asyncio.create_task(run_out())
-                await client.acall("gpt-6.1-sol", "slow")
-        await running_out
-
-    asyncio.run(main())
-    assert wait_until(lambda: simulator.ledger().disconnects == 1)
-
-
 @pytest.mark.parametrize(
     "statement",
     [
@@ -193,13 +151,6 @@ def test_interrupting_cancels_the_request(
     assert program.returncode == -signal.SIGINT
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
     assert simulator.ledger().disconnects >= 1
-
-
-def test_module_functions_share_one_client(simulator: Simulator) -> None:
-    first = call("gpt-6.1-sol", "shared or not?")
-    again = asyncio.run(acall("gpt-6.1-sol", "shared or not?"))
-    assert (first.cached, again.cached, again.cost) == (False, True, 0.0)
-    assert again.choices == first.choices
 
 
 HEAVY = ["openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic"]

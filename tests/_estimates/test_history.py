@@ -32,17 +32,6 @@ def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) ->
     assert history.input_factor is None
 
 
-def test_answers_tell_their_length_time_and_tokens(client: Client) -> None:
-    answers = client.call_many(MODEL, [f"What is {number}+{number}?" for number in range(10)])
-    tokens = [answer.usage.output_tokens for answer in answers if not isinstance(answer, Exception)]
-    history = history_of(client._engine, made(client), None)
-    assert history is not None
-    assert history.answers == 10
-    assert history.output_tokens.likely == pytest.approx(sum(tokens) / 10)
-    assert history.input_factor is not None
-    assert 0 < history.seconds.low <= history.seconds.likely <= history.seconds.high
-
-
 def test_many_alike_leave_a_tenth_of_doubt_and_answers_of_many_lengths_more() -> None:
     assert mean([10.0] * 100) == pytest.approx((9, 10, 11))
     low, likely, high = mean([1.0, 1.0, 1.0, 1.0, 96.0])

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from llm_provider import Client, RequestError, Response
+from llm_provider import RequestError
 from llm_provider._limits.concurrency import (
     UNBOUNDED,
-    Concurrency,
     concurrency,
     concurrency_of_environment,
     default_concurrency,
 )
-from llm_provider.simulator import Simulator
-
-
-@given(st.integers(1, 10**9))
-def test_a_given_number_holds_from_the_first_request_on(most: int) -> None:
-    assert concurrency(most) == Concurrency(most=most, at_once=most)
-
-
-def test_without_a_number_there_is_no_limit_of_the_users() -> None:
-    assert concurrency(None) is None
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "8", [8]])
@@ -74,17 +60,3 @@ def test_the_default_is_bounded_by_the_files_that_a_process_may_open(files: int,
 def test_the_default_feels_its_way_and_threads_do_not() -> None:
     assert default_concurrency().at_once == 8 < default_concurrency().most <= 1000
     assert UNBOUNDED.at_once == UNBOUNDED.most == sys.maxsize
-
-
-def test_a_batch_has_no_more_requests_in_flight(simulator: Simulator, own_cache: Path) -> None:
-    """The simulator refuses a fourth request at once, and three are never refused."""
-    simulator.configure(max_concurrent=3, latency=0.01)
-    with Client(cache_dir=own_cache, max_concurrent=3) as client:
-        results = client.call_many("gpt-6.1-sol", [f"What is {number}+0?" for number in range(30)])
-        assert all(isinstance(result, Response) for result in results)
-        assert simulator.ledger().rate_limited == 0
-        results = client.call_many(
-            "gpt-6.1-sol", [f"What is {number}+1?" for number in range(30)], max_concurrent=12, max_retries=30
-        )
-        assert all(isinstance(result, Response) for result in results)
-        assert simulator.ledger().rate_limited > 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 import json
 import math
-import operator
 import random
 from collections import deque
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -209,46 +207,6 @@ TestController = ControllerMachine.TestCase
 TestController.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-@settings(max_examples=50, deadline=None)
-@example(seed=5192, refusing=0.5, mean_pause=0.5, has_headers=True, max_in_flight=5, known_rate=None)
-@given(
-    seed=st.integers(0, 2**32),
-    refusing=st.floats(0, 0.6),
-    mean_pause=st.floats(0.001, 0.5),
-    has_headers=st.booleans(),
-    max_in_flight=st.integers(1, 300),
-    known_rate=st.none() | st.floats(0.01, 1e4),
-)
-def test_the_invariants_hold_for_a_hundred_thousand_steps(
-    seed: int,
-    refusing: float,
-    mean_pause: float,
-    has_headers: bool,
-    max_in_flight: int,
-    known_rate: float | None,
-) -> None:
-    chance, world = random.Random(seed), Checked(seed, max_in_flight, known_rate)
-    for _ in range(2000):
-        draw = chance.random()
-        if draw < 0.5 or not world.out:
-            world.pass_time(chance.expovariate(1 / mean_pause))
-            world.send(chance.choice([1.0, 50.0, 4000.0]))
-            continue
-        index = chance.randrange(len(world.out))
-        headroom = Headroom(Allowance(chance.random() * 20, chance.random() * 99)) if has_headers else None
-        retry_after = chance.choice([None, 0.0, 0.1, 3.0])
-        if chance.random() < refusing:
-            world.refuse(index, retry_after, headroom)
-            if chance.random() < 0.3:
-                world.reopen()
-        elif chance.random() < 0.9:
-            world.succeed(index, headroom, chance.choice([None, 10.0]))
-        elif chance.random() < 0.5:
-            world.overload(index, retry_after)
-        else:
-            world.end(index, chance.choice(["failed", "cancelled", "withdrawn"]))
-
-
 @pytest.mark.parametrize("rate", [2.0, 10.0, 100.0])
 @pytest.mark.parametrize("retry_after", [True, False])
 def test_a_rate_limit_is_found_and_kept(rate: float, retry_after: bool) -> None:
@@ -272,35 +230,6 @@ def test_a_cap_without_hints_is_used_from_its_first_refusals_on(cap: int, latenc
     )
     assert served > 0.92 * cap / latency * (20 - latency)
     assert refused < 20
-
-
-def test_a_refusal_with_nothing_else_in_flight_proves_no_cap() -> None:
-    controller, now = AdaptiveController(), 0.0
-    for _ in range(40):
-        now = max(now + 0.5, controller.ready_at(now))
-        controller.record_success(now + 0.3, controller.record_request(now))
-    for _ in range(10):
-        now = max(now + 0.5, controller.ready_at(now), controller.gate)
-        controller.record_cancellation(controller.record_request(now))
-        now = max(now + 0.5, controller.ready_at(now))
-        controller.record_refusal(now + 0.05, controller.record_request(now))
-    assert controller.window == math.inf
-
-
-def test_truthful_headers_foretell_refusals() -> None:
-    limit, level, at = bucket(10.0, 10.0), 10.0, 0.0
-
-    def admit(now: float, serving: int) -> float:
-        nonlocal level, at
-        level, at = min(10.0, level + (now - at) * 10), now
-        wait = limit(now, serving)
-        level -= not wait
-        return wait
-
-    _, (served,), refused = run(admit, 60, headers=lambda now: Headroom(Allowance(10.0, math.floor(level))))
-    assert served > 0.97 * 10 * 59
-    # Those of the first instants, before any answer.
-    assert refused <= 6
 
 
 def test_headers_are_compared_with_what_requests_really_use() -> None:
@@ -331,26 +260,6 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
 
     assert served(use_is_known=True) > 0.9 * 10 * 60
     assert served(use_is_known=False) < 0.3 * 10 * 60
-
-
-def test_headers_that_are_given_up_leave_no_burst_behind() -> None:
-    """The headers told a limit of ten per second for a while. It stays known when they prove wrong."""
-    controller, now = AdaptiveController(), 0.0
-    for number in range(600):
-        now = max(now + 0.1, controller.ready_at(now))
-        controller.record_success(
-            now + 0.05, controller.record_request(now), Headroom(Allowance(10.0, 5.0 - number % 2))
-        )
-    for _ in range(20):
-        now = max(now + 0.1, controller.ready_at(now))
-        controller.record_refusal(
-            now + 0.05, controller.record_request(now), 0.1, Headroom(Allowance(10.0, 5.0))
-        )
-    now += 10
-    before = controller.in_flight
-    while controller.ready_at(now) <= now:
-        controller.record_request(now)
-    assert controller.in_flight <= before + 2
 
 
 def test_processes_that_share_a_limit_get_equal_shares() -> None:
@@ -422,36 +331,6 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     assert controller.window == used, "an unused window proves nothing"
 
 
-def test_a_failed_reopening_sends_one_probe_at_a_time() -> None:
-    controller, now = AdaptiveController(random_source=random.Random(0)), 0.0
-    controller.record_refusal(0.05, controller.record_request(0.0), retry_after=0.1)
-    for _ in range(5):
-        now = controller.ready_at(controller.gate)
-        probe = controller.record_request(now)
-        assert controller.ready_at(now + 0.01) > now + 0.01
-        controller.record_refusal(now + 0.02, probe, retry_after=0.1)
-    waited = controller.gate - now
-    assert waited > 0.1, "it backs off, whatever Retry-After says"
-
-
-def test_an_early_timer_comes_back_once() -> None:
-    controller = AdaptiveController()
-    controller.record_refusal(0.05, controller.record_request(0.0), retry_after=1.0)
-    opens = controller.ready_at(0.5)
-    assert controller.ready_at(opens - 1e-9) <= opens
-    assert controller.ready_at(opens) == opens
-
-
-def test_what_was_withdrawn_can_be_sent_again_at_once() -> None:
-    controller = AdaptiveController()
-    while controller.ready_at(0.0) == 0.0:
-        ticket = controller.record_request(0.0)
-    before = controller.in_flight
-    controller.record_withdrawal(ticket)
-    assert controller.ready_at(0.0) == 0.0
-    assert controller.in_flight == before - 1
-
-
 OUTCOMES = st.sampled_from(
     ["succeeded", "succeeded", "refused", "overloaded", "failed", "cancelled", "withdrawn"]
 )
@@ -510,67 +389,9 @@ def test_a_restored_controller_behaves_like_the_stored_one(
     assert [ticket.to_state() for ticket in tickets] == [ticket.to_state() for ticket in out]
 
 
-def fields_of(state: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The path of every field, at any depth."""
-    items = state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, list) else ()
-    paths = [(*path, name) for name, _ in items]
-    return paths + [deeper for name, value in items for deeper in fields_of(value, (*path, name))]
-
-
-def stored_state() -> Any:
-    """A state as JSON gives it back, after refusals of both kinds."""
-    controller = AdaptiveController(random_source=random.Random(0))
-    served, refused, overloaded = (controller.record_request(0.0, at_once=9) for _ in range(3))
-    controller.record_success(1.0, served)
-    controller.record_refusal(1.0, refused)
-    controller.record_overload(1.0, overloaded)
-    return json.loads(json.dumps(controller.to_state()))
-
-
-@pytest.mark.parametrize("path", fields_of(stored_state()), ids=str)
-def test_a_damaged_state_is_refused_as_a_whole(path: tuple[str | int, ...]) -> None:
-    for damage in (None, "1", [None], {"a": 1}, math.nan, -1, "drop", "add"):
-        state = stored_state()
-        parent = functools.reduce(operator.getitem, path[:-1], state)
-        name, value = path[-1], parent[path[-1]]
-        if damage == "drop":
-            # A record of other refusals is a record too.
-            if "_recent" in path[:-1]:
-                continue
-            del parent[name]
-        elif damage == "add" and isinstance(parent, list):
-            parent.append("another")
-        elif damage == "add":
-            parent["another"] = 1
-        elif damage == -1 and (type(value) is float or name in {"notable", "gate", "unpaced"}):
-            continue  # only counts are not negative
-        else:
-            parent[name] = damage
-        with pytest.raises(InvalidStateError):
-            AdaptiveController.from_state(state)
-
-
 @pytest.mark.parametrize("version", [0, 4, 5, 7, "6", None, 5.5])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     state = AdaptiveController().to_state()
     assert AdaptiveController.from_state(state).in_flight == 0
     with pytest.raises(InvalidStateError):
         AdaptiveController.from_state({**state, "_version": version})
-
-
-def test_controllers_share_nothing() -> None:
-    def story(controller: AdaptiveController, others: list[AdaptiveController]) -> tuple[float, float, float]:
-        now = 0.0
-        for number in range(300):
-            now = max(now, controller.ready_at(now))
-            ticket = controller.record_request(now)
-            for other in others:
-                other.record_refusal(now, other.record_request(now), retry_after=9.0)
-            if number % 40 == 20:
-                controller.record_refusal(now + 0.05, ticket, retry_after=0.2)
-            else:
-                controller.record_success(now + 0.05, ticket)
-        return controller.rate, controller.window, controller.gate
-
-    alone = story(AdaptiveController(), [])
-    assert story(AdaptiveController(), [AdaptiveController() for _ in range(3)]) == alone

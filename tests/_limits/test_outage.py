@@ -70,12 +70,6 @@ def outage() -> Outage:
 
 
 class TestDown:
-    def test_twelve_failures_at_once(self, outage: Outage) -> None:
-        fail(outage, range(1, 12))
-        assert outage.down_since is None
-        fail(outage, range(12, 13))
-        assert outage.down_since == 0.0
-
     def test_five_failures_over_a_second(self, outage: Outage) -> None:
         for number in range(1, 6):
             assert outage.down_since is None
@@ -91,17 +85,6 @@ class TestDown:
         outage.works(ticket(10))
         assert not outage.watches
         fail(outage, range(30, 41))
-        assert outage.down_since is None
-
-    def test_an_answer_to_an_earlier_request_does_not(self, outage: Outage) -> None:
-        fail(outage, range(10, 21))
-        outage.works(ticket(9))
-        fail(outage, range(21, 22))
-        assert outage.down_since == 0.0
-
-    def test_fast_failures_among_slow_answers_are_none(self, outage: Outage) -> None:
-        for number in range(1, 500, 5):
-            outage.record_failure(number * 0.1, ticket(number, number * 0.1), BROKEN, number)
         assert outage.down_since is None
 
     @settings(max_examples=20)
@@ -129,12 +112,6 @@ class TestDown:
 
 
 class TestProbes:
-    def test_the_first_comes_within_a_second_and_only_one_is_sent(self) -> None:
-        outage = down()
-        now, _ = probe(outage, 21)
-        assert 0.5 < now < 1.0
-        assert outage.ready_at(now + 20) > now + 20
-
     def test_their_intervals_grow_to_half_a_minute(self) -> None:
         outage, times = down(), []
         for number in range(21, 60):
@@ -187,19 +164,6 @@ class TestRamp:
             in_flight = []
         assert widths == [8, 16, 32, 64, 0]
         assert not outage.watches
-
-    def test_cancelled_requests_do_not_block_it(self) -> None:
-        outage = ramping()
-        for number in range(22, 200):
-            assert outage.ready_at(1.0) == 1.0
-            outage.record_request(1.0, ticket(number))
-            outage.record_end(1.0, ticket(number))
-
-    def test_it_can_end_in_another_outage(self) -> None:
-        outage = ramping()
-        fail(outage, range(22, 34), at=5.0, now=5.1)
-        assert outage.down_since == 5.0
-        assert 5.5 < outage.ready_at(5.1) < 5.7
 
 
 @settings(max_examples=200)

@@ -1,16 +1,14 @@
-"""The judgement of refusals: random shares stay random, a limit shows, and states survive being stored."""
+"""The judgement of refusals: random shares stay random, and a limit shows."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from hypothesis import strategies as st
 
 from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.random_refusals import TRIAL, RandomRefusals
+from llm_provider._limits.random_refusals import RandomRefusals
 from llm_provider._limits.rate_estimator import Ticket
-from llm_provider._limits.state import InvalidStateError
 from rate_limit_world import bucket, run
 
 
@@ -37,22 +35,6 @@ def test_a_limit_shows_after_a_few_refusals(share: float, soon: int) -> None:
         assert alarm <= 200 + soon + 20
 
 
-def test_refusals_in_another_order_prove_nothing() -> None:
-    """256 requests are sent at once, and refusals of a tenth of them arrive in any order."""
-    for seed in range(20):
-        chance, refusals = random.Random(seed), RandomRefusals()
-        numbers = [number for number in range(1, 257) if chance.random() < 0.1]
-        chance.shuffle(numbers)
-        assert not any(refusals.follow_rate(number) for number in numbers)
-
-
-def test_accepted_requests_after_a_cluster_speak_against_a_limit() -> None:
-    cluster, later = [15, 16, 17, 18], [22, 25, 32]
-    alone, known = RandomRefusals(), RandomRefusals()
-    assert [alone.follow_rate(number) for number in cluster][-1]
-    assert not any(known.follow_rate(number) for number in later + cluster)
-
-
 def trial(refused: int, refusals: RandomRefusals, *, due: bool = False) -> bool | None:
     """The verdict after a trial with so many refusals, and a later refusal of another request."""
     refusals.begin_trial(100, 1.0)
@@ -62,38 +44,6 @@ def trial(refused: int, refusals: RandomRefusals, *, due: bool = False) -> bool 
     return refusals.judge(2.0, 150, due=due)
 
 
-@pytest.mark.parametrize(("refused", "random"), [(0, True), (TRIAL // 2, True), (TRIAL, False)])
-def test_a_trial_finds_a_limit_if_most_of_it_is_refused(refused: int, random: bool) -> None:
-    assert trial(refused, RandomRefusals()) is random
-
-
-def test_a_trial_is_judged_when_its_refusals_have_arrived() -> None:
-    refusals = RandomRefusals()
-    refusals.begin_trial(100, 1.0)
-    assert refusals.judge(0.9, 150, due=False) is None
-    assert refusals.judge(1.0, 100 + TRIAL, due=False) is None, "later ones may still be on their way"
-    assert refusals.judge(1.0, 151, due=False) is True
-
-
-def test_a_trial_comes_after_a_fall_and_each_failed_one_requires_a_larger_fall() -> None:
-    refusals = RandomRefusals()
-    assert [refusals.worth_a_trial(rate) for rate in (100.0, 40.0, 36.0)] == [False, False, True]
-    assert trial(TRIAL, refusals) is False
-    assert [refusals.worth_a_trial(rate) for rate in (100.0, 18.0, 17.0)] == [False, False, True]
-
-
-def test_refusals_are_likely_random_until_a_trial_finds_a_limit_that_was_not_due() -> None:
-    refusals = RandomRefusals()
-    refusals.worth_a_trial(100.0)
-    assert trial(0, refusals) is True
-    assert refusals.highest == 100.0
-    assert refusals.likely
-    assert trial(TRIAL, refusals, due=True) is False
-    assert refusals.likely, "a limit that was due is no surprise"
-    assert trial(TRIAL, refusals) is False
-    assert not refusals.likely
-
-
 def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
     refusals = RandomRefusals()
     grows = []
@@ -101,15 +51,6 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
         trial(1, refusals)
         grows.append(refusals.grow)
     assert grows == [False, False, True]
-
-
-NUMBERS = st.lists(st.integers(1, 500), max_size=60)
-
-
-@pytest.mark.parametrize("recent", [None, [-1], ["1"], list(range(100)), 3])
-def test_a_damaged_record_is_refused(recent: object) -> None:
-    with pytest.raises(InvalidStateError):
-        RandomRefusals.from_state({**RandomRefusals().to_state(), "_recent": recent})
 
 
 def send(controller: AdaptiveController, count: int, now: float) -> list[Ticket]:

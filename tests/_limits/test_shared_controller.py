@@ -15,15 +15,9 @@ from typing import IO
 
 import pytest
 
-from llm_provider import Client, Response
 from llm_provider._limits.headers import Allowance, Headroom
 from llm_provider._limits.rate_estimator import Ticket
-from llm_provider._limits.shared_controller import (
-    SharedController,
-    SharedControllerWarning,
-    SharedStateFile,
-)
-from llm_provider.simulator import Simulator
+from llm_provider._limits.shared_controller import SharedController, SharedControllerWarning, SharedStateFile
 
 MANY = sys.maxsize
 
@@ -372,33 +366,3 @@ async def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[Shar
         first.record_success(1.1, tickets[0])
     assert isinstance(first.admit(1.2, 1.0, 3, MANY), Ticket)
     assert first.in_flight == 3
-
-
-SENDER = """
-    import os, sys
-    from llm_provider import Client
-    with Client(cache="off", cache_dir=sys.argv[1], rate_control="shared", max_concurrent=16) as client:
-        results = client.call_many("gpt-6.1-sol", [f"{os.getpid()} {n}" for n in range(int(sys.argv[2]))])
-    print(sum(str(result).startswith("echo") for result in results), sum(len(r.failures) for r in results))
-"""
-
-
-@pytest.mark.long
-def test_two_processes_meet_a_cap_like_one(simulator: Simulator, tmp_path: Path) -> None:
-    simulator.configure(max_concurrent=6, latency=0.1, rate_limit_headers=False, answer="echo")
-    command = [sys.executable, "-c", textwrap.dedent(SENDER), str(tmp_path), "60"]
-    programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    answered = [program.communicate(timeout=110)[0].split()[0] for program in programs]
-    assert answered == ["60", "60"]
-    # Both together look for the cap as one would; each for itself, it is refused about as often as answered.
-    assert simulator.ledger().rate_limited < 60
-
-
-def test_a_batch_through_the_public_door(simulator: Simulator, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache, rate_control="shared") as client:
-        results = client.call_many("gpt-6.1-sol", [f"What is {number}+0?" for number in range(20)])
-        assert all(isinstance(result, Response) for result in results)
-        (scope,) = client.statistics()
-        assert (scope.in_flight, scope.refusals) == (0, 0)
-    assert (own_cache / "limits" / "rate-control.sqlite").exists()
-    assert (own_cache / "limits" / "rate-control.sqlite").stat().st_mode & 0o077 == 0

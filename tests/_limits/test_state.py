@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import ClassVar
 
@@ -46,15 +45,6 @@ def test_each_check_allows_its_kind_of_value(value: object) -> None:
     assert count(value) == (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
     assert number(value) == is_number
     assert positive(value) == (is_number and value > 0)
-
-
-@given(st.floats(0, exclude_min=True), st.integers(0), st.booleans())
-def test_a_state_comes_back_through_json(size: float, sent: int, limited: bool) -> None:
-    scope = Scope(sent, limited)
-    scope.window.size = size
-    restored = Scope.from_state(json.loads(json.dumps(scope.to_state())))
-    assert vars(restored.window) == {"size": size}
-    assert (restored._sent, restored.limited) == (sent, limited)
 
 
 @pytest.mark.parametrize(

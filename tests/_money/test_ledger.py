@@ -41,8 +41,3 @@ def test_one_request_without_a_bound_leaves_the_sum_without(ledger: Ledger, tota
     assert ledger.unknown == 2
     assert ledger.unknown_at_most is None
     assert [row.unknown_at_most for row in ledger.rows()] == [None, Decimal("0.5")]
-
-
-def test_an_empty_ledger_has_no_rows() -> None:
-    empty = Ledger(Totals())
-    assert (empty.rows(), empty.timeline(), empty.spent, empty.usage) == ([], {}, 0, Usage())

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Ledger, LedgerWarning, RequestError, Usage, call
+from llm_provider import Client, Ledger, LedgerWarning, RequestError, Usage
 from llm_provider._money.ledger_file import LedgerFile, read_postings
 from llm_provider._money.totals import Key, Posting
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript, run_together
+from support import RunScript
 
 EVENTS = [
     Posting(
@@ -105,14 +105,6 @@ def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -
     file.close()
 
 
-def test_the_environment_names_a_file_too(
-    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(tmp_path / "calls.jsonl"))
-    call("gpt-5.5", "Hi")
-    assert Ledger.read(tmp_path / "calls.jsonl").requests == 1
-
-
 def test_a_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"ledger: .*No such file or directory"):
         Client(ledger=tmp_path / "missing" / "calls.jsonl")
@@ -135,14 +127,6 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
     with warnings.catch_warnings(), Client(ledger=full, cache="off") as client:
         warnings.simplefilter("error")
         assert client.call("gpt-5.5", "Hi").text
-
-
-def test_a_posting_after_closing_is_written_too(tmp_path: Path) -> None:
-    file = LedgerFile(tmp_path / "calls.jsonl")
-    file.close()
-    file.append(EVENTS[0])
-    file.close()
-    assert list(read_postings(file.path)) == EVENTS[:1]
 
 
 WRITER = """
@@ -190,19 +174,6 @@ def test_killed_writers_lose_nothing_that_they_have_written(tmp_path: Path) -> N
         assert count <= len(numbers) <= count + 1
 
 
-def test_lines_of_many_threads_do_not_mix(tmp_path: Path) -> None:
-    file, threads, times = LedgerFile(tmp_path / "calls.jsonl"), 8, 300
-    long = EVENTS[0]._replace(key=EVENTS[0].key._replace(tag="t" * 5000))
-
-    def work() -> None:
-        for _ in range(times):
-            file.append(long)
-
-    run_together(work, threads)
-    file.close()
-    assert list(read_postings(file.path)) == [long] * threads * times
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path: Path) -> None:
     program = """
@@ -242,15 +213,3 @@ def test_calls_that_run_while_the_program_ends_are_in_the_file(
     run_warm_script(program, FILE=str(path))
     read = Ledger.read(path)
     assert (read.requests, read.failed, read.unknown) == (1, 1, 1)
-
-
-def test_files_of_several_workers_are_added_up(simulator: Simulator, tmp_path: Path) -> None:
-    paths = [tmp_path / f"calls.{name}.jsonl" for name in "ab"]
-    for path in paths:
-        with Client(ledger=path, cache="off") as client:
-            client.call("gpt-6.1-sol", "Hi")
-    first, both = Ledger.read(paths[0]), Ledger.read(*paths, paths[0])
-    assert both.total.requests == 2
-    assert both.cost == 2 * first.cost
-    with pytest.raises(TypeError, match="needs the path of a file"):
-        Ledger.read()

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Ledger
-from llm_provider._money.totals import Totals
 
 needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None,
-    reason="matplotlib is not installed in this environment",
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed in this environment"
 )
 
 
@@ -37,13 +35,6 @@ def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp
     assert (tmp_path / "cost.png").stat().st_size > 10_000
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert len(pickle.loads(pickle.dumps(figure)).axes) == 2
-
-
-@needs_matplotlib
-def test_an_empty_ledger_has_a_figure_without_lines_and_bars() -> None:
-    spending, tokens = Ledger(Totals()).plot().axes
-    assert (list(spending.get_lines()), spending.get_legend(), tokens.get_legend()) == ([], None, None)
-    assert all(len(bars) == 0 for bars in tokens.containers)
 
 
 @needs_matplotlib

@@ -31,13 +31,6 @@ def test_text_is_a_table(ledger: Ledger) -> None:
     assert [line.index("0.016200") + 8 for line in (sol, total)] == [head.index("spent $") + 7] * 2
 
 
-def test_an_empty_ledger_is_a_table_too() -> None:
-    assert str(Ledger(Totals())).splitlines() == [
-        "provider  requests  input  output   spent $",
-        "total            0      0       0  0.000000",
-    ]
-
-
 def test_html_and_terminals_get_no_commands() -> None:
     totals = Totals()
     totals.post(Posting(0.0, "answered", Key("local", "m", "<script>\x1b[31m", "a&b"), Decimal(1)))
@@ -45,14 +38,6 @@ def test_html_and_terminals_get_no_commands() -> None:
     assert "&lt;script&gt;?[31m" in page
     assert "a&amp;b" in page
     assert "<script>?[31m" in printed
-
-
-def test_html_has_the_cells_of_the_text(ledger: Ledger) -> None:
-    page = ledger._repr_html_()
-    assert page.startswith("<table>")
-    assert page.count("<tr>") == len(str(ledger).splitlines())
-    assert "<td>3,610</td>" in page
-    assert "<th>spent $</th>" in page
 
 
 def test_html_has_the_first_rows_and_the_total() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import Budget, Client, UnknownPriceError, Usage, price
+from llm_provider import Budget, Client, Usage, price
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._limits.concurrency import Concurrency
@@ -19,7 +19,6 @@ from llm_provider._money.litellm_prices import _is_plain, litellm_cost, most_cos
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers.litellm.connection import load
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import price_names, resolve
 from llm_provider.simulator import Simulator
 from raw_server import Behaviour, RawServer, answering, streaming
 from support import RunScript
@@ -118,20 +117,6 @@ def test_an_answer_has_litellms_cost_and_a_budget_counts_it(
     assert float(client.usage.spent) == answer.cost
 
 
-def test_the_table_wins_over_litellm() -> None:
-    with Client(cache="off") as client:
-        model = "litellm/anthropic/claude-sonnet-5-5"
-        assert bound(client, model, max_tokens=10) is not None
-        assert client._runner.prices().applicable(*price_names(resolve(model)))
-        without = bound(client, model, PriceTable(), max_tokens=10)
-        assert without != bound(client, model, max_tokens=10)
-
-
-def test_a_budget_still_refuses_a_model_that_nobody_has_a_price_for(client: Client) -> None:
-    with pytest.raises(UnknownPriceError):
-        client.call("azure/a-deployment-of-my-own", "Hi", max_tokens=10, budget=1.0, api_key="sk-x")
-
-
 TIERS = {"standard": "", "priority": "_priority", "flex": "_flex", "batch": "_batches"}
 
 
@@ -223,11 +208,7 @@ def answered(client: Client, behaviour: Behaviour, model: str, *, stream: bool, 
 @pytest.mark.parametrize("requested", [None, "priority"])
 @pytest.mark.parametrize("reported", [None, "priority", "flex", "default"])
 def test_the_service_tier_of_the_answer_or_the_request_is_billed(
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    stream: bool,
-    requested: str | None,
-    reported: str | None,
+    client: Client, monkeypatch: pytest.MonkeyPatch, stream: bool, requested: str | None, reported: str | None
 ) -> None:
     litellm: Any = load()
     entry = {**litellm.model_cost["azure/gpt-5.1"], "litellm_provider": "hosted_vllm"}
@@ -243,23 +224,6 @@ def test_the_service_tier_of_the_answer_or_the_request_is_billed(
         return
     expected = field_arithmetic(entry, answer.usage, TIERS[str(tier)])
     assert answer.cost == pytest.approx(float(expected))
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    "charge",
-    [
-        {"cost": 0.0161},
-        {"cost": 0.0161, "is_byok": False, "cost_details": {"upstream_inference_cost": None}},
-    ],
-)
-def test_the_charge_of_a_router_wins_over_every_table(
-    client: Client, stream: bool, charge: dict[str, Any]
-) -> None:
-    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, **charge}
-    model = "litellm/openrouter/openai/gpt-4o-mini"
-    answer = answered(client, replying(usage, stream=stream), model, stream=stream)
-    assert (answer.cost, answer.cost_source) == (0.0161, "reply")
 
 
 def test_the_images_of_an_answer_are_billed_as_images(

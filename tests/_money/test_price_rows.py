@@ -49,33 +49,24 @@ def read_with_warnings(path: Path) -> tuple[list[PriceRow], list[str]]:
     ("row", "reason"),
     [
         ("openai,tiny,standard,0,2,0.1,2.5,4,10,,somewhere", "11 cells instead of 12"),
-        (GOOD + ",", "13 cells instead of 12"),
-        ("just some words", "1 cells instead of 12"),
         (GOOD.replace("openai", ""), "provider ''"),
         (GOOD.replace("openai", "Open AI"), "provider 'Open AI'"),
         (GOOD.replace("tiny", ""), "model ''"),
         (GOOD.replace("tiny", "=cmd()"), "model '=cmd()'"),
-        (GOOD.replace("tiny", "@tiny"), "model '@tiny'"),
         (GOOD.replace("tiny", "ti ny"), "model 'ti ny'"),
         (GOOD.replace("standard", "cheap"), "variant 'cheap'"),
         (GOOD.replace("standard,0", "standard,"), "min_input_tokens ''"),
-        (GOOD.replace("standard,0", "standard,-1"), "min_input_tokens '-1'"),
         (GOOD.replace("standard,0", "standard,1e5"), "min_input_tokens '1e5'"),
         (GOOD.replace("standard,0,2", "standard,0,-2"), "input '-2'"),
         (GOOD.replace("standard,0,2", "standard,0,NaN"), "input 'NaN'"),
-        (GOOD.replace("standard,0,2", "standard,0,inf"), "input 'inf'"),
         (GOOD.replace("standard,0,2", "standard,0,2e3"), "input '2e3'"),
-        (GOOD.replace("standard,0,2", "standard,0, 2"), "input ' 2'"),
-        (GOOD.replace("standard,0,2", "standard,0,$2"), "input '$2'"),
         (GOOD.replace("standard,0,2", "standard,0,1_000"), "input '1_000'"),
         (GOOD.replace("standard,0,2", "standard,0,\u0662"), "input '\u0662'"),
         (GOOD.replace("2.5", "2."), "cache_write '2.'"),
         (GOOD.replace(",10,", ",1234567,"), "output '1234567'"),
         (GOOD.replace(",,somewhere", ",2026-11-31,somewhere"), "effective_from '2026-11-31'"),
         (GOOD.replace(",,somewhere", ",20.11.2026,somewhere"), "effective_from '20.11.2026'"),
-        (GOOD.replace(",,somewhere", ",2026-W47-5,somewhere"), "effective_from '2026-W47-5'"),
         (GOOD.replace("somewhere", ""), "source is missing"),
-        (GOOD.replace("2026-11-20", ""), "as_of ''"),
         (GOOD.replace("2026-11-20", "today"), "as_of 'today'"),
     ],
 )
@@ -144,11 +135,6 @@ def test_columns_may_be_left_out(tmp_path: Path) -> None:
 def test_a_file_without_a_header_is_refused(tmp_path: Path, header: str) -> None:
     with pytest.raises(ValueError, match=r"prices\.csv: the first line must name provider, model and input"):
         PriceFile(write(tmp_path, GOOD, header=header))
-
-
-def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        PriceFile(tmp_path / "absent.csv")
 
 
 def test_lines_are_found_by_their_model(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from llm_provider._money.price_rows import (
     COLUMNS,
     PRICE_COLUMNS,
     VARIANTS,
-    PriceRow,
     PriceWarning,
     check,
     mapping_lines,
@@ -28,7 +27,6 @@ from llm_provider._money.price_rows import (
 from llm_provider._money.pricing import PriceTable, default_prices_path
 from llm_provider._requests.routing import ROUTES
 from llm_provider._types.usage import Usage
-from support import run_together
 
 TODAY = date(2026, 11, 20)
 PARTS = (
@@ -36,19 +34,11 @@ PARTS = (
 )  # fmt: skip
 CLASSES = ("input", "cache_read", "cache_write", "cache_write_1h", "output")
 HEADER = ",".join(COLUMNS)
-USED_COLUMNS = ("provider", "model", *CLASSES)
-GOOD = "openai,tiny,2,0.1,2.5,4,10"
 
 
 @pytest.fixture(scope="module")
 def shipped() -> PriceTable:
     return PriceTable.load()
-
-
-def write(folder: Path, *lines: str) -> Path:
-    path = folder / "prices.csv"
-    path.write_text("\n".join([",".join(USED_COLUMNS), *lines]) + "\n", encoding="utf-8")
-    return path
 
 
 def load_with_warnings(path: Path) -> tuple[PriceTable, list[str]]:
@@ -110,46 +100,12 @@ def test_each_token_is_billed_once_to_the_last_digit(row: dict[str, object], usa
     assert Fraction(str(cost_of(table_of(row), usage))) == by_hand
 
 
-@given(st.decimals(min_value=0, max_value=1000, places=6), usages())
-def test_one_price_for_every_class_bills_the_inclusive_totals(price: Decimal, usage: Usage) -> None:
-    flat = table_of({"provider": "openai", "model": "tiny", **dict.fromkeys(CLASSES, price)})
-    total = Fraction(str(price)) * (usage.input_tokens + usage.output_tokens) / 1_000_000
-    assert Fraction(str(cost_of(flat, usage))) == total
-
-
-@given(priced(), usages(), usages())
-def test_costs_add_up_and_more_tokens_never_cost_less(
-    row: dict[str, object], first: Usage, second: Usage
-) -> None:
-    table = table_of(row)
-    together = cost_of(table, first + second)
-    with localcontext(Context(prec=60)):
-        assert together == cost_of(table, first) + cost_of(table, second)
-    assert together >= cost_of(table, first)
-
-
 @given(priced(), usages())
 def test_the_callers_decimal_context_changes_nothing(row: dict[str, object], usage: Usage) -> None:
     table = table_of(row)
     expected = cost_of(table, usage)
     with localcontext(Context(prec=2, rounding=ROUND_UP)):
         assert str(cost_of(table, usage)) == str(expected)
-
-
-@pytest.mark.parametrize(
-    ("usage", "text"),
-    [
-        (Usage(), "0"),
-        (Usage(input_tokens=500_000), "1"),
-        (Usage(output_tokens=1_000_000_000), "10000"),
-        (Usage(input_tokens=1), "0.000002"),
-        (Usage(input_tokens=10, cache_read_input_tokens=10), "0.000001"),
-        (Usage(input_tokens=10, cache_write_input_tokens=10, cache_write_1h_input_tokens=4), "0.000031"),
-        (Usage(output_tokens=7, reasoning_output_tokens=7), "0.00007"),
-    ],
-)
-def test_costs_read_as_plain_decimals(tmp_path: Path, usage: Usage, text: str) -> None:
-    assert str(PriceTable.load(write(tmp_path, GOOD)).cost("openai", "tiny", usage)) == text
 
 
 # What is not known is None
@@ -196,14 +152,6 @@ def test_counts_that_contradict_each_other_are_not_billed(usage: Usage) -> None:
     assert len(caught) == 1
 
 
-def test_threads_share_the_one_warning() -> None:
-    table = table_of({"provider": "openai", "model": "tiny", "input": 1})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run_together(lambda: table.cost("openai", "tiny", USED["output"]), 16)
-    assert len(caught) == 1
-
-
 # Parts of the totals, and fees
 
 DETAILED = Usage(
@@ -228,15 +176,6 @@ def test_parts_are_billed_once_apart_or_with_their_whole(apart: dict[str, int], 
     prices = {"input": 2, "cache_read": 1, "output": 8, **apart}
     table = table_of({"provider": "openai", "model": "tiny", **prices})
     assert cost_of(table, DETAILED) == Decimal(expected) / 1_000_000
-
-
-@given(priced(), st.fixed_dictionaries(dict.fromkeys(PARTS, st.none() | prices)))
-def test_one_price_everywhere_bills_the_totals_whatever_is_apart(
-    row: dict[str, object], parts: dict[str, Decimal | None]
-) -> None:
-    flat = {name: None if value is None else row["input"] for name, value in parts.items()}
-    table = table_of({**row, **dict.fromkeys(CLASSES, row["input"]), **flat})
-    assert Fraction(str(cost_of(table, DETAILED))) == Fraction(str(row["input"])) * 1400 / 1_000_000
 
 
 def test_searches_and_requests_are_billed_by_the_thousand() -> None:
@@ -271,20 +210,13 @@ def test_a_part_with_a_standard_price_has_a_price_at_every_level(shipped: PriceT
         ("openai", "gpt-4o-2024-05-13", "gpt-4o-2024-05-13"),
         ("anthropic", "claude-haiku-4-5-20251001", "claude-haiku-4-5"),
         ("anthropic", "claude-haiku-4-5@20251001", "claude-haiku-4-5"),
-        ("anthropic", "claude-sonnet-5-20261021", "claude-sonnet-5"),
-        ("anthropic", "claude-sonnet-5-5", "claude-sonnet-5-5"),
-        ("gemini", "gemini-flash-latest", "gemini-flash-latest"),
         ("gemini", "models/gemini-3.8-flash", "gemini-3.8-flash"),
         ("fireworks_ai", "accounts/fireworks/models/kimi-k3", "kimi-k3"),
         ("fireworks_ai", "accounts/fireworks/routers/kimi-k3-fast", "kimi-k3-fast"),
-        ("together_ai", "zai-org/GLM-5.3", "zai-org/GLM-5.3"),
         ("openai", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", "ft:gpt-4o-mini-2024-07-18"),
         ("openai", "ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18"),
-        ("openrouter", "anthropic/claude-sonnet-5.5", "anthropic/claude-sonnet-5.5"),
         ("openrouter", "anthropic/claude-sonnet-5.5-20260928", "anthropic/claude-sonnet-5.5"),
         ("openrouter", "anthropic/claude-sonnet-5.5:batch", "anthropic/claude-sonnet-5.5:batch"),
-        ("openrouter", "openai/gpt-6.1-sol-pro", "openai/gpt-6.1-sol-pro"),
-        ("openai", "text-embedding-3-large", "text-embedding-3-large"),
     ],
 )
 def test_names_are_found_by_rule(shipped: PriceTable, provider: str, model: str, listed: str) -> None:
@@ -301,16 +233,12 @@ def test_names_are_found_by_rule(shipped: PriceTable, provider: str, model: str,
         ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", "standard"),
         # The suffix after the colon chooses a route with a price of its own.
         ("openrouter", "anthropic/claude-sonnet-5.5:nitro", "standard"),
-        ("openrouter", "claude-sonnet-5.5", "standard"),
         ("openai", "models/gpt-6.1-sol", "standard"),
         ("openai", "-2026-10-21", "standard"),
         ("together_ai", "accounts/fireworks/models/kimi-k3", "standard"),
-        ("openai", "gpt-6.1-so", "standard"),
         ("openai", "gpt-6.1", "standard"),
         ("openai", "GPT-6.1-SOL", "standard"),
         ("openai", "", "standard"),
-        ("openai", "claude-opus-5-5", "standard"),
-        ("anthropic", "gpt-6.1-sol", "standard"),
         ("nobody", "gpt-6.1-sol", "standard"),
         ("openai", "gpt-6.1-sol", "scale"),
         ("openai", "o3-pro", "flex"),
@@ -334,14 +262,6 @@ def test_a_suffix_that_is_nearly_a_date_is_another_model(shipped: PriceTable, su
     assert shipped.find("openai", f"gpt-6.1-sol{suffix}", at=TODAY) is None
 
 
-@given(st.text(alphabet="abcxyz0123456789.-@:/_", min_size=1, max_size=12))
-def test_a_suffix_that_is_no_date_is_another_model(suffix: str) -> None:
-    table = table_of({"provider": "openai", "model": "tiny", "input": 1})
-    # Eight digits behind a separator are the one thing such a suffix could rightly be.
-    if not any(len(part) == 8 and part.isdigit() for part in suffix.replace("@", "-").split("-")):
-        assert table.find("openai", f"tiny{suffix}") is None
-
-
 # Tiers and dates
 
 
@@ -363,12 +283,6 @@ def test_the_context_tier_is_a_cliff_for_all_tokens(
         assert shipped.cost(provider, model, usage, at=TODAY) == Decimal(price) * count / 1_000_000
 
 
-def test_cached_tokens_count_towards_the_tier_and_output_pays_it_too(shipped: PriceTable) -> None:
-    usage = Usage(input_tokens=272_001, cache_read_input_tokens=272_000, output_tokens=1000)
-    expected = (Decimal(4) + Decimal("0.2") * 272_000 + Decimal(15) * 1000) / 1_000_000
-    assert shipped.cost("openai", "gpt-6.1-sol", usage, at=TODAY) == expected
-
-
 def test_an_unpublished_tier_is_unknown_instead_of_cheap(shipped: PriceTable) -> None:
     short, long = Usage(input_tokens=272_000), Usage(input_tokens=272_001)
     assert shipped.cost("openai", "gpt-5.5", short, variant="priority", at=TODAY) == Decimal("3.4")
@@ -384,10 +298,8 @@ def moment(day: int, *clock: int, month: int = 11, hours: int = 0) -> datetime:
 @pytest.mark.parametrize(
     ("name", "at", "price"),
     [
-        ("mistral/mistral-large-4", date(2020, 1, 1), "0.68"),
         ("mistral/mistral-large-4", date(2026, 10, 19), "0.68"),
         ("mistral/mistral-large-4", date(2026, 10, 20), "1.36"),
-        ("mistral/mistral-large-4", date(2026, 10, 28), "1.36"),
         ("mistral/mistral-large-4", date(2026, 10, 29), "0.7"),
         ("mistral/mistral-large-4", moment(28, 23, 59, month=10), "1.36"),
         # The day is that of UTC.
@@ -395,18 +307,11 @@ def moment(day: int, *clock: int, month: int = 11, hours: int = 0) -> datetime:
         # An announced price waits for its day, and a newer list replaces the older one with its tiers.
         ("gemini/gemini-4-argon", date(2026, 11, 30), "2"),
         ("gemini/gemini-4-argon", date(2026, 12, 1), "4"),
-        ("anthropic/claude-opus-4-6", date(2026, 3, 12), "10"),
-        ("anthropic/claude-opus-4-6", date(2026, 3, 13), "5"),
         # A snapshot with a row of its own keeps its own price, at its own service levels alone.
         ("openai/gpt-4o-2024-05-13", TODAY, "5"),
-        ("openai/gpt-4o-2024-08-06", TODAY, "2.5"),
         ("openai/gpt-4o-2024-05-13 flex", TODAY, None),
         # Embeddings cost their input.
         ("openai/text-embedding-3-small", TODAY, "0.02"),
-        ("openai/text-embedding-3-large", TODAY, "0.13"),
-        ("gemini/gemini-embedding-001", TODAY, "0.15"),
-        ("mistral/mistral-embed", TODAY, "0.1"),
-        ("together_ai/BAAI/bge-base-en-v1.5", TODAY, "0.008"),
         ("fireworks_ai/accounts/fireworks/models/qwen3-embedding-8b", TODAY, "0.1"),
         # Before the first known day nothing is known.
         ("openai/gpt-5.6-luna batch", date(2026, 7, 29), None),
@@ -414,10 +319,8 @@ def moment(day: int, *clock: int, month: int = 11, hours: int = 0) -> datetime:
         # DeepSeek's price goes by the clock.
         ("deepseek/deepseek-v4-pro", moment(20, 0, 59), "0.66"),
         ("deepseek/deepseek-v4-pro", moment(20, 1, 0), "1.32"),
-        ("deepseek/deepseek-v4-pro", moment(20, 3, 59, 59), "1.32"),
         ("deepseek/deepseek-v4-pro", moment(20, 4, 0), "0.66"),
         ("deepseek/deepseek-v4-pro", moment(20, 6, 0).replace(tzinfo=None), "1.32"),
-        ("deepseek/deepseek-v4-pro", moment(20, 9, 59), "1.32"),
         ("deepseek/deepseek-v4-pro", moment(20, 10, 0), "0.66"),
         # A Saturday and a Sunday.
         ("deepseek/deepseek-v4-pro", moment(21, 2, 0), "0.66"),
@@ -470,17 +373,6 @@ def test_overrides_replace_a_models_rows_variant_by_variant(shipped: PriceTable)
     assert table.cost("local", "mine", long, variant="batch") == 0
 
 
-def test_the_whole_table_of_another_version_may_override(shipped: PriceTable) -> None:
-    assert set(PriceTable.load(overrides=default_prices_path())) == set(shipped)
-
-
-def test_overrides_may_be_a_file(tmp_path: Path) -> None:
-    path = write(tmp_path, GOOD.replace("tiny,2", "gpt-6.1-sol,3"))
-    for overrides in (path, str(path)):
-        table = PriceTable.load(overrides=overrides)
-        assert table.cost("openai", "gpt-6.1-sol", Usage(input_tokens=1_000_000)) == 3
-
-
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -494,11 +386,6 @@ def test_a_bad_override_is_skipped_with_its_number(row: dict[str, object], reaso
     with pytest.warns(PriceWarning, match=f"override 1 is skipped: {reason}") as caught:
         PriceTable.load(overrides=[row])
     assert len(caught) == 1
-
-
-def test_small_floats_are_taken_as_written() -> None:
-    table = table_of({"provider": "openai", "model": "tiny", "input": 1e-07})
-    assert cost_of(table, Usage(input_tokens=1_000_000)) == Decimal("0.0000001")
 
 
 # Laziness, and the module
@@ -552,14 +439,6 @@ def test_an_installed_package_finds_the_file_inside_itself(package: Path) -> Non
     assert "FileNotFoundError: llm_provider's prices.csv is missing" in missing.stderr
     shutil.copy(default_prices_path(), package / "prices.csv")
     assert Path(run_copy(package, code).stdout.strip()) == package / "prices.csv"
-
-
-def test_threads_may_share_the_first_use(shipped: PriceTable) -> None:
-    table = PriceTable.load()
-    models = dict.fromkeys((row.provider, row.model) for row in shipped)
-    results: list[list[PriceRow | None]] = []
-    run_together(lambda: results.append([table.find(*model, at=TODAY) for model in models]), 8)
-    assert results == [[shipped.find(*model, at=TODAY) for model in models]] * 8
 
 
 # The shipped table
@@ -633,37 +512,3 @@ def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) ->
     # A host that was added since has no rows until the next `make prices`.
     assert providers < set(ROUTES)
     assert {row.variant for row in shipped} == VARIANTS
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "figures", "batch"),
-    [
-        ("openai", "gpt-6-astra", (10, 1, "12.5", None, 50), (5, 25)),
-        ("openai", "gpt-6.1-sol", (2, "0.1", "2.5", None, 10), (1, 5)),
-        ("openai", "gpt-5.6-luna", ("0.2", "0.02", "0.25", None, "1.2"), ("0.1", "0.6")),
-        ("openai", "gpt-5.5", (5, "0.5", None, None, 30), ("2.5", 15)),
-        ("anthropic", "claude-opus-5-5", (4, "0.2", 5, 8, 20), (2, 10)),
-        ("anthropic", "claude-sonnet-5-5", (2, "0.1", "2.5", 4, 10), (1, 5)),
-        ("anthropic", "claude-haiku-5-5", ("0.1", "0.01", "0.125", "0.2", "0.5"), ("0.05", "0.25")),
-        ("anthropic", "claude-fable-5-2", (8, "0.2", 10, 16, 40), (4, 20)),
-        ("gemini", "gemini-3.8-flash", ("0.75", "0.075", None, None, "3.75"), ("0.375", "1.875")),
-        ("gemini", "gemini-4-argon", (2, "0.1", None, None, 10), (1, 5)),
-        ("together_ai", "zai-org/GLM-5.3", ("1.4", "0.26", None, None, "4.4"), None),
-        ("xai", "grok-4.7", (2, "0.5", None, None, 6), ("1.6", "4.8")),
-        ("mistral", "mistral-large-4", ("0.7", "0.07", None, None, "2.1"), ("0.35", "1.05")),
-        ("deepseek", "deepseek-v4-pro", ("1.32", "0.044", None, None, "3.96"), None),
-    ],
-)
-def test_figures_read_from_both_sources(
-    shipped: PriceTable,
-    provider: str,
-    model: str,
-    figures: tuple[int | str | None, ...],
-    batch: tuple[int | str, int | str] | None,
-) -> None:
-    row = shipped.find(provider, model, at=TODAY)
-    assert row is not None
-    expected = tuple(None if figure is None else Decimal(figure) for figure in figures)
-    assert tuple(getattr(row, column) for column in CLASSES) == expected
-    halved = shipped.find(provider, model, variant="batch", at=TODAY)
-    assert (halved and (halved.input, halved.output)) == (batch and tuple(map(Decimal, batch)))

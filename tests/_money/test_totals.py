@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from decimal import Decimal, getcontext, localcontext
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Usage
 from llm_provider._money.pricing import PriceTable
-from llm_provider._money.totals import COUNTS, HitGroup, Key, Posting, Timeline, Totals
+from llm_provider._money.totals import HitGroup, Key, Posting, Timeline, Totals
 from llm_provider._runtime.exact_decimal import total
-from support import run_together
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]
@@ -112,23 +109,6 @@ def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:
     assert sums.spent == Decimal("3000000.000000000003")
 
 
-def test_threads_that_post_and_look_at_once_lose_nothing() -> None:
-    totals, threads, times = Totals(), 8, 2000
-    start = threading.Barrier(threads)
-
-    def work() -> None:
-        start.wait()
-        for number in range(times):
-            totals.post(Posting(0.0, "answered", KEYS[number % 4], Decimal("0.001")))
-            totals.hit(hits(), Usage(input_tokens=1000))
-            if not number % 500:
-                totals.rows()
-
-    run_together(work, threads)
-    assert total(sums.spent for _, sums in totals.rows()) == Decimal("0.001") * threads * times
-    assert total(sums.saved for _, sums in totals.rows()) == Decimal("0.002") * threads * times
-
-
 def test_totals_stay_small_however_many_tags_and_moments_there_are() -> None:
     totals = Totals()
     for number in range(30_000):
@@ -150,19 +130,3 @@ def test_intervals_of_a_timeline_grow_only_with_the_time() -> None:
     timeline.add(1e9 + 1e6, "other", Decimal(1))
     assert timeline.width > 1
     assert sum(amount for points in timeline.series().values() for _, amount in points) == 6
-
-
-def test_every_count_of_a_usage_is_summed() -> None:
-    usage = Usage(**dict(zip(COUNTS, range(1, len(COUNTS) + 1), strict=True)))
-    totals = Totals()
-    for _ in range(2):
-        totals.post(Posting(0.0, "failed", KEYS[0], None, usage))
-    ((_, sums),) = totals.rows()
-    assert sums.usage == usage + usage
-
-
-@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-haiku-5-5", "gpt-unheard-of"])
-def test_tiers_are_where_rows_begin(model: str) -> None:
-    provider = "anthropic" if model.startswith("claude") else "openai"
-    rows = {row.min_input_tokens for row in TABLE if (row.provider, row.model) == (provider, model)}
-    assert TABLE.tiers(provider, model) == sorted(rows)

@@ -22,28 +22,6 @@ async def list_models(model: str) -> list[ListedModel]:
     return await LISTS[target.route.adapter](target, APIKey("k"))
 
 
-def test_retired_models_of_anthropic_are_left_out(simulator: Simulator) -> None:
-    models = asyncio.run(list_models("anthropic/any"))
-    assert [model.name for model in models] == ["claude-sonnet-5-5", "claude-haiku-5-5"]
-    assert models[0] == ListedModel("claude-sonnet-5-5", 900_000, 100_000, None, embeds=False)
-
-
-def test_models_of_gemini_for_other_tasks_are_left_out(simulator: Simulator) -> None:
-    assert asyncio.run(list_models("gemini/any")) == [
-        ListedModel("gemini-3.8-flash", 1_000_000, 60_000, None, embeds=False),
-        ListedModel("gemini-embedding-2", 1_000_000, 60_000, None, embeds=True),
-    ]
-
-
-def test_models_of_openai_of_other_kinds_are_left_out(simulator: Simulator) -> None:
-    models = asyncio.run(list_models("openai/any"))
-    assert [model.name for model in models] == [
-        "gpt-6.1-sol",
-        "gpt-6.1-sol-2026-10-21",
-        "text-embedding-3-small",
-    ]
-
-
 ROUTER = (
     '{"data": [{"id": "a", "context_length": 9, "top_provider": {"max_completion_tokens": 4},'
     ' "architecture": {"input_modalities": ["text", "image"]}}]}'

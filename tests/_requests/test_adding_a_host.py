@@ -125,27 +125,6 @@ assert set(sent[1]) == {{"role", "content", "refusal"}}, sent
     assert [request.body["vector_size"] for request in embeddings] == [8, 8]
 
 
-def test_a_missing_key_is_named_after_the_host(extended: Path) -> None:
-    ended = run_copy(extended, "-m", "llm_provider", "ask", MODEL, "Hi")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "no API key for acme_ai: set ACME_API_KEY, or pass api_key=" in ended.stderr
-
-
-def test_the_simulator_prints_the_variables_of_the_host(extended: Path) -> None:
-    # In place of a port that nobody has, which would keep the server running.
-    program = """
-import re, signal, subprocess, sys
-command = [sys.executable, "-m", "llm_provider", "simulator", "--port", "0"]
-with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    print(process.stdout.read())
-"""
-    ended = run_copy(extended, "-c", program)
-    assert re.search(r"export ACME_BASE_URL=http://127\.0\.0\.1:\d+/acme_ai/v1\n", ended.stdout), ended.stderr
-    assert "export ACME_API_KEY=" in ended.stdout
-
-
 @needs_genai_prices
 def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: Path) -> None:
     listed = price_map(tmp_path, acme_cloud__org__model_1=entry("acme_cloud", output_cost_per_token=1e-05))

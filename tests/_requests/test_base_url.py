@@ -149,21 +149,6 @@ def test_the_variable_of_every_route_is_checked(
         resolve(f"{route.provider}/model")
 
 
-@pytest.mark.parametrize(
-    ("written", "sent"),
-    [
-        ("https://bücher.example/v1", "https://xn--bcher-kva.example/v1"),
-        ("https://api.example.com.:8443/v1/", "https://api.example.com:8443/v1"),
-        ("http://\uff4c\uff4fcalhost:8000/v1", "http://localhost:8000/v1"),
-        ("http://127。0。0。1:8000/v1", "http://127.0.0.1:8000/v1"),
-        # A name in ASCII stays as it is, as does its cache key.
-        ("https://API.Example.com/v1", "https://API.Example.com/v1"),
-    ],
-)
-def test_what_was_checked_is_sent(written: str, sent: str) -> None:
-    assert check_base_url(written) == sent
-
-
 @given(st.text(max_size=40) | st.text(max_size=20).map("http://".__add__))
 def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
     try:

@@ -30,14 +30,6 @@ class Polars:
         return ROWS
 
 
-class Lazy:
-    columns = ("question",)
-
-    def collect_schema(self) -> None: ...
-
-    def collect(self) -> None: ...
-
-
 def prompts(inputs: Any, rows: Any = None) -> list[Any]:
     checked: Any = batch_inputs(inputs, rows).prompts
     return list(checked)
@@ -66,27 +58,6 @@ class TestPrompts:
 
     def test_a_column_may_hold_conversations(self) -> None:
         assert prompts(pandas.Series([MESSAGES, "Hi"])) == [MESSAGES, "Hi"]
-
-    @pytest.mark.parametrize(
-        ("inputs", "said"),
-        [
-            (FRAME, r"inputs is a DataFrame.*call_many\(model, df\['question'\]\).*rows=df"),
-            (Polars(), r"inputs is a Polars, .*df\['question'\]"),
-            (MESSAGES, r"is one conversation.*call\(model, messages\).*call_many\(model, \[messages\]\)"),
-            (iter(MESSAGES), "inputs is one conversation"),
-            (ROWS, r"inputs\[0\] is a dict.*rows=rows"),
-            (iter(ROWS), r"inputs\[0\] is a dict.*rows=rows"),
-            ("Answer: {question}", r"not str; a single prompt goes to call\(\) \(a template needs rows=\)"),
-            (numpy.str_("Hi"), "not str_; a single prompt"),
-            (len, "a template needs rows="),
-            (numpy.array("Hi"), "one dimension, and this array has 0"),
-            (numpy.array([["Hi"]]), "one dimension, and this array has 2"),
-            (5, "iterable of prompts"),
-        ],
-    )
-    def test_what_is_no_list_of_prompts_is_refused_with_what_to_write(self, inputs: Any, said: str) -> None:
-        with pytest.raises(TypeError, match=said):
-            prompts(inputs)
 
     @pytest.mark.parametrize(
         ("column", "said"),
@@ -153,20 +124,6 @@ class TestRows:
         with pytest.raises(RequestError, match=said):
             batch_inputs(template, rows)
 
-    @pytest.mark.parametrize(
-        ("template", "rows", "said"),
-        [
-            (["a"], ROWS, "with rows=, inputs is a template"),
-            ("{id}", {"id": [1]}, "rows must be a data frame, or an iterable with a dict .*, not dict"),
-            ("{id}", "rows.csv", "rows must be a data frame"),
-            ("{id}", 5, "rows must be a data frame"),
-            ("{id}", Lazy(), r"rows=frame.collect\(\)"),
-        ],
-    )
-    def test_of_the_wrong_kind_are_refused(self, template: Any, rows: Any, said: str) -> None:
-        with pytest.raises(TypeError, match=said):
-            batch_inputs(template, rows)
-
     def test_an_error_of_the_function_names_its_row(self) -> None:
         with pytest.raises(ZeroDivisionError) as caught:
             batch_inputs(lambda row: str(1 // 0), FRAME)
@@ -205,8 +162,3 @@ class TestMetadata:
         checked.metadata("a")
         with pytest.raises(RequestError, match="fewer values than"):
             checked.metadata("b")
-
-    @pytest.mark.parametrize("metadata", ["id", {"id": 1}, 5])
-    def test_of_the_wrong_kind_is_refused(self, metadata: Any) -> None:
-        with pytest.raises(TypeError, match="one value for each input"):
-            batch_inputs(["a", "b"], metadata=metadata)

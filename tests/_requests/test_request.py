@@ -1,7 +1,6 @@
 """The user's arguments: what is taken, how it is normalised, and what is refused before anything is sent."""
 
 import dataclasses
-import math
 import string
 from typing import Any
 
@@ -119,34 +118,6 @@ class TestMessages:
     def test_conversations_are_taken_as_they_are(self, conversation: Any) -> None:
         assert build(conversation).messages == tuple(conversation)
 
-    @pytest.mark.parametrize(
-        ("prompt", "problem"),
-        [
-            (None, "messages must be a str or a list of messages, not NoneType"),
-            (5, "not int"),
-            (b"Hi", "not bytes"),
-            (USER, "not dict"),
-            (iter([USER]), "not list_iterator"),
-            ([], "messages is empty"),
-            ("", r"messages\[0\] has empty content"),
-            (["Hi"], r"messages\[0\] must be a dict with 'role' and 'content', not str"),
-            ([{"content": "Hi"}], r"messages\[0\] has role None"),
-            ([USER, {"role": "robot", "content": "Hi"}], r"\[1\] has role 'robot'; expected one of system"),
-            ([{"role": ["user"], "content": "Hi"}], r"messages\[0\] has role"),
-            ([{"role": Shy(), "content": "Hi"}], "a value of type Shy"),
-            ([{"role": "user"}], r"messages\[0\] has no content"),
-            ([{"role": "user", "content": None, "tool_calls": [CALL]}], r"messages\[0\] has no content"),
-            ([{"role": "user", "content": []}], r"messages\[0\] has empty content"),
-            ([{"role": "user", "content": 5}], r"\[0\].content must be a str or a list of parts, not int"),
-            ([{"role": "user", "content": [5]}], r"\[0\].content\[0\] must be a str, a Path, .*, not int"),
-            ([{"role": "user", "content": [{"text": "Hi"}]}], r"messages\[0\].content\[0\]"),
-            ([{"role": "tool", "content": "x"}], "needs the 'tool_call_id' it answers"),
-        ],
-    )
-    def test_anything_else_is_named(self, prompt: Any, problem: str) -> None:
-        with pytest.raises(RequestError, match=problem):
-            build(prompt)
-
 
 class TestParameters:
     def test_every_documented_parameter_is_checked_and_no_other(self) -> None:
@@ -159,104 +130,26 @@ class TestParameters:
             assert build(**{name: None}) == build()
 
     @pytest.mark.parametrize(
-        ("name", "remedy"),
-        [
-            ("temprature", "did you mean 'temperature'"),
-            ("return_citations", "extra_body="),
-            ("apikey", "api_key"),
-        ],
-    )
-    def test_an_unknown_parameter_is_a_type_error_with_a_remedy(self, name: str, remedy: str) -> None:
-        with pytest.raises(TypeError, match=remedy):
-            build(**{name: 1})
-
-    @pytest.mark.parametrize(
         ("name", "value", "expected"),
         [
-            ("temperature", 0, 0),
             ("temperature", NumPyLike(0.5), 0.5),
-            ("top_p", 1.0, 1.0),
-            ("max_tokens", 1, 1),
-            ("seed", -(2**63), -(2**63)),
-            ("n", 128, 128),
             ("stop", "END", ("END",)),
             ("stop", ["a", "b"], ("a", "b")),
             ("tools", [TOOL], (TOOL,)),
-            ("tools", [{"google_search": {}}], ({"google_search": {}},)),
-            ("tools", [{"type": "web_search_20250305"}], ({"type": "web_search_20250305"},)),
             ("timeout", 5, Timeouts(total=5)),
             ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
             ("deadline", 5, 5.0),
-            ("max_retries", 0, 0),
             ("cache", True, "use"),
-            ("cache", "use", "use"),
             ("cache", False, "off"),
-            ("cache", "off", "off"),
-            ("cache", "refresh", "refresh"),
-            ("cache", "only", "only"),
             ("extra_headers", {"X-Trace": "1"}, {"x-trace": "1"}),
             ("response_format", City, City),
-            ("response_format", {"type": "json_object"}, {"type": "json_object"}),
             ("response_format", {"type": "array"}, {"type": "array"}),
-            ("max_repairs", 0, 0),
-            ("reasoning_effort", "xhigh", "xhigh"),
-            ("extra_body", {"top_k": 1}, {"top_k": 1}),
         ],
     )
     def test_values_are_normalised(self, name: str, value: Any, expected: Any) -> None:
         normalised = getattr(build(**{name: value}), name)
         assert normalised == expected
         assert type(normalised) is type(expected)
-
-    @pytest.mark.parametrize(
-        ("name", "values"),
-        [
-            ("temperature", [-0.1, 2.1, math.nan, math.inf, "0", True, 10**400]),
-            ("top_p", [-1, 1.01, math.nan]),
-            ("max_tokens", [0, -1, 2**70, 10**5000, 1.0, True, "5", math.nan]),
-            ("seed", [2**63, 0.5]),
-            ("n", [0, 129, True]),
-            ("top_logprobs", [-1, 21]),
-            ("timeout", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
-            ("deadline", [0, -1, math.inf, math.nan, 10**400, True, "5"]),
-            ("max_retries", [-1, 1.5]),
-            ("stop", ["", [], ["a", ""], [1], 5, {"a"}]),
-            (
-                "tools",
-                [
-                    "x", [{}], ["x"], [{"type": "function"}], [{"function": {}}],
-                    [{"function": {"name": 1}}], {"function": {"name": "x"}},
-                ],
-            ),
-            (
-                "response_format",
-                [
-                    "json",
-                    {"type": "xml"},
-                    {"type": "json_schema"},
-                    dict,
-                    City(name="x"),
-                    {"type": "json_schema", "json_schema": {"schema": "text"}},
-                ],
-            ),
-            ("max_repairs", [-1, 11, True, 1.5, "1"]),
-            ("reasoning_effort", ["hard", 5, ["low"]]),
-            ("logprobs", [1, "yes"]),
-            ("cache", ["refresh!", 1, 0, 2.0]),
-            ("system", ["", 5]),
-            ("extra_body", [[], "x", {"stream": True}]),
-            ("base_url", ["", 5]),
-            ("api_key", ["", 5, "a b", "a\n"]),
-        ],
-    )  # fmt: skip
-    def test_bad_values_are_named(self, name: str, values: list[Any]) -> None:
-        for value in values:
-            if (name, value) == ("stop", []):
-                continue  # nothing to stop at
-            with pytest.raises(RequestError) as caught:
-                build(**{name: value})
-            assert name in str(caught.value) or "API key" in str(caught.value)
-            assert len(str(caught.value)) < 400
 
     @pytest.mark.parametrize(
         ("choice", "normalised"),
@@ -272,11 +165,6 @@ class TestParameters:
         assert build(tools=[TOOL], tool_choice=choice).tool_choice == normalised
         with pytest.raises(RequestError, match="without tools"):
             build(tool_choice=choice)
-
-    @pytest.mark.parametrize("choice", ["all", {"type": "function"}, {"name": "x"}, 5])
-    def test_no_other_tool_choice_is_taken(self, choice: Any) -> None:
-        with pytest.raises(RequestError, match="tool_choice must be"):
-            build(tools=[TOOL], tool_choice=choice)
 
     def test_alternatives_imply_log_probabilities(self) -> None:
         assert build(top_logprobs=2).logprobs is True
@@ -294,18 +182,6 @@ class TestParameters:
     def test_headers_cannot_forge(self, headers: Any) -> None:
         with pytest.raises(RequestError, match="extra_headers"):
             build(extra_headers=headers)
-
-    def test_the_key_is_sealed_in_place(self) -> None:
-        parameters = {"api_key": "sk-canary", "temperature": 0}
-        request = Request.build("gpt-5.5", "Hi", parameters)
-        assert "canary" not in repr(parameters)
-        assert request.api_key is not None
-        assert request.api_key.reveal() == "sk-canary"
-        assert "canary" not in repr(request)
-
-    def test_a_request_cannot_be_changed(self) -> None:
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            build().model = "other"  # type: ignore[misc]  # on purpose
 
     @given(st.sampled_from(sorted(set(Parameters.__annotations__))), nested(st.text(max_size=5), leaves=6))
     def test_any_value_is_taken_or_our_error(self, name: str, value: Any) -> None:

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._errors import RequestError, UnknownModelError
-from llm_provider._requests.routing import (
-    COMPATIBLE_HOSTS,
-    ROUTES,
-    UNPUBLISHED,
-    Route,
-    list_known_models,
-    price_names,
-    resolve,
-)
+from llm_provider._requests.routing import ROUTES, list_known_models, price_names, resolve
 
 VARIABLES = {row.base_url_variable for row in ROUTES.values()} - {""}
 
@@ -31,29 +23,22 @@ class TestResolve:
     @pytest.mark.parametrize(
         ("model", "provider", "name"),
         [
-            ("gpt-6.1-sol", "openai", "gpt-6.1-sol"),
             ("gpt-5.5-pro-2026-04-23", "openai", "gpt-5.5-pro-2026-04-23"),
-            ("gpt-audio-2", "openai", "gpt-audio-2"),
             ("chatgpt-4o-latest", "openai", "chatgpt-4o-latest"),
             ("o3", "openai", "o3"),
             ("o4-mini", "openai", "o4-mini"),
             ("ft:gpt-5.4-mini:org::id", "openai", "ft:gpt-5.4-mini:org::id"),
             ("text-embedding-3-small", "openai", "text-embedding-3-small"),
-            ("text-embedding-ada-002", "openai", "text-embedding-ada-002"),
             ("openai/gpt-oss-120b", "openai", "gpt-oss-120b"),
             ("claude-sonnet-5-5", "anthropic", "claude-sonnet-5-5"),
             ("anthropic/claude-opus-5-5", "anthropic", "claude-opus-5-5"),
             ("gemini-3.8-flash", "gemini", "gemini-3.8-flash"),
-            ("gemini/gemini-3.8-flash", "gemini", "gemini-3.8-flash"),
             ("gemini-embedding-001", "gemini", "gemini-embedding-001"),
-            ("together_ai/zai-org/GLM-5.3", "together_ai", "zai-org/GLM-5.3"),
-            ("openrouter/anthropic/claude-opus-5-5", "openrouter", "anthropic/claude-opus-5-5"),
             ("groq/openai/gpt-oss-120b", "groq", "openai/gpt-oss-120b"),
             ("local/qwen2.5:7b", "local", "qwen2.5:7b"),
             ("litellm/claude-sonnet-5-5", "litellm", "claude-sonnet-5-5"),
             ("litellm/anthropic/claude-sonnet-5-5", "litellm", "anthropic/claude-sonnet-5-5"),
             ("bedrock/anthropic.claude-opus-5-5", "litellm", "bedrock/anthropic.claude-opus-5-5"),
-            ("vertex_ai/gemini-3.8-flash", "litellm", "vertex_ai/gemini-3.8-flash"),
         ],
     )
     def test_every_route(self, model: str, provider: str, name: str) -> None:
@@ -159,19 +144,6 @@ class TestRoutes:
         # A bare name belongs to one row.
         for model in ("gpt-6.1-sol", "o3", "claude-opus-5-5", "gemini-3.8-flash"):
             assert sum(bool(re.fullmatch(row.bare_names, model)) for row in ROUTES.values()) == 1
-
-    def test_a_row_of_a_host_needs_a_name_and_a_server_alone(self) -> None:
-        row = Route("example_ai", "https://api.example.com/v1")
-        assert (row.adapter, row.key_required, row.lacks) == ("openai", True, frozenset())
-        assert (row.base_url_variable, row.key_variables) == ("EXAMPLE_BASE_URL", ("EXAMPLE_API_KEY",))
-        assert (row.litellm_names, row.genai_prices_name) == (("example_ai",), "example_ai")
-        assert row.embedding_limits == UNPUBLISHED
-        other = Route("example", None)
-        assert (other.base_url_variable, other.key_variables, other.litellm_names) == ("", (), ())
-
-    def test_the_compatible_hosts_are_those_of_the_table(self) -> None:
-        others = {"openai", "anthropic", "gemini", "litellm"}
-        assert set(COMPATIBLE_HOSTS) == set(ROUTES) - others
 
     def test_no_variable_is_shared(self) -> None:
         variables = [

@@ -13,7 +13,7 @@ from google.genai import types as google
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as OpenAIResponse
 
-from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES
+from conformance.formats import ANTHROPIC, RESPONSES
 from conformance.test_foreign_forms import Format, on_every_route
 from llm_provider import Choice, RequestError
 from llm_provider._providers.litellm.connection import load
@@ -110,14 +110,6 @@ def test_an_object_is_the_same_request_as_its_dict(form: Format, model: str, nam
     assert "sunny" in str(payload[form.turns][2:])
 
 
-@pytest.mark.parametrize(
-    ("form", "turns"), [(RESPONSES, ITEMS), (GEMINI, [{"role": "model", "parts": PARTS}])]
-)
-def test_the_provider_gets_its_own_answer_unchanged(form: Format, turns: list[Any]) -> None:
-    encoded = form.encode([USER, *turns, RESULT])[form.turns]
-    assert encoded[1 : 1 + len(turns)] == turns
-
-
 @pytest.mark.filterwarnings("ignore:an earlier answer holds")
 @on_every_route
 def test_the_answers_to_items_and_parts_are_results(form: Format, model: str) -> None:
@@ -187,11 +179,6 @@ def test_messages_and_contents_are_left_alone(entry: Any) -> None:
 def test_a_part_without_a_form_is_named() -> None:
     with pytest.raises(RequestError, match="executableCode"):
         ANTHROPIC.encode([{"role": "user", "parts": [{"executableCode": {"code": "1"}}]}])
-
-
-def test_a_message_of_items_has_a_role_of_its_own() -> None:
-    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
-    assert CHAT.encode([said])["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
 
 
 def test_calls_of_gemini_without_ids_are_told_apart() -> None:

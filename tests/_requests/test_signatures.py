@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-import pickle
 import pydoc
 import typing
 from typing import Any
@@ -12,9 +10,8 @@ from typing import Any
 import pytest
 
 import llm_provider
-from llm_provider import BatchParameters, Client, EmbedParameters, Parameters, Response
+from llm_provider import BatchParameters, Client, EmbedParameters, Parameters
 from llm_provider._requests.parameters import ClientParameters, EstimateParameters
-from llm_provider._requests.signatures import document
 from support import RunScript
 
 TAKEN: dict[str, Any] = {
@@ -65,41 +62,3 @@ def test_without_source_names_and_types_remain(run_script: RunScript) -> None:
         assert llm_provider.call_many.__annotations__.keys() >= {"model", "parameters"}
     """
     run_script(program)
-
-
-def test_types_of_a_function_can_be_read() -> None:
-    hints = typing.get_type_hints(llm_provider.call)
-    assert (hints["model"], hints["return"]) == (str, Response)
-    assert typing.get_type_hints(llm_provider.submit_many)["return"] is llm_provider.Batch
-    assert typing.get_type_hints(Client.__init__)["parameters"] == typing.Unpack[ClientParameters]
-
-
-def test_a_signature_can_be_bound_changed_and_copied() -> None:
-    signature = inspect.signature(llm_provider.call)
-    assert signature.bind("m", "x", temperature=0).arguments["temperature"] == 0
-    with pytest.raises(TypeError):
-        signature.bind("m", "x", temprature=0)
-    assert signature.replace(return_annotation=int).return_annotation is int
-    assert copy.copy(signature) == signature == copy.deepcopy(signature)
-    with Client() as client:
-        assert next(iter(inspect.signature(client.call).parameters)) == "model"
-
-
-def test_a_docstring_without_an_entry_gets_one() -> None:
-    assert "\n\n    Args:\n        temperature: " not in str(
-        document("Asks.", "BatchParameters", "parameters")
-    )
-    plain = document("Asks.", "Parameters", "parameters")
-    assert "Asks.\n\n    Args:\n        system: A system prompt" in str(plain)
-    marked = "Asks.\n\n    Args:\n        **given: See `EmbedParameters`.\n    "
-    text = str(document(marked, "EmbedParameters", "given"))
-    assert text.startswith("Asks.\n\n    Args:\n        dimensions: ")
-    assert str(pickle.loads(pickle.dumps(plain))) == str(plain)
-
-
-@pytest.mark.parametrize("source", ["call('m', 'x', temp", "Client(temp"])
-def test_jedi_completes_them_in_a_notebook(source: str) -> None:
-    """In a real kernel: tests/end_to_end/test_notebook.py."""
-    jedi = pytest.importorskip("jedi")
-    names = {"call": llm_provider.call, "Client": Client}
-    assert "temperature=" in [completion.name for completion in jedi.Interpreter(source, [names]).complete()]

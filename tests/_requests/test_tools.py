@@ -177,15 +177,6 @@ def test_types_become_schemas_and_arguments_become_values() -> None:
     }  # fmt: skip
 
 
-def test_a_default_of_none_may_be_given() -> None:
-    def find(city: str = None, day: str | None = None) -> None:  # type: ignore[assignment]  # noqa: RUF013  # as people write it
-        """Find."""
-
-    kind = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
-    assert schema(find)["parameters"]["properties"] == {"city": kind, "day": kind}
-    assert parsed(find, '{"city": null}') == {"city": None}
-
-
 def test_methods_partials_and_callable_objects() -> None:
     service = Service()
     method = schema(service.lookup)
@@ -329,12 +320,6 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_write(tools: Any, problem
         with pytest.raises(RequestError, match=problem) as caught:
             Request.build("gpt-5.5", "Hi", {"tools": tools})
         assert len(str(caught.value)) < 400
-
-
-def test_a_method_and_its_function_have_schemas_of_their_own() -> None:
-    assert schema(Service().lookup)["name"] == "lookup"
-    with pytest.raises(RequestError, match="'self'"):
-        read_tools("tools", [Service.lookup])
 
 
 def test_other_tools_stay_as_they_are() -> None:

@@ -46,10 +46,7 @@ def test_the_file_of_a_budget_runs_nothing(client: Client, tmp_path: Path) -> No
 
 
 def test_the_log_of_the_command_line_runs_nothing(
-    tmp_path: Path,
-    simulator: Simulator,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, simulator: Simulator, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
     assert main(["ask", "gpt-6.1-sol", "Hi"]) == 0

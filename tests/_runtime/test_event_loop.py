@@ -150,7 +150,7 @@ def test_open_connections_are_closed_quietly_at_the_end(
         dropped = Client()
         dropped.call("gpt-6.1-sol", "Hu", base_url={base_url!r})
         del dropped
-        """,
+        """
     )
     assert (ended.stdout, ended.stderr) == ("", "")
 

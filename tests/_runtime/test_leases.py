@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._runtime.leases import Lease, Leases, _tag
+from llm_provider._runtime.leases import Lease, Leases
 from loop_support import in_a_loop
-from support import RunScript
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -99,18 +98,6 @@ async def test_a_name_has_one_holder_at_a_time(tmp_path: Path) -> None:
 
 
 @in_a_loop
-async def test_every_way_to_the_directory_is_the_same_one(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    first, other = Leases(tmp_path / "real" / "leases"), Leases(tmp_path / "link" / "leases")
-    lease = first.take("name")
-    assert other.take("name") is None
-    other.close()
-    assert Leases(tmp_path / "link" / "leases").take("name") is None
-    assert lease is not None
-
-
-@in_a_loop
 async def test_other_processes_are_excluded_until_the_holder_has_finished(
     tmp_path: Path, start: Start
 ) -> None:
@@ -123,31 +110,6 @@ async def test_other_processes_are_excluded_until_the_holder_has_finished(
     # All at once: at most the one that looks between mark and lock finds the name free.
     ends = await asyncio.gather(*waiting)
     assert sum(lease is not None for lease in ends) <= 1
-
-
-@in_a_loop
-async def test_closing_a_client_keeps_what_another_one_holds(tmp_path: Path, start: Start) -> None:
-    first, other = Leases(tmp_path), Leases(tmp_path)
-    lease, passing = first.take("name"), other.take("another name")
-    assert passing is not None
-    other.close()
-    passing.release()
-    del other, passing
-    start(
-        """
-        import asyncio, sys
-        from pathlib import Path
-        from llm_provider._runtime.leases import Leases
-
-        async def main():
-            print("free" if Leases(Path(sys.argv[1])).take("name") else "taken")
-
-        asyncio.run(main())
-        """,
-        first="taken",
-    )
-    assert lease is not None
-    lease.release()
 
 
 def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
@@ -221,51 +183,6 @@ async def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> 
     holder.send_signal(signal.SIGCONT)
     release(holder)
     assert leases.take("name") is not None
-
-
-@in_a_loop
-async def test_a_holder_that_lives_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
-    # On one loop, both are late together on a busy machine.
-    first, other = Leases(tmp_path, beat=0.01), Leases(tmp_path, patience=0.3)
-    lease = take(first)
-    waiting = asyncio.create_task(wait(other))
-    await asyncio.sleep(1.0)
-    assert not waiting.done()
-    lease.release()
-    await waiting
-
-
-@in_a_loop
-async def test_names_that_share_a_mark_cost_a_look_and_no_more(tmp_path: Path) -> None:
-    holder, other = Leases(tmp_path), Leases(tmp_path)
-    name, neighbour = names_with_a_shared_mark(holder)
-    lease = take(holder, name)
-    waiting = asyncio.create_task(wait(other, name))
-    for _ in range(10):
-        passing = take(holder, neighbour)
-        passing.release()
-        await asyncio.sleep(0.01)
-    assert not waiting.done()
-    lease.release()
-    passing = take(holder, neighbour)
-    passing.release()
-    # The mark is gone, but the name is free.
-    assert await waiting is not None
-
-
-def names_with_a_shared_mark(leases: Leases) -> tuple[str, str]:
-    """Two names whose marks are the same bytes."""
-    assert leases.take("opens the files") is not None
-    assert leases._files is not None
-    seen: dict[tuple[int, int], str] = {}
-    number = 0
-    while True:
-        name = str(number)
-        descriptor, _, mark = leases._files.address_of(_tag(name))
-        if (descriptor, mark) in seen:
-            return seen[descriptor, mark], name
-        seen[descriptor, mark] = name
-        number += 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -372,32 +289,6 @@ async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None
     # Opened anew, it is made anew.
     assert leases.take("name") is not None
     assert (tmp_path / "leases").is_dir()
-
-
-def test_a_disk_that_takes_no_more_fails_nothing(tmp_path: Path, run_script: RunScript) -> None:
-    pytest.importorskip("resource")
-    # A limit on the size of files refuses a write as a full disk does.
-    run_script(
-        f"""
-        import asyncio, resource
-        from pathlib import Path
-        from llm_provider._runtime.leases import Leases
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-        async def main():
-            one, other = (Leases(Path({str(tmp_path)!r}), beat=0.01) for _ in range(2))
-            lease = one.take("name")
-            assert other.take("name") is None
-            await asyncio.sleep(0.05)
-            lease.release()
-            # No mark could be left, and the name is free all the same.
-            again = await other.wait("name")
-            assert again is not None and not again.released_before
-
-        asyncio.run(main())
-        """
-    )
 
 
 @settings(max_examples=50, deadline=None)

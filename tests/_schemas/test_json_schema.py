@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from llm_provider._schemas.json_schema import (
     SchemaViolationError,
-    equals,
     find_problem,
     looks_like_schema,
     resolve,
-    subschemas,
     validate,
 )
 
@@ -183,14 +181,3 @@ def test_schemas_are_told_from_openais_form() -> None:
     assert looks_like_schema({"type": "strng", "properties": {}})
     assert not looks_like_schema({"type": "json_schema", "json_schema": {}})
     assert not looks_like_schema({})
-
-
-def test_equality_is_jsons() -> None:
-    assert not equals({"a": 1}, {"a": True})
-    assert equals({"a": [None, 1]}, {"a": [None, 1.0]})
-    assert not equals([1], [1, 2])
-
-
-def test_every_inner_schema_is_found() -> None:
-    schema = {"properties": {"a": 1}, "allOf": [2], "not": 3, "$defs": {"d": 4}}
-    assert dict(subschemas(schema)) == {".$defs.d": 4, ".allOf[0]": 2, ".not": 3, ".properties.a": 1}

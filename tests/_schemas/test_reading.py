@@ -33,13 +33,11 @@ class TestSources:
             (JSON, "text"),
             (f"\n {JSON} \n", "text"),
             (f"```json\n{JSON}\n```", "fence"),
-            (f"```\n{JSON}```", "fence"),
             (f"Sure! Here it is:\n\n```JSON\n{JSON}\n```\nAnything else?", "fence"),
             (f"The answer is {JSON}.", "prose"),
             (f"As in [1] and [2], {JSON}", "prose"),
             (f"Use {{braces}} like this: {JSON}", "prose"),
             (f"```json\n{JSON}", "prose"),
-            (f"```python\nx = {JSON}\n```", "prose"),
         ],
     )
     def test_one_value_is_found(self, text: str, source: str) -> None:
@@ -49,7 +47,6 @@ class TestSources:
         ("text", "problem"),
         [
             ("", "it is empty"),
-            ("  \n", "it is empty"),
             ("Bern", "it is not JSON"),
             (f"{JSON} or {JSON}", "it holds 2 JSON values"),
             (f"```json\n{JSON}\n```\n```json\n{JSON}\n```", "it holds 2 JSON values"),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 from llm_provider import BadRequestError, CacheMissError, Client, Telemetry, track
 from llm_provider._telemetry.spans import describe_target
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript
+from support import WAYS, RunScript, ask
 
-MODEL = "gpt-6.1-sol"
+MODEL, CLAUDE = "gpt-6.1-sol", "claude-haiku-5-5"
+ROUNDS: dict[str, Any] = {"max_tool_rounds": 2, "max_tokens": 900}
 
 
 class Traced:
@@ -227,33 +227,9 @@ def test_litellm_adds_no_spans(run_script: RunScript, simulator: Simulator) -> N
     one_span_for_each(run_script, simulator, ["litellm/openai/gpt-4.1"])
 
 
-TOOL_WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
-
-
-def run_tools(client: Client, way: str, prompt: str, **parameters: Any) -> None:
-    question = [prompt] if way.endswith("many") else prompt
-    ask = functools.partial(
-        getattr(client, way), "claude-haiku-5-5", question, max_tool_rounds=2, max_tokens=900, **parameters
-    )
-    if way.startswith("a"):
-        asyncio.run(read(ask))
-    elif way == "stream":
-        list(ask())
-    else:
-        ask()
-
-
-async def read(ask: Callable[[], Any]) -> None:
-    """Read an asynchronous answer to its end, whole or streamed."""
-    answer = ask()
-    if hasattr(answer, "__aiter__"):
-        _ = [delta async for delta in answer]
-    else:
-        await answer
-
-
-@pytest.mark.parametrize("way", TOOL_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("content", [False, True])
+@pytest.mark.sampled(3)
 def test_each_tool_has_a_span(simulator: Simulator, own_cache: Path, way: str, content: bool) -> None:
     traced = Traced(own_cache, log_content=content)
     user = traced.provider.get_tracer("user")
@@ -272,7 +248,7 @@ def test_each_tool_has_a_span(simulator: Simulator, own_cache: Path, way: str, c
         'use the tool add({"a": 2, "b": 3}) and use the tool fail({"city": "Bern"}) and use the tool no({})'
     )
     with traced.client as client, user.start_as_current_span("outer") as outer:
-        run_tools(client, way, prompt, tools=[add, fail])
+        ask(client, way, CLAUDE, prompt, tools=[add, fail], **ROUNDS)
     spans = {span.name: span for span in traced.spans()}
     assert set(spans) == {
         "chat claude-haiku-5-5", "execute_tool add", "execute_tool fail", "execute_tool no",
@@ -318,7 +294,8 @@ class CountingSampler(Sampler):
         return "counts"
 
 
-@pytest.mark.parametrize("way", TOOL_WAYS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sampled(3)
 def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_its_place(
     simulator: Simulator, own_cache: Path, way: str
 ) -> None:
@@ -330,7 +307,7 @@ def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_i
         return a + b
 
     with Client(cache_dir=own_cache, telemetry=Telemetry(tracer_provider=provider)) as client:
-        run_tools(client, way, 'use the tool add({"a": 2, "b": 3})', tools=[add])
+        ask(client, way, CLAUDE, 'use the tool add({"a": 2, "b": 3})', tools=[add], **ROUNDS)
         # Metrics are not made for a provider that does nothing.
         assert client._engine.observer.metrics is None
     assert current == [False]

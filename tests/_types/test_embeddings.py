@@ -26,12 +26,6 @@ class TestEmbeddings:
         with pytest.raises(IndexError):
             _ = result[3]
 
-    def test_may_be_empty(self) -> None:
-        result = self.embeddings()
-        assert (len(result), result.dimensions, result.numpy().shape) == (0, 0, (0, 0))
-        assert not result
-        assert "0 vectors" in repr(result)
-
     def test_numpy(self) -> None:
         array = self.embeddings([0.5, -1.0, 2.0], [0.25, 0.0, 0.0]).numpy()
         assert (array.shape, str(array.dtype)) == ((2, 3), "float32")

@@ -54,10 +54,6 @@ class TestResponse:
         assert (answer.reasoning, answer.tool_calls, answer.finish_reason) == ("r", calls, "tool_calls")
         assert (answer.message, answer.logprobs) == (message, LOGPROBS)
 
-    def test_raw_is_the_body(self) -> None:
-        assert response(body=b'{"id": "x"}').raw == {"id": "x"}
-        assert response().raw is None
-
     def test_is_frozen_and_pickles(self) -> None:
         answer = response(cost=0.5, timing=Timing(total=1.0, attempts=1), response_format=City)
         with pytest.raises(dataclasses.FrozenInstanceError):
@@ -191,7 +187,3 @@ class TestParsed:
         cut = (*choices, Choice(text="4", finish_reason="length"))
         with pytest.raises(LengthFinishReasonError):
             _ = dataclasses.replace(answer, choices=cut).all_parsed
-
-    def test_is_generic_for_type_checkers_and_at_run_time(self) -> None:
-        assert Response[City] == Response[City] != Response[int]
-        assert response(response_format=City).__class__ is Response

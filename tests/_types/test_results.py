@@ -108,26 +108,6 @@ class TestResults:
         assert repr(Results([response()])) == "Results(1 response, $0.25)"
 
 
-def test_a_batch_returns_them(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=400), times=None, match="fails")
-    results = client.call_many(MODEL, ["What is 1+1?", "fails"])
-    assert type(results) is Results
-    assert results.texts == ["2", None]
-    assert results.cost == results[0].cost
-    again = client.call_many(MODEL, ["What is 1+1?"], on_error="raise")
-    assert (type(again), again.cost, again[0].cached) == (Results, 0, True)
-
-
-def test_what_failed_requests_cost_is_in_their_errors(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(finish="no_choices"), times=2)
-    (error,) = client.call_many(MODEL, ["unusable"]).errors
-    assert len(error.failures) == 2
-    assert error.cost == float(client.usage.wasted) > 0
-    assert error.usage == client.usage.usage
-    simulator.inject(Fault(abort_after=1), times=1)
-    assert client.call_many(MODEL, ["broken"], max_retries=0).cost.unknown == 1
-
-
 def test_prices_and_savings_count_what_is_unknown() -> None:
     stored = [response(cost=0.0, price=price, cached=True) for price in (0.5, None)]
     bought = [response(cost=None, price=None), response(cost=0.25, price=1.0)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import sys
 from dataclasses import dataclass
 from datetime import date
 from operator import itemgetter
@@ -14,15 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel, RootModel
 
-from llm_provider import (
-    Client,
-    LLMError,
-    MissingDependencyError,
-    RateLimitError,
-    Response,
-    Results,
-    Usage,
-)
+from llm_provider import Client, LLMError, RateLimitError, Response, Results, Usage
 from llm_provider._types.results_table import columns
 from llm_provider.simulator import Fault, Simulator
 from support import needs, response
@@ -147,15 +138,6 @@ def test_polars_gets_the_same_table(results: Results[Response | LLMError]) -> No
         frame = some.to_polars()
         assert frame.columns == list(columns(some))
         assert frame["cost"].sum() == float(some.cost)
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=f"{package} is not installed: pip install {package}"):
-        getattr(Results(), f"to_{package}")()
 
 
 class Inner(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from llm_provider import (
 )
 from llm_provider._runtime.json_pieces import LARGE
 from llm_provider._types import results_views
-from support import needs, response
+from support import response
 
 
 @pytest.fixture
@@ -31,15 +30,6 @@ def results() -> Results[Response | LLMError]:
     error.failures = (FailedAttempt(error="RateLimitError", status=429),)
     error.metadata = {"id": 8}
     return Results([response("a", metadata={"id": 7, "text": "own"}), error, response("b", cost=None)])
-
-
-@needs("pandas")
-def test_dicts_of_results_make_a_data_frame(results: Results[Response | LLMError]) -> None:
-    import pandas
-
-    frame = pandas.DataFrame([result.to_dict() for result in results])
-    assert frame["text"].dropna().tolist() == ["a", "b"]
-    assert frame["error"].dropna().tolist() == ["RateLimitError"]
 
 
 class TestJSONLines:
@@ -79,14 +69,6 @@ class TestJSONLines:
         assert link.is_symlink()
         assert len(Results.from_jsonl(path)) == 3
 
-    def test_go_to_a_pipe_too(self, tmp_path: Path) -> None:
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        Results([response()]).to_jsonl(path)
-        assert json.loads(os.read(reader, 65536))["text"] == "4"
-        os.close(reader)
-
     def test_that_are_none_are_named_by_their_line(self, tmp_path: Path) -> None:
         path = tmp_path / "results.jsonl"
         for line in ("{", "[]", '{"text": "a"}', '{"error": "NoSuchError", "message": ""}'):
@@ -108,12 +90,6 @@ class TestHTML:
         # No colour of its own.
         assert "color" not in html
         assert "background" not in html
-
-    def test_runs_nothing(self) -> None:
-        metadata = {"<b>": "<script>"}
-        html = Results([response("<script>"), response(metadata=metadata)])._repr_html_()
-        assert "<script>" not in html
-        assert "<b>" not in html
 
     def test_is_short_and_never_leaves_out_an_error(self) -> None:
         many: list[Response | LLMError] = [response("x" * 10_000) for _ in range(300)]

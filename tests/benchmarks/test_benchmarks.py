@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import fleet, loads, report
+from benchmarks import loads, report
 from benchmarks.__main__ import command, descriptions
 from benchmarks.clients import Client, Target, offers
 from benchmarks.environments import OURS, REQUIREMENTS
 from benchmarks.goals import GOALS, Goal
 from benchmarks.scenarios import Options
 from llm_provider._tokens.tokenizer import encoding_counter
-from llm_provider.simulator import Simulator
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = {
@@ -94,17 +93,6 @@ def test_the_simulator_is_measured_too() -> None:
     assert len(result.tables[0].rows) == 8
 
 
-def test_every_format_is_measured_with_every_sample() -> None:
-    result = importlib.import_module("benchmarks.scenarios.formats").run(Options(quick=True, rounds=2))
-    steps, samples = result.tables
-    assert len(steps.rows) == len(samples.rows) == 8
-    for route, length, median, listed in samples.rows:
-        measured = result.data[f"{route}, {length}"]
-        assert [float(sample) for sample in listed.split()] == [round(sample, 1) for sample in measured]
-        assert median == sum(measured) / 2
-    assert result.measured["format_40"] > result.measured["format_1"] > 0
-
-
 def test_estimated_tokens_are_compared_with_counted_ones() -> None:
     if encoding_counter("o200k_base") is None:
         pytest.skip("the encoding is not on this machine")
@@ -151,30 +139,6 @@ def test_goals_belong_to_scenarios_and_a_committed_result_measured_all_of_its_ow
     for path in report.RESULTS.glob("*.json"):
         own = {goal.name for goal in GOALS if goal.scenario == path.stem}
         assert own <= set(json.loads(path.read_text()).get("measured", {})), path.name
-
-
-def test_a_call_that_failed_proves_nothing() -> None:
-    failed = fleet._summary(
-        4,
-        [
-            {
-                "wall": 1.0,
-                "cpu": 0.1,
-                "latencies": [],
-                "firsts": [],
-                "characters": 0,
-                "failed": 4,
-                "server": 0.0,
-                "connections": 0,
-                "peak": 0,
-                "error": "OSError: no",
-            }
-        ],
-    )
-    result = report.Result(
-        title="It", text="How.", tables=[], measured={"overhead_p50": failed.figure("p50")}
-    )
-    assert report.document(result, "python -m benchmarks open_loop")["measured"] == {}
 
 
 def test_a_missed_goal_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,16 +210,3 @@ def test_nothing_is_sent_to_real_providers_without_keys(scenario: str) -> None:
     assert refused.returncode == 1
     assert "OPENAI_API_KEY" in refused.stderr
     assert refused.stdout == ""
-
-
-@pytest.mark.long
-def test_live_asks_the_provider_of_the_environment() -> None:
-    with Simulator() as simulator:
-        completed = run(
-            *("models", "--model", "gpt-6.1-sol", "--live", "--quick", "--here", "--clients", "ours"),
-            **simulator.environment(),
-        )
-        assert completed.returncode == 0, completed.stderr
-        assert simulator.ledger().answered == 16
-    assert "# Streams by model, live" in completed.stdout
-    assert "Failures" not in completed.stdout

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -56,31 +54,3 @@ def test_a_worker_imports_the_library_of_its_checkout(other: Path) -> None:
     (package / "__init__.py").write_text("raise RuntimeError('this is the other checkout')")
     with pytest.raises(WorkerError, match="this is the other checkout"):
         compare.run(QUICK, other)
-
-
-def test_a_checkout_is_named_by_its_commit(tmp_path: Path) -> None:
-    assert compare.commit(tmp_path) == "no commit"
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    (tmp_path / "file").write_text("one")
-    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "first"]):
-        subprocess.run([*git, *command], check=True)
-    named = compare.commit(tmp_path)
-    assert len(named) >= 7
-    (tmp_path / "file").write_text("two")
-    assert compare.commit(tmp_path) == f"{named}, modified"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["compare"], "needs the directory"),
-        (["calls", "."], "needs the directory"),
-        (["compare", "docs"], "not a checkout"),
-        (["compare", ".", "--write"], "neither --write"),
-    ],
-)
-def test_mistakes_on_the_command_line(arguments: list[str], message: str) -> None:
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert refused.returncode == 2
-    assert message in refused.stderr

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import doctest
-import importlib
 import json
 import sys
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -19,13 +15,12 @@ from benchmarks.__main__ import command, main
 from benchmarks.scenarios import Options
 from benchmarks.scenarios.soak import result
 from benchmarks.soak.checks import check
-from benchmarks.soak.clock import STEP, SteppedClock
 from benchmarks.soak.faults import KINDS, SHARE
-from benchmarks.soak.proxy import Proxy, Sent
-from benchmarks.soak.run import Kill, Record, Sample, Soak
+from benchmarks.soak.proxy import Sent
+from benchmarks.soak.run import Kill, Record, Soak
 from benchmarks.soak.worker import expected, prompt, route_of, tags
-from llm_provider import Client, LLMError, Timeouts, _errors
-from llm_provider.simulator import Fault, Ledger, ModelLedger, Simulator
+from llm_provider import LLMError, _errors
+from llm_provider.simulator import Fault, Ledger, ModelLedger
 
 MODEL = "gpt-5.5"
 
@@ -53,12 +48,6 @@ def test_minutes_are_for_the_soak(words: tuple[str, ...], monkeypatch: pytest.Mo
         main()
 
 
-def test_the_examples_in_the_docstrings_are_true() -> None:
-    outcome = doctest.testmod(importlib.import_module("benchmarks.soak.worker"))
-    assert outcome.attempted
-    assert not outcome.failed
-
-
 def test_prompts_and_answers_of_all_batches_differ() -> None:
     names = [tag for worker in ("w0", "w1") for batch in range(20) for tag in tags(worker, batch)]
     assert len({expected(tag) for tag in names}) == len({prompt(tag) for tag in names}) == len(set(names))
@@ -73,97 +62,6 @@ def test_every_kind_of_fault_does_something_and_names_errors_of_the_library() ->
         assert kind.streamed or kind.proxy_streamed
         Fault(**kind.plain or {}), Fault(**kind.streamed or {})
         assert all(issubclass(getattr(_errors, name), LLMError) for name in kind.errors)
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["call", "stream"])
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@pytest.mark.sampled(3)
-def test_a_fault_ends_in_the_error_that_it_names(kind: object, stream: bool, tmp_path: Path) -> None:
-    """And the proxy sees whether it is billed, as the simulator does."""
-    (name,) = (entry for entry in KINDS if entry is kind)
-    with Simulator(answer="echo") as simulator:
-
-        async def main() -> list[Sent]:
-            proxy = Proxy(simulator.port, 1.0, kinds=[name])
-            await proxy.open()
-            url = simulator.url("openai").replace(str(simulator.port), str(proxy.port))
-            # Long enough for a loaded machine; only the slow drip and the hang wait for it.
-            limits = Timeouts(total=2)
-            async with Client(cache_dir=tmp_path, cache="off", max_retries=0, timeout=limits) as client:
-                parameters = {"base_url": url, "api_key": "sk-any"}
-                with pytest.raises(LLMError) as raised:
-                    if not stream:
-                        await client.acall(MODEL, prompt("w0-0-0"), **parameters)
-                    async with client.astream(MODEL, prompt("w0-0-0"), **parameters) as deltas:
-                        _ = [delta async for delta in deltas]
-                assert type(raised.value).__name__ in name.errors
-            proxy.cut()
-            while any(entry.ended is None for entry in proxy.sent):
-                await asyncio.sleep(0.01)
-            return proxy.sent
-
-        sent = asyncio.run(main())
-        ledger = simulator.ledger()
-    assert [entry.tag for entry in sent] == ["w0-0-0"]
-    assert sum(entry.billed for entry in sent) == ledger.answered
-    assert sum(entry.billed and not entry.finished for entry in sent) == sum(
-        entry.unfinished for entry in ledger.models
-    )
-
-
-def test_a_cut_network_refuses_and_comes_back(tmp_path: Path) -> None:
-    with Simulator(answer="echo") as simulator:
-
-        async def main() -> list[str]:
-            proxy = Proxy(simulator.port, 0.0)
-            await proxy.open()
-            port = proxy.port
-            url = simulator.url("openai").replace(str(simulator.port), str(port))
-            parameters = {"base_url": url, "api_key": "sk-any", "max_retries": 0}
-            async with Client(cache_dir=tmp_path, cache="off") as client:
-                texts = [(await client.acall(MODEL, "one", **parameters)).text]
-                proxy.cut()
-                with pytest.raises(_errors.APIConnectionError):
-                    await client.acall(MODEL, "two", **parameters, deadline=2)
-                await proxy.open()
-                assert proxy.port == port
-                texts.append((await client.acall(MODEL, "three", **parameters)).text)
-            proxy.cut()
-            return texts
-
-        assert asyncio.run(main()) == ["echo: one", "echo: three"]
-
-
-def test_a_clock_steps_for_its_processes_alone(tmp_path: Path) -> None:
-    clock = SteppedClock(tmp_path)
-    if clock.missing:
-        assert clock.environment == {}
-        pytest.skip(clock.missing)
-    program = "import sys, time\nfor _ in sys.stdin: print(time.time(), time.monotonic(), flush=True)"
-
-    async def main() -> tuple[list[float], list[float]]:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", program),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=clock.environment,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        wall, monotonic = [], []
-        for seconds in (0, STEP, -STEP):
-            clock.step(seconds)
-            process.stdin.write(b"\n")
-            clocks = (await process.stdout.readline()).split()
-            wall.append(float(clocks[0]) - time.time())
-            monotonic.append(float(clocks[1]) - time.monotonic())
-        process.stdin.close()
-        await process.wait()
-        return wall, monotonic
-
-    wall, monotonic = asyncio.run(main())
-    assert [round(seconds / STEP) for seconds in wall] == [0, 1, -1]
-    assert [round(seconds / STEP) for seconds in monotonic] == [0, 0, 0]
 
 
 # --- the checks find what they are there for ---------------------------------------------------------------
@@ -293,12 +191,3 @@ def test_what_has_a_reason_is_no_problem(tmp_path: Path) -> None:
     outcome = check(record)
     assert outcome.problems == []
     assert dict(outcome.duplicates) == {"in flight at a kill": 1}
-
-
-def test_memory_is_compared_after_the_warm_up(tmp_path: Path) -> None:
-    record = whole(tmp_path)
-    write(tmp_path / "w0.jsonl", {**line("batch", batch=8), "at": 120.0})
-    record.samples = [Sample(at, 10.0 if at < 120 else at, int(at)) for at in range(100, 200)]
-    outcome = check(record)
-    assert outcome.rss == (130.0, 189.5)
-    assert outcome.descriptors == (130.0, 189.5)

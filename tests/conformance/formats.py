@@ -23,8 +23,6 @@ from llm_provider._providers.protocol import Answer
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 
-Block = dict[str, Any]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:

@@ -123,10 +123,7 @@ PARTS: dict[str, dict[str, dict[str, Any]]] = {
     "an image": {
         "chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PNG}"}},
         "responses": {"type": "input_image", "image_url": f"data:image/png;base64,{_PNG}", "detail": "auto"},
-        "anthropic": {
-            "type": "image",
-            "source": {"type": "base64", "media_type": "image/png", "data": _PNG},
-        },
+        "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PNG}},
     },
     "an image at a URL": {
         "chat": {"type": "image_url", "image_url": {"url": _URL}},

@@ -95,13 +95,6 @@ def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator, warm_python
     assert table(output)["openai"].refused == "-"
 
 
-def test_a_missing_key_is_said_in_one_line(warm_python: list[str]) -> None:
-    ended = run_in_a_pipe(warm_python, "--model", "gpt-6.1-sol")
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("demo: no API key for openai: set OPENAI_API_KEY")
-    assert ended.stderr.count("\n") == 1
-
-
 def test_what_goes_wrong_is_reported(simulator: Simulator, warm_python: list[str]) -> None:
     simulator.inject(Fault(status=400, message="no such field"))
     ended = run_in_a_pipe(warm_python, "--model", "gpt-6.1-sol", "--questions", "3")

@@ -92,32 +92,3 @@ def test_no_requirement_allows_an_excluded_release() -> None:
     requirements = required()
     assert {"litellm", "tqdm", "certifi"} <= {requirement.name for requirement in requirements}
     assert of_requirements(requirements) == []
-
-
-def test_an_excluded_release_is_found() -> None:
-    lines = (
-        "LiteLLM==1.82.8 \\",
-        "    --hash=sha256:00",
-        "tqdm==4.66.2 ; sys_platform == 'linux' \\",
-        "tqdm==4.66.3",
-    )
-    assert of_pins(pinned("\n".join(lines))) == ["litellm==1.82.8", "tqdm==4.66.2"]
-
-
-@pytest.mark.parametrize(
-    ("line", "is_reported"),
-    [
-        ("litellm>=1.80", True),
-        ("litellm", True),
-        ("litellm==1.82.7", True),
-        ("litellm>=1.80,!=1.82.7", True),
-        ("litellm>=1.80,!=1.82.7,!=1.82.8", False),
-        ("litellm[proxy]>=1.106", False),
-        ("tqdm", True),
-        ("tqdm>=4.66", True),
-        ("tqdm>=4.66.3", False),
-        ("another>=1", False),
-    ],
-)
-def test_a_requirement_that_allows_one_is_found(line: str, is_reported: bool) -> None:
-    assert bool(of_requirements([Requirement(line)])) is is_reported

@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import email.utils
 import itertools
-import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -77,17 +76,6 @@ def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- keys ----------------------------------------------------------------------------------------------
 
 
-@every_route
-def test_a_key_that_the_provider_quotes(simulator: Simulator, client: Client, route: Route) -> None:
-    simulator.inject(
-        Fault(status=401, message=f"Incorrect API key provided: {os.environ['OPENAI_API_KEY']}.")
-    )
-    url = simulator.url(route.server)
-    error = failure(client, route, "call", errors.AuthenticationError, base_url=url)
-    # litellm has put its own word in the key's place by then.
-    assert "***" in str(error) or "REDACTED" in str(error)
-
-
 async def _acall(client: Client, url: str) -> None:
     await client.acall("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url)
 
@@ -134,6 +122,7 @@ def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: 
 
 @pytest.mark.parametrize("way", ["call", STREAMS[0]])
 @every_route
+@pytest.mark.sampled(3)
 def test_a_request_that_takes_too_long_ends_at_the_server_too(
     simulator: Simulator, client: Client, route: Route, way: str
 ) -> None:

@@ -7,7 +7,6 @@ sample, in which each feature meets one route in one way; `make matrix` runs all
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,9 +15,10 @@ from typing import Any, Literal
 
 import pytest
 
-from llm_provider import Client, Delta, LLMError, RequestError, Response
+from llm_provider import Client, RequestError, Response
 from llm_provider._requests.attachments import Attachment
 from llm_provider.simulator import Simulator
+from support import ask
 
 MODELS = {
     "chat": "gpt-4o",
@@ -156,40 +156,6 @@ FEATURES = (
 )
 
 
-class Ways:
-    """The ways to call. Each returns the response and the deltas that were shown."""
-
-    @staticmethod
-    def call(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        return client.call(*arguments, **parameters), []
-
-    @staticmethod
-    def acall(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        return asyncio.run(client.acall(*arguments, **parameters)), []
-
-    @staticmethod
-    def stream(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        with client.stream(*arguments, **parameters) as stream:
-            deltas = list(stream)
-        return stream.response, deltas
-
-    @staticmethod
-    def astream(client: Client, *arguments: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        async def read() -> tuple[Response, list[Delta]]:
-            async with client.astream(*arguments, **parameters) as stream:
-                deltas = [delta async for delta in stream]
-            return stream.response, deltas
-
-        return asyncio.run(read())
-
-    @staticmethod
-    def batch(client: Client, model: str, prompt: Any, **parameters: Any) -> tuple[Response, list[Delta]]:
-        (result,) = client.call_many(model, [prompt], progress=False, **parameters)
-        if isinstance(result, LLMError):
-            raise result
-        return result, []
-
-
 REFUSED = {
     "temperature": "responses",
     "top_p": "responses",
@@ -217,7 +183,7 @@ REFUSED = {
 }
 """The routes whose models, those of `MODELS`, do not have a feature."""
 
-WAYS = ("call", "acall", "stream", "astream", "batch")
+WAYS = ("call", "acall", "stream", "astream", "call_many")
 
 
 def cells() -> Iterator[Any]:
@@ -258,7 +224,7 @@ def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # litellm's, and those of values that a provider takes in another way
         try:
-            response, deltas = getattr(Ways, way)(bench, *arguments, **parameters)
+            response = ask(bench, way, *arguments, **parameters)
         except RequestError:
             assert route in REFUSED.get(feature.name.partition("=")[0], "").split()
             assert server.requests() == []
@@ -266,10 +232,8 @@ def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server
         assert route not in REFUSED.get(feature.name.partition("=")[0], "").split()
         assert feature.check(response), response
         assert response.usage.input_tokens > 0
-        if deltas and feature.name != "tool rounds":
-            assert "".join(delta.text for delta in deltas if not delta.index) == response.text
         sent = server.ledger().requests
-        again, _ = getattr(Ways, way)(bench, *arguments, **parameters)
+        again = ask(bench, way, *arguments, **parameters)
     assert feature.check(again)
     assert (again.texts, again.cached) == (response.texts, True)
     assert server.ledger().requests == sent > 0

@@ -11,30 +11,13 @@ from h2.errors import ErrorCodes
 from http2_server import Fate, HTTP2Server
 from llm_provider import APIConnectionError, Client, OverloadedError, Response
 from llm_provider.simulator._server.certificate import write_certificate
+from wire_shapes import SHAPES, TEXT
 
 CALLS = 30
 SOME = frozenset({3, 4, 5})
 
-MESSAGE = {"role": "assistant", "content": "whole"}
-COMPLETION = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 0,
-    "model": "made-up",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": MESSAGE}],
-    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-}
-CLAUDES = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "made-up",
-    "content": [{"type": "text", "text": "whole"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 1, "output_tokens": 1},
-}
 # One for each of the two libraries that speak HTTP/2 here, httpx and httpx2.
-ANSWERS = {"gpt-6.1-sol": COMPLETION, "claude-sonnet-5-5": CLAUDES}
+ANSWERS = {"gpt-6.1-sol": SHAPES["openai"][0].whole, "claude-sonnet-5-5": SHAPES["anthropic"][0].whole}
 every_library = pytest.mark.parametrize("model", ANSWERS)
 
 
@@ -59,7 +42,7 @@ def ask(client: Client, model: str, server: HTTP2Server) -> list[Response]:
     prompts = [f"item {number}" for number in range(CALLS)]
     results = client.call_many(model, prompts, base_url=root, max_concurrent=CALLS, on_error="raise")
     answers = [result for result in results if isinstance(result, Response)]
-    assert [answer.text for answer in answers] == ["whole"] * CALLS
+    assert [answer.text for answer in answers] == [TEXT] * CALLS
     return answers
 
 

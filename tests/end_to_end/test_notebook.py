@@ -126,46 +126,6 @@ def test_values_have_pictures_and_views_and_raised_errors_have_tracebacks(
         assert texts(run("matplotlib.pyplot.get_fignums()")) == "[]"
 
 
-COMPLETED = {
-    "response": "client.call('gpt-6.1-sol', '7+8?')",
-    "response.usage": None,
-    "response.timing": None,
-    "response.choices[0]": None,
-    "results": "client.call_many('gpt-6.1-sol', ['7+8?', 'fails'])",
-    "results[0]": None,
-    "error": "results[1]",
-    "results.cost": None,
-    "embeddings": "client.embed('text-embedding-3-small', ['a'])",
-    "estimate": "client.estimate('gpt-6.1-sol', ['7+9?'])",
-    "sums": "client.usage",
-    "tool": "llm_provider.ToolCall(id='1', name='f', arguments='{}')",
-    "client": None,
-    "llm_provider": None,
-}
-
-
-def test_the_tabulator_key_shows_every_public_attribute(kernel: Any, run: Run, server: Simulator) -> None:
-    from jupyter_core.utils import run_sync
-
-    async def complete(code: str) -> set[str]:
-        reply = await kernel.kc.complete(code, cursor_pos=len(code), reply=True, timeout=60)
-        return set(reply["content"]["matches"])
-
-    matches = run_sync(complete)
-    server.inject(Fault(status=400), match="fails", times=None)
-    run("import inspect, llm_provider")
-    for name, code in COMPLETED.items():
-        run(f"{name} = {code}" if code else "")
-    for value in COMPLETED:
-        public = run(f"print(*[name for name in dir({value}) if not name.startswith('_')])")
-        assert matches(f"{value}.") >= set(texts(public).split()), value
-    for function in ("call", "acall", "call_many", "iter_many", "embed", "stream", "estimate"):
-        for code in (f"client.{function}", f"llm_provider.{function}"):
-            parameters = texts(run(f"print(*inspect.signature({code}).parameters)")).split()
-            named = {f"{name}=" for name in parameters}
-            assert matches(f"{code}(") >= named, code
-
-
 INTERRUPTED = (
     "client.call('gpt-6.1-sol', 'a')",
     "client.call_many('gpt-6.1-sol', ['2+2?', *map(str, range(40))])",

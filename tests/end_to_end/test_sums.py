@@ -5,8 +5,6 @@ Samples, rounds, repairs, retries, streams, deliveries and failures are crossed,
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -31,10 +29,9 @@ from llm_provider import (
     Usage,
     track,
 )
-from llm_provider._calls.sent_requests import NOTHING_SENT
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
+from support import ask, wait_until
 
 FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "chat": ("gpt-5.5", {"reasoning_effort": "none"}),
@@ -141,31 +138,16 @@ class Run:
 
     def ask(self, way: str, model: str, prompt: str, parameters: dict[str, Any]) -> list[Response | LLMError]:
         """The outcomes of a call that is made in some way."""
-        client = self.client
+        many = {"many": ([prompt], [prompt]), "equal": ([prompt] * 3, None)}.get(way)
         try:
-            if way == "many":
+            if many is not None:
+                prompts, metadata = many
                 return list(
-                    client.call_many(model, [prompt], metadata=[prompt], progress=False, **parameters)
+                    self.client.call_many(model, prompts, metadata=metadata, progress=False, **parameters)
                 )
-            if way == "equal":
-                return list(client.call_many(model, [prompt] * 3, progress=False, **parameters))
-            if way == "acall":
-                return [asyncio.run(client.acall(model, prompt, **parameters))]
-            if way == "astream":
-                return [asyncio.run(self.stream(model, prompt, parameters))]
-            if way == "stream":
-                with client.stream(model, prompt, **parameters) as deltas:
-                    list(deltas)
-                return [deltas.response]
-            return [client.call(model, prompt, **parameters)]
+            return [ask(self.client, way, model, prompt, **parameters)]
         except LLMError as error:
             return [error]
-
-    async def stream(self, model: str, prompt: str, parameters: dict[str, Any]) -> Response:
-        async with self.client.astream(model, prompt, **parameters) as deltas:
-            async for _ in deltas:
-                pass
-        return deltas.response
 
     def billed(self, tag: str) -> list[dict[str, Any]]:
         """The lines of the ledger's file that have a tag and are no hits."""
@@ -221,10 +203,6 @@ def check(run: Run, outcomes: list[Response | LLMError], tag: str, requests: int
     assert is_same(None if results.cost.unknown else float(results.cost), cost)
     for outcome in outcomes:
         assert outcome.maybe_billed or (outcome.cost, outcome.attempts - len(outcome.failures)) == (0, 0)
-
-
-def test_nothing_is_counted_for_calls_that_are_not_sent() -> None:
-    assert (NOTHING_SENT.attempts, NOTHING_SENT.charges, NOTHING_SENT.parts) == (0, (), ())
 
 
 @EVERY_FORMAT
@@ -316,23 +294,13 @@ class NoNumber(Number):
 
 
 FAILING = ["nothing", "rows", "all rows", "types"]
-BATCHES = [
-    # Each value meets most of the others in every run, and all of them in a long one.
-    pytest.param(
-        name,
-        n,
-        failing,
-        resend,
-        marks=() if (position + number + FAILING.index(failing)) % 4 == 0 else pytest.mark.long,
-    )
-    for position, name in enumerate(FORMATS)
-    for number, (n, resend) in enumerate(itertools.product([1, 3], ["batch", "live"]))
-    for failing in FAILING
-]
 
 
-@pytest.mark.parametrize(("name", "n", "failing", "resend"), BATCHES)
-@pytest.mark.sampled(5)
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.parametrize("resend", ["batch", "live"])
+@pytest.mark.parametrize("n", [1, 3])
+@EVERY_FORMAT
+@pytest.mark.sampled(13)
 def test_the_results_of_a_batch_sum_up_to_its_lines(
     name: str, n: int, failing: str, resend: Any, simulator: Simulator, tmp_path: Path
 ) -> None:

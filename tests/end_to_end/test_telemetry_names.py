@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from opentelemetry.trace import SpanKind
 from llm_provider import BadRequestError, Client, Telemetry
 from llm_provider._telemetry.spans import SCHEMA_URL
 from llm_provider.simulator import Fault, Simulator
+from support import ask
 
 PAGE = Path(__file__).parents[2] / "docs" / "observability.md"
 
@@ -65,46 +65,27 @@ TOOLS: dict[str, Any] = {"tools": [add], "max_tool_rounds": 2}
 WITH_TOOL = 'use the tool add({"a": 2, "b": 3})'
 
 
-def fail(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
-    simulator.inject(Fault(status=400), times=1)
-    with pytest.raises(BadRequestError):
-        client.call(model, "bad", **parameters)
+def use(client: Client, simulator: Simulator, model: str, way: str) -> None:
+    """Use a client in one of the `WAYS`."""
+    parameters = MODELS[model]
+    if way == "tools":
+        ask(client, "call", model, WITH_TOOL, **parameters, **TOOLS)
+    elif way == "embed":
+        client.embed("text-embedding-3-small", ["a"], dimensions=8)
+    elif way == "batch":
+        ask(client, "call_many", model, delivery="batch", **parameters)
+    elif way == "hit":
+        ask(client, "call", model, **parameters)
+        assert ask(client, "stream", model, **parameters).cached
+    elif way == "error":
+        simulator.inject(Fault(status=400), times=1)
+        with pytest.raises(BadRequestError):
+            ask(client, "call", model, "bad", **parameters)
+    else:
+        ask(client, way, model, **parameters)
 
 
-def hit(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
-    client.call(model, "Hi", **parameters)
-    with client.stream(model, "Hi", **parameters) as deltas:
-        list(deltas)
-    assert deltas.response.cached
-
-
-def stream(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
-    with client.stream(model, "Hi", **parameters) as deltas:
-        list(deltas)
-
-
-def astream(client: Client, simulator: Simulator, model: str, parameters: dict[str, Any]) -> None:
-    async def read() -> None:
-        async with client.astream(model, "Hi", **parameters) as deltas:
-            _ = [delta async for delta in deltas]
-
-    asyncio.run(read())
-
-
-WAYS: dict[str, Callable[[Client, Simulator, str, dict[str, Any]], object]] = {
-    "call": lambda client, _, model, parameters: client.call(model, "Hi", **parameters),
-    "acall": lambda client, _, model, parameters: asyncio.run(client.acall(model, "Hi", **parameters)),
-    "stream": stream,
-    "astream": astream,
-    "call_many": lambda client, _, model, parameters: client.call_many(model, ["a", "b"], **parameters),
-    "tools": lambda client, _, model, parameters: client.call(model, WITH_TOOL, **parameters, **TOOLS),
-    "embed": lambda client, *_: client.embed("text-embedding-3-small", ["a"], dimensions=8),
-    "batch": lambda client, _, model, parameters: client.call_many(
-        model, ["a"], delivery="batch", **parameters
-    ),
-    "hit": hit,
-    "error": fail,
-}
+WAYS = ("call", "acall", "stream", "astream", "call_many", "tools", "embed", "batch", "hit", "error")
 
 
 class Exported:
@@ -134,9 +115,8 @@ def exported(request: pytest.FixtureRequest, simulator: Simulator, own_cache: Pa
         yield exported
 
 
-def foreign(names: Iterable[str]) -> set[str]:
-    """The names that are not our own."""
-    return {name for name in names if not name.startswith("llm_provider.")}
+def is_known(name: str) -> bool:
+    return name in ATTRIBUTES or name in METRICS or name.startswith("llm_provider.")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -145,17 +125,14 @@ def foreign(names: Iterable[str]) -> set[str]:
 def test_every_name_is_of_the_conventions(
     exported: Exported, simulator: Simulator, model: str, way: str
 ) -> None:
-    WAYS[way](exported.client, simulator, model, MODELS[model])
+    use(exported.client, simulator, model, way)
     spans = exported.exporter.get_finished_spans()
     assert bool(spans) is (way != "batch")
     for span in spans:
         assert span.instrumentation_scope is not None
         assert span.instrumentation_scope.schema_url == SCHEMA_URL
-        names = {
-            *(span.attributes or {}),
-            *(name for event in span.events for name in event.attributes or {}),
-        }
-        assert {name for name in names if not name.startswith("llm_provider.")} <= ATTRIBUTES
+        of_events = [name for event in span.events for name in event.attributes or {}]
+        assert all(map(is_known, [*(span.attributes or {}), *of_events]))
         operation = (span.attributes or {})["gen_ai.operation.name"]
         of_what = "gen_ai.tool.name" if operation == "execute_tool" else "gen_ai.request.model"
         assert span.name == f"{operation} {(span.attributes or {})[of_what]}"
@@ -163,11 +140,10 @@ def test_every_name_is_of_the_conventions(
     (scope,) = exported.scopes()
     assert scope["schema_url"] == scope["scope"]["schema_url"] == SCHEMA_URL
     for metric in scope["metrics"]:
-        assert metric["name"] in METRICS or metric["name"].startswith("llm_provider.")
-        for point in metric["data"]["data_points"]:
-            assert {
-                name for name in point["attributes"] if not name.startswith("llm_provider.")
-            } <= ATTRIBUTES
+        assert is_known(metric["name"])
+        assert all(
+            map(is_known, [name for point in metric["data"]["data_points"] for name in point["attributes"]])
+        )
 
 
 @pytest.mark.parametrize("way", ["call", "acall", "stream", "astream", "call_many", "hit"])
@@ -176,7 +152,7 @@ def test_every_name_is_of_the_conventions(
 def test_only_streams_have_a_first_chunk(
     exported: Exported, simulator: Simulator, model: str, way: str
 ) -> None:
-    WAYS[way](exported.client, simulator, model, MODELS[model])
+    use(exported.client, simulator, model, way)
     attributes = [dict(span.attributes or {}) for span in exported.exporter.get_finished_spans()]
     streamed = {"stream": [True], "astream": [True], "hit": [None, True]}.get(way, [None] * len(attributes))
     assert [names.get("gen_ai.request.stream") for names in attributes] == streamed

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_provider import Client, LLMError
+from llm_provider import Client
 from raw_server import RawServer
+from support import ask
 from wire_shapes import SHAPES, Shape
 
 MODELS = {
@@ -52,7 +53,6 @@ class TwiceServer(RawServer):
         return head + b"x-request-id: req_%d\r\n\r\n" % self.requests, body
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        before = b""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -65,10 +65,7 @@ class TwiceServer(RawServer):
                     "head": (answer + answer[: answer.index(b"\r\n\r\n")], b""),
                     "later": (answer, answer),
                     "split": (answer + answer[: self._cut], answer[self._cut :]),
-                    "nonsense": (answer + b"surplus", b""),
-                    "belated": (before + answer, b""),
                 }[self._surplus]
-                before = answer
                 writer.write(now)
                 await writer.drain()
                 self._writers.append((writer, later))
@@ -91,24 +88,11 @@ def shape_of(model: str) -> Shape:
     return SHAPES[MODELS[model]][0]
 
 
-def ask(client: Client, model: str, way: str, prompt: str, **where: Any) -> str:
-    if way == "call":
-        return client.call(model, prompt, **where).text
-    if way == "stream":
-        with client.stream(model, prompt, **where) as stream:
-            list(stream)
-        return stream.response.text
-    if way == "acall":
-        return asyncio.run(client.acall(model, prompt, **where)).text
-    return client.call_many(model, [prompt], progress=False, **where)[0].text
-
-
 @pytest.mark.sampled(11)
 @pytest.mark.parametrize("surplus", SURPLUSES)
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(5)
 def test_every_answer_is_that_of_its_question(
     model: str, way: str, transport: Any, surplus: str, own_cache: Path
 ) -> None:
@@ -118,39 +102,9 @@ def test_every_answer_is_that_of_its_question(
         Client(cache_dir=own_cache, transport=transport, api_key="sk-test") as client,
     ):
         for number in map(str, range(count)):
-            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
+            assert ask(client, way, model, f"number {number}", base_url=server.root).text == number
             server.send_the_rest()
         assert server.requests == count
-
-
-@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(5)
-def test_bytes_beyond_the_length_of_an_answer_are_no_part_of_the_next(
-    model: str, transport: Any, own_cache: Path
-) -> None:
-    with (
-        TwiceServer(shape_of(model), "nonsense") as server,
-        Client(cache_dir=own_cache, transport=transport, api_key="sk-test", max_retries=0) as client,
-    ):
-        for number in map(str, range(20)):
-            # aiohttp takes the whole for no HTTP.
-            with contextlib.suppress(LLMError):
-                assert ask(client, model, "call", f"number {number}", base_url=server.root) == number
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(5)
-def test_an_answer_that_comes_again_after_the_next_request_is_told_by_its_id(
-    model: str, way: str, own_cache: Path
-) -> None:
-    with (
-        TwiceServer(shape_of(model), "belated") as server,
-        Client(cache_dir=own_cache, api_key="sk-test") as client,
-    ):
-        for number in map(str, range(4)):
-            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -165,5 +119,5 @@ def test_wherever_the_second_answer_is_cut(
         Client(cache_dir=tmp_path_factory.mktemp("cut"), transport=transport, api_key="sk-test") as client,
     ):
         for number in map(str, range(4)):
-            assert ask(client, model, way, f"number {number}", base_url=server.root) == number
+            assert ask(client, way, model, f"number {number}", base_url=server.root).text == number
             server.send_the_rest()

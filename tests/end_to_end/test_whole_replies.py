@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,73 +13,17 @@ import pytest
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIResponseValidationError, BadRequestError, Client, Delta, Response
 from raw_server import Behaviour, RawServer, answering
+from wire_shapes import JSON, SHAPES, TEXT
 
 pytestmark = IGNORED_WARNINGS
 
-JSON = dict[str, Any]
-CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}
-
-CHAT: JSON = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "model": "served",
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": "Hello", "tool_calls": [CALL]},
-            "finish_reason": "tool_calls",
-        }
-    ],
-    "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-}
-RESPONSES: JSON = {
-    "id": "resp_1",
-    "object": "response",
-    "status": "completed",
-    "model": "served",
-    "output": [
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]},
-        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"Bern"}'},
-    ],
-    "usage": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
-}
-ANTHROPIC: JSON = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "served",
-    "content": [
-        {"type": "text", "text": "Hello"},
-        {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bern"}},
-    ],
-    "stop_reason": "tool_use",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 10, "output_tokens": 5},
-}
-GEMINI: JSON = {
-    "candidates": [
-        {
-            "index": 0,
-            "content": {
-                "role": "model",
-                "parts": [
-                    {"text": "Hello"},
-                    {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Bern"}}},
-                ],
-            },
-            "finishReason": "STOP",
-        }
-    ],
-    "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
-    "modelVersion": "served",
-}
-NATIVE: dict[str, JSON] = {
-    "local/m": CHAT, "mistral/m": CHAT, "openrouter/m": CHAT, "gpt-5.5-pro": RESPONSES,
-    "claude-sonnet-5-5": ANTHROPIC, "gemini-3.8-flash": GEMINI,
+NATIVE = {
+    "local/m": "openai", "mistral/m": "openai", "openrouter/m": "openai", "gpt-5.5-pro": "responses",
+    "claude-sonnet-5-5": "anthropic", "gemini-3.8-flash": "gemini",
 }  # fmt: skip
-LITELLM: dict[str, JSON] = {
-    "litellm/openai/m": CHAT, "hosted_vllm/m": CHAT, "snowflake/m": CHAT,
-    "litellm/anthropic/claude-sonnet-5-5": ANTHROPIC,
+LITELLM = {
+    "litellm/openai/m": "openai", "hosted_vllm/m": "openai", "snowflake/m": "openai",
+    "litellm/anthropic/claude-sonnet-5-5": "anthropic",
 }  # fmt: skip
 
 natively = pytest.mark.parametrize("model", NATIVE)
@@ -109,23 +52,23 @@ def streamed(
             assert server.requests == 1
 
 
-def document(model: str) -> JSON:
-    return {**NATIVE, **LITELLM}[model]
+def document(model: str, name: str = "text") -> JSON:
+    shapes = SHAPES[{**NATIVE, **LITELLM}[model]]
+    return next(shape.whole for shape in shapes if shape.name == name)
 
 
 @anyhow
 def test_a_document_is_the_answer(client: Client, model: str) -> None:
     response, (delta,) = streamed(client, model, answering(json.dumps(document(model)).encode()))
-    assert response.text == delta.text == "Hello"
+    assert response.text == delta.text == TEXT
+    # Anthropic counts the four tokens that it had in its cache apart.
+    assert (response.usage.input_tokens, response.finish_reason) == (13 if "claude" in model else 9, "stop")
+    response, (delta,) = streamed(client, model, answering(json.dumps(document(model, "tool")).encode()))
     (call,), (streamed_call,) = response.tool_calls, delta.tool_calls
-    assert (call.id, call.name, call.parsed_arguments) == ("c1", "weather", {"city": "Bern"})
-    assert (streamed_call.id, streamed_call.name, streamed_call.arguments) == (
-        call.id,
-        call.name,
-        call.arguments,
-    )
-    assert (response.usage.input_tokens, response.usage.output_tokens) == (10, 5)
-    assert (response.finish_reason, response.model) == ("tool_calls", "served")
+    assert (call.name, call.parsed_arguments) == ("weather", {"city": "Oslo", "days": 3})
+    assert (streamed_call.id, streamed_call.name) == (call.id, call.name)
+    assert streamed_call.arguments == call.arguments
+    assert response.finish_reason == "tool_calls"
 
 
 @natively
@@ -162,37 +105,14 @@ def test_a_document_of_an_error_is_the_error(client: Client, model: str) -> None
         streamed(client, model, answering(json.dumps(error).encode()))
 
 
-def test_a_document_with_several_samples(client: Client) -> None:
-    (choice,) = CHAT["choices"]
-    reply = {**CHAT, "choices": [{**choice, "index": index} for index in range(2)]}
-    response, deltas = streamed(client, "local/m", answering(json.dumps(reply).encode()), n=2)
-    assert [(delta.index, delta.text) for delta in deltas] == [(0, "Hello"), (1, "Hello")]
-    assert response.texts == ["Hello", "Hello"]
-
-
 def test_a_list_of_the_events_of_gemini(client: Client) -> None:
     """Without `alt=sse`, which a proxy may drop, Gemini sends a list."""
-    (candidate,) = GEMINI["candidates"]
-    first = {"candidates": [{"content": {"parts": [{"text": "Oh! "}]}}]}
-    response, deltas = streamed(client, "gemini-3.8-flash", answering(json.dumps([first, GEMINI]).encode()))
-    assert response.text == "".join(delta.text for delta in deltas) == "Oh! Hello"
-    assert candidate["content"]["parts"][1] in response.message["provider_specific_fields"]["content"]
+    events = list(SHAPES["gemini"][0].events)
+    response, deltas = streamed(client, "gemini-3.8-flash", answering(json.dumps(events).encode()))
+    assert response.text == "".join(delta.text for delta in deltas) == TEXT
 
 
 def test_a_cut_document_is_no_answer(client: Client) -> None:
-    body = json.dumps(CHAT).encode()[:-20]
+    body = json.dumps(document("local/m")).encode()[:-20]
     with RawServer(answering(body)) as server, pytest.raises(APIResponseValidationError, match="not JSON"):
         list(client.stream("local/m", "Hi", base_url=server.root, max_retries=0))
-
-
-@natively
-def test_the_document_is_stored_like_any_answer(model: str, tmp_path: Path) -> None:
-    behaviour = answering(json.dumps(document(model)).encode())
-    with RawServer(behaviour) as server, Client(cache_dir=tmp_path, max_retries=2) as client:
-        where = {"base_url": server.root, "api_key": "k"}
-        stream = client.stream(model, "Hi", **where)
-        list(stream)
-        again = client.call(model, "Hi", **where)
-        assert server.requests == 1
-    assert again.cached
-    assert again.choices == stream.response.choices

@@ -47,11 +47,6 @@ def weather(city: str) -> str:
     return city
 
 
-async def answer_later() -> str:
-    """A coroutine that nobody awaits."""
-    return "Hi"
-
-
 async def prompts_later() -> AsyncIterator[str]:
     """An asynchronous iterable of prompts."""
     yield "Hi"
@@ -462,6 +457,11 @@ def other(label: str, make: Callable[[Any], object], argument: str, remedy: str,
     return Wrong(label, make, argument, problem, remedy)
 
 
+def given(label: str, argument: str, remedy: str, problem: str, **parameters: Any) -> Wrong:
+    """A call with a wrong parameter."""
+    return other(label, lambda client: client.call(MODEL, "Hi", **parameters), argument, remedy, problem)
+
+
 async def asynchronous_names(client: Any) -> object:
     """A misspelled parameter of `acall`."""
     return await client.acall(MODEL, "Hi", temprature=1)
@@ -480,41 +480,13 @@ OTHERS = [
     other(
         "stream in_batch", lambda c: c.stream(MODEL, "Hi", in_batch="wait"), "in_batch", "call()", "'wait'"
     ),
-    other("a key's type", lambda c: c.call(MODEL, "Hi", api_key=5), "api_key", "str", "int"),
-    other(
-        "extra_body NaN", lambda c: c.call(MODEL, "Hi", extra_body={"x": NAN}), "extra_body", "numbers", "nan"
-    ),
-    other(
-        "extra_body object",
-        lambda c: c.call(MODEL, "Hi", extra_body={"x": {1}}),
-        "extra_body",
-        "lists",
-        "set",
-    ),
-    other(
-        "extra_body stream",
-        lambda c: c.call(MODEL, "Hi", extra_body={"stream": True}),
-        "extra_body",
-        "stream()",
-        "'stream'",
-    ),
-    other(
-        "a header",
-        lambda c: c.call(MODEL, "Hi", extra_headers={"a": 5}),
-        "extra_headers",
-        "ASCII text",
-        "int",
-    ),
-    other(
-        "a key as header",
-        lambda c: c.call(MODEL, "Hi", extra_headers={"Authorization": "x"}),
-        "extra_headers",
-        "api_key=",
-        "'Authorization'",
-    ),
-    other(
-        "metadata", lambda c: c.call(MODEL, "Hi", metadata={"a": 1}), "metadata['a']", "must be a str", "1"
-    ),
+    given("a key's type", "api_key", "str", "int", api_key=5),
+    given("extra_body NaN", "extra_body", "numbers", "nan", extra_body={"x": NAN}),
+    given("extra_body object", "extra_body", "lists", "set", extra_body={"x": {1}}),
+    given("extra_body stream", "extra_body", "stream()", "'stream'", extra_body={"stream": True}),
+    given("a header", "extra_headers", "ASCII text", "int", extra_headers={"a": 5}),
+    given("a key as header", "extra_headers", "api_key=", "'Auth", extra_headers={"Authorization": "x"}),
+    given("metadata", "metadata['a']", "must be a str", "1", metadata={"a": 1}),
     other("count exact", lambda c: c.count_tokens(MODEL, "Hi", exact=1), "exact", "True or False", "1"),
     other("count None", lambda c: c.count_tokens(MODEL, None), "messages", "such as", "NoneType"),
     other(

@@ -6,14 +6,12 @@ import contextlib
 import functools
 import http.client
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import pytest
 
 from llm_provider.simulator import Simulator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 class Answer(NamedTuple):

@@ -54,7 +54,6 @@ REQUESTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 """A request of each format, which is answered with an echo."""
-each_format = pytest.mark.parametrize("name", REQUESTS)
 
 
 def streaming(name: str) -> tuple[str, dict[str, Any]]:

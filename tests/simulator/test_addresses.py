@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
+from llm_provider.simulator import Simulator
 from llm_provider.simulator._addresses import environment
 from llm_provider.simulator._records.prices import list_priced_providers
-
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
-
-ROOT = "http://127.0.0.1:8080"
 
 
 def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
@@ -31,16 +24,3 @@ def test_addresses_of_a_running_simulator(simulator: Simulator) -> None:
         "EXAMPLE_BASE_URL": simulator.url("example_ai"),
         "EXAMPLE_API_KEY": "simulator-key",
     }
-
-
-def test_every_provider_has_a_url_and_a_key() -> None:
-    key, names = "simulator-key", ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
-    variables = {
-        "OPENAI_BASE_URL": f"{ROOT}/openai/v1",
-        "ANTHROPIC_BASE_URL": f"{ROOT}/anthropic",
-        "GOOGLE_GEMINI_BASE_URL": f"{ROOT}/gemini",
-        **dict.fromkeys(names, key),
-    }
-    assert environment(ROOT, None) == variables
-    certificate = Path("/tmp/certificate.pem")
-    assert environment(ROOT, certificate) == {**variables, "SSL_CERT_FILE": str(certificate)}

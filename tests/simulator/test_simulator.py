@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
-
 import pytest
 
 from llm_provider.simulator import Simulator
@@ -24,27 +22,6 @@ def test_starts_and_closes_without_with() -> None:
         simulator.ledger()
     with simulator:
         assert simulator.pid != pid
-
-
-def test_settings_of_the_start_reach_the_server() -> None:
-    question = b'{"model": "m", "messages": [{"role": "user", "content": "1+1"}]}'
-    settings = {
-        "answer": "--tls",
-        "snapshot_suffix": "-x",
-        "rate_limit_headers": False,
-        "chunks": 3,
-        "seed": -5,
-    }
-    with Simulator(**settings) as simulator:
-        url = f"{simulator.root}/v1/chat/completions"
-        body = urllib.request.urlopen(url, question, timeout=60).read()
-    assert b'"content":"--tls"' in body
-    assert b'"model":"m-x"' in body
-
-
-def test_unknown_settings_are_refused_before_the_start() -> None:
-    with pytest.raises(TypeError, match="latensy"):
-        Simulator(latensy=1)
 
 
 def test_closing_in_a_fork_leaves_the_server_to_its_owner(run_script: RunScript) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, MissingDependencyError, RequestError, SecondLevel, SecondLevelStore
+from llm_provider import Client, MissingDependencyError, RequestError, SecondLevel
 
 needs_valkey = pytest.mark.skipif(find_spec("valkey") is None, reason="the extra valkey is not installed")
 
@@ -119,12 +119,3 @@ def test_leases_need_two_more_methods() -> None:
         SecondLevel(Whole(), leases=True)
     with pytest.raises(RequestError, match="leases must be True or False, not 1"):
         SecondLevel(Whole(), leases=1)  # type: ignore[arg-type]  # wrong on purpose
-
-
-def test_an_object_needs_no_base_class() -> None:
-    assert isinstance(Whole(), SecondLevelStore)
-    store = Whole()
-    level = SecondLevel(store, mode="refresh")
-    assert (level.open_store(), level.name) == (store, "Whole")
-    with Client(cache=level) as client:
-        assert client.cache.has_second_level

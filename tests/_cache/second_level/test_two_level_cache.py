@@ -145,18 +145,6 @@ def test_only_modes_that_read_and_write_use_the_second_level(store: SqliteStore,
     assert (store.gets, store.puts) == ([], [1])
 
 
-def test_a_stream_is_stored_in_both_levels(
-    simulator: Simulator, store: SqliteStore, machine: Machine
-) -> None:
-    client = machine(SecondLevel(store, wait_for_writes=True))
-    for mode in ("use", "refresh", "off"):
-        with client.stream(MODEL, "Hi", cache=mode) as stream:  # type: ignore[call-overload]  # the mode is one of the list
-            assert "".join(delta.text for delta in stream) == "echo: Hi"
-    assert simulator.ledger().requests == 3
-    [text] = as_a_stream_of(machine(store), "Hi")
-    assert text.cached
-
-
 def as_a_stream_of(client: Client, prompt: str) -> list[Any]:
     with client.stream(MODEL, prompt) as stream:
         assert "".join(delta.text for delta in stream) == stream.response.text
@@ -237,17 +225,6 @@ def test_push_and_pull_complete_both_levels(store: SqliteStore, machine: Machine
         pytest.raises(RequestError, match="this one has none"),
     ):
         alone.cache.pull()
-
-
-def test_an_estimate_knows_what_the_second_level_has(store: SqliteStore, machine: Machine) -> None:
-    as_a_list(machine(SecondLevel(store, wait_for_writes=True)))
-    second = machine(store)
-    store.gets.clear()
-    assert second.estimate(MODEL, [*PROMPTS, "new"]).requests == 1
-    assert len(store.gets) == 2
-    assert asyncio.run(machine(store).aestimate(MODEL, PROMPTS)).requests == 0
-    as_vectors(machine(SecondLevel(store, wait_for_writes=True)))
-    assert machine(store).estimate(EMBEDDER, PROMPTS).requests == 0
 
 
 def test_a_batch_of_the_provider_has_only_rows_that_no_machine_has(

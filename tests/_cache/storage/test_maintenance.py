@@ -1,4 +1,4 @@
-"""Verifying, pruning and explaining misses."""
+"""Verifying and pruning."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import RequestError
 from llm_provider._cache.storage.entry import Entry, Question, encode_entry
-from llm_provider._cache.storage.maintenance import explain, prune, verify
+from llm_provider._cache.storage.maintenance import prune, verify
 from llm_provider._cache.storage.store import Store
 
 NOW = time.time()
@@ -34,14 +33,6 @@ def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-so
         value = encode_entry(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", question))
         store.write([(keys[-1], value, "openai chat")])
     return keys
-
-
-def test_a_whole_cache_is_whole(store: Store) -> None:
-    assert verify(store)
-    fill(store, 50)
-    verification = verify(store)
-    assert verification
-    assert (verification.entries, verification.damaged, verification.problems) == (50, (), ())
 
 
 def test_a_damaged_answer_is_named(store: Store) -> None:
@@ -76,24 +67,7 @@ def test_pruning_by_age_and_model(store: Store) -> None:
     assert prune(store, model="") == 0
 
 
-def test_pruning_needs_to_know_what(store: Store) -> None:
-    with pytest.raises(RequestError, match="name one of them"):
-        prune(store)
-
-
 def test_pruning_by_age_removes_damaged_answers(store: Store) -> None:
     store.write([("flipped", b"x" * 40, None)])
     assert prune(store, model="gpt-6.1-sol") == 0
     assert prune(store, older_than=0.0) == 1
-
-
-def test_a_miss_is_explained_by_questions_of_its_kind(store: Store) -> None:
-    fill(store, 5)
-    question = Question(
-        "openai", None, "chat", b'{"model":"gpt-6.1-sol","seed":3}', {"x-a": "b"}, 0, "gpt-6.1-sol"
-    )
-    explanation = explain(store, question)
-    assert explanation is not None
-    assert (explanation.key, explanation.compared) == ("gpt-6.1-sol-0-3", 5)
-    assert [difference.path for difference in explanation.differences] == ["headers.x-a"]
-    assert explain(store, Question("gemini", None, "chat", b"{}", {}, 0, "m")) is None

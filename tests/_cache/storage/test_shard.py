@@ -1,4 +1,4 @@
-"""One database of the cache: its reader, its writer, and the rescue of its rows."""
+"""One database of the cache: what was put into it does not run, and its rows are rescued."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from llm_provider._cache.storage.row_format import BytesDisk
 from llm_provider._cache.storage.shard import (
     DATABASE,
     Reader,
-    ReplacedFileError,
     Row,
     Writer,
-    identity_of,
     is_corrupt,
     rescue,
 )
-from llm_provider._runtime.databases import is_busy
 
 PATIENCE = 0.1
 
@@ -60,33 +57,6 @@ def change(folder: Path, statement: str) -> None:
     with connection:
         connection.execute(statement)
     connection.close()
-
-
-def test_a_missing_shard_is_empty_and_cannot_be_written(tmp_path: Path) -> None:
-    reader = Reader(tmp_path / "000")
-    assert (reader.read("k"), reader.read_many(["k"], 100), reader.items_after("")) == (None, {}, [])
-    assert (reader.newest("tag", 5), reader.count(), reader.bytes_on_disk()) == ([], 0, 0)
-    assert reader.check() == "ok"
-    with pytest.raises(ReplacedFileError, match="does not exist"):
-        Writer(tmp_path / "000", "wal").write(rows(1), PATIENCE)
-    assert not (tmp_path / "000").exists()
-
-
-def test_a_reader_sees_every_write_at_once(folder: Path, reader: Reader, writer: Writer) -> None:
-    assert reader.read("key-0000") is None
-    writer.write(rows(3), PATIENCE)
-    assert reader.read("key-0000") == b"value-0"
-    assert reader.read_many(["key-0001", "key-0002", "missing"], 100) == {
-        "key-0001": b"value-1",
-        "key-0002": b"value-2",
-    }
-    writer.write([("key-0000", b"later", None)], PATIENCE)
-    assert (reader.read("key-0000"), reader.count()) == (b"later", 3)
-    writer.delete(["key-0000", "key-0001"], PATIENCE)
-    assert (reader.read("key-0000"), reader.count()) == (None, 1)
-    assert reader.bytes_on_disk() >= (folder / DATABASE).stat().st_size
-    writer.write(rows(450), PATIENCE)
-    assert len(reader.items_after("key-0100")) == 200, "what is read at once has a bound"
 
 
 def test_a_batch_is_stored_whole_or_not_at_all(folder: Path, reader: Reader, writer: Writer) -> None:
@@ -187,65 +157,9 @@ def test_nothing_that_was_put_into_a_database_runs(
     assert {key: value for key, value in before.items() if key > "key-0000"}.items() <= left.items()
 
 
-def test_another_processs_lock_is_busy_and_not_corrupt(folder: Path, writer: Writer, reader: Reader) -> None:
-    writer.write(rows(1), PATIENCE)
-    other = sqlite3.connect(folder / DATABASE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        writer.write(rows(2), PATIENCE)
-    assert (is_busy(caught.value), is_corrupt(caught.value)) == (True, False)
-    assert reader.count() == 1
-    other.execute("ROLLBACK")
-    other.close()
-    writer.write(rows(2), PATIENCE)
-    assert reader.count() == 2
-
-
-@pytest.mark.parametrize("content", [b"", b"this was a database"])
-def test_a_file_that_is_no_database_is_corrupt(folder: Path, content: bytes) -> None:
-    (folder / DATABASE).write_bytes(content)
-    with pytest.raises(sqlite3.DatabaseError) as caught:
-        Reader(folder).read("k")
-    assert (is_busy(caught.value), is_corrupt(caught.value)) == (False, True)
-    assert not is_corrupt(OSError("the disk is full"))
-    assert Reader(folder).check() != "ok"
-
-
-def test_a_database_that_is_replaced_is_noticed_by_both_sides(
-    folder: Path, tmp_path: Path, reader: Reader, writer: Writer
-) -> None:
-    writer.write(rows(1), PATIENCE)
-    assert reader.read("key-0000") == b"value-0"
-    before = identity_of(folder / DATABASE)
-    folder.rename(tmp_path / "aside")
-    create(folder)
-    assert identity_of(folder / DATABASE) != before
-    other = Writer(folder, "wal")
-    other.write([("new", b"new", None)], PATIENCE)
-    other.close()
-    assert reader.read("new") == b"new"
-    with pytest.raises(ReplacedFileError, match="deleted or replaced"):
-        writer.write(rows(1), PATIENCE)
-    assert identity_of(tmp_path / "nothing") is None
-
-
 def test_the_journal_follows_the_file_system(folder: Path) -> None:
     for journal, has_log in (("delete", False), ("wal", True)):
         writer = Writer(folder, journal)
         writer.write(rows(1), PATIENCE)
         assert (folder / f"{DATABASE}-wal").exists() == has_log
         writer.close()
-
-
-def test_a_damaged_database_is_rescued_from_both_ends(folder: Path, writer: Writer) -> None:
-    stored = [(key, value * 300, "tag") for key, value, _ in rows(800)]
-    writer.write(stored, PATIENCE)
-    writer.close()
-    size = (folder / DATABASE).stat().st_size
-    with (folder / DATABASE).open("r+b") as file:
-        file.seek(size // 2 // 4096 * 4096)
-        file.write(b"\xff" * 4096)
-    rescued = [row for batch in rescue(folder) for row in batch]
-    assert max(len(batch) for batch in rescue(folder)) == 200
-    assert {row for row in rescued if row in stored} >= {stored[0], stored[-1]}
-    assert 700 < len({key for key, _, _ in rescued}) < 800

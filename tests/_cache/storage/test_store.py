@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -127,13 +126,6 @@ def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
         connection = sqlite3.connect(path)
         assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
         connection.close()
-
-
-def test_items_come_sorted_and_can_be_deleted(store: Store) -> None:
-    store.write(rows(2000))
-    assert list(store.items()) == sorted((key, value) for key, value, _ in rows(2000))
-    store.delete([key for key, _, _ in rows(1800)])
-    assert len(list(store.items())) == store.count() == 200
 
 
 def test_the_newest_of_a_tag_come_first(store: Store) -> None:
@@ -286,39 +278,6 @@ def test_many_processes_write_at_once(tmp_path: Path, store: Store, processes: i
     assert [key for key in keys if store.read(key) != key.encode() * 50] == []
     assert store.count() == len(keys)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["v2"]
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from llm_provider._cache.storage.store import Store
-store, number = Store(Path(sys.argv[1]), print), int(sys.argv[2])
-while True:
-    batch = [(f"key-{number + i}", b"value-%d" % (number + i), None) for i in range(10)]
-    assert not store.write(batch)
-    number += 10
-    print(number, flush=True)
-"""
-
-
-def test_acknowledged_writes_survive_a_kill(tmp_path: Path, store: Store, messages: list[str]) -> None:
-    number = 0
-    for attempt in range(20):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(tmp_path / "cache"), str(number)], stdout=subprocess.PIPE
-        )
-        assert process.stdout
-        # From before anything is written, over the making of the files, to many batches.
-        for _ in range(attempt):
-            number = int(process.stdout.readline())
-        process.send_signal(signal.SIGKILL)
-        for line in process.stdout:
-            number = int(line) if line.endswith(b"\n") else number
-        process.stdout.close()
-        process.wait()
-    assert number > 1000
-    assert missing(store, number) == []
-    assert (store.check(), messages) == ([], [])
 
 
 def test_a_lock_that_is_held_is_waited_for_within_a_bound(tmp_path: Path, store: Store) -> None:
@@ -547,18 +506,6 @@ def test_a_network_disk_has_one_shard_and_no_log(tmp_path: Path, messages: list[
     assert missing(store, 80) == []
     assert len(messages) == 1
     store.close()
-
-
-def test_a_local_cache_that_was_moved_to_a_network_disk_loses_its_log(tmp_path: Path, store: Store) -> None:
-    store.write(rows(40))
-    store.close()
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"server:/home {tmp_path} nfs rw 0 0\n")
-    moved = Store(tmp_path / "cache", print, mounts)
-    assert moved.write(rows(40, 40)) == {}
-    assert list((tmp_path / "cache").glob("v2/*/*-wal")) == []
-    assert missing(moved, 80) == []
-    moved.close()
 
 
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path, messages: list[str]) -> None:

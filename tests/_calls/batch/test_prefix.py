@@ -137,13 +137,6 @@ def test_calls_that_all_fail_are_not_sent_one_by_one(cached: Simulator, client: 
     assert cached.ledger().peak_in_flight > 1
 
 
-def test_a_generator_is_gathered_too(cached: Simulator, client: Client) -> None:
-    results = client.call_many(CLAUDE, (prompt for prompt in about(DOCUMENT, 6)), prompt_caching=True)
-    assert not results.errors
-    counts = cached.ledger().model("anthropic", CLAUDE)
-    assert counts.cache_write_input_tokens <= TOKENS
-
-
 def test_inputs_that_come_one_by_one_are_cached_from_the_second_on(cached: Simulator, client: Client) -> None:
     def slowly() -> Iterator[list[dict[str, Any]]]:
         for number, prompt in enumerate(about(DOCUMENT, 4)):
@@ -157,9 +150,3 @@ def test_inputs_that_come_one_by_one_are_cached_from_the_second_on(cached: Simul
     assert not client.call_many(CLAUDE, slowly(), prompt_caching=True).errors
     counts = cached.ledger().model("anthropic", CLAUDE)
     assert (counts.cache_write_input_tokens, counts.cache_read_input_tokens) == (TOKENS, 2 * TOKENS)
-
-
-def test_a_bad_value_is_refused_before_anything_is_sent(cached: Simulator, client: Client) -> None:
-    with pytest.raises(Exception, match="prompt_caching must be True or False, not 'yes'"):
-        client.call_many(CLAUDE, ["Hi"], prompt_caching="yes")  # type: ignore[call-overload]  # any parameters
-    assert not cached.requests()

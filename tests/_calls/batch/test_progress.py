@@ -6,30 +6,15 @@ import os
 import pty
 import re
 import subprocess
-from functools import partial
 from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, Client
-from llm_provider._calls.batch.driver import Observers
+from llm_provider import Client
 from llm_provider._calls.batch.progress import Progress
-from llm_provider._types.response import Result
-from llm_provider._types.row_label import RowLabel
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
-
-
-def test_it_counts_results(client: Client) -> None:
-    with Progress(3, False, client.statistics) as progress:
-        paid, hit = (client.call("gpt-6.1-sol", "Hi") for _ in range(2))
-        billed = APIConnectionError("broken", maybe_billed=True)
-        billed.cost = 0.5
-        for result in (paid, hit, APIConnectionError("broken"), billed):
-            progress.update(result)
-    assert (progress.sums.cached, progress.sums.failed, progress.sums.unknown) == (1, 2, 0)
-    assert progress.sums.cost == 0.5 + (paid.cost or 0)
 
 
 def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
@@ -44,17 +29,6 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
         text = progress._describe()
     assert progress.sums.unknown == 1
     assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", text)
-
-
-def test_each_observer_sees_each_result() -> None:
-    error, results = APIConnectionError("broken"), list[Result]()
-    assert Observers().show(3, error) == (3, error)
-    labels = [RowLabel("x", ("id",)), RowLabel("y", ("id",))]
-    with Observers(results.append, partial(Progress, 2, False, list), labels) as observers:
-        (_, first), (_, second) = observers.show(0, error), observers.show(3, error)
-        assert observers._progress.sums.failed == 2
-    assert results == [error, error]
-    assert (first.row_label, second.row_label) == tuple(labels)
 
 
 def test_nothing_shows_in_a_pipe(simulator: Simulator, warm_python: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from llm_provider import Client, LLMError, RequestError, UnsupportedParameterError
+from llm_provider import Client, LLMError, RequestError
 from llm_provider._calls.batch.template import Template, find_template
 from llm_provider._calls.call import MAX_REQUEST_BYTES, Call
 from llm_provider._calls.operations.chat import CHAT
@@ -108,28 +108,6 @@ def test_a_prompt_filled_in_is_the_prompt_encoded(
     assert CHAT.body(filled, parts) == CHAT.body(slow, parts)
 
 
-def test_one_prompt_does_not_change_the_next(client: Client) -> None:
-    alike = template_of(client, MODEL, system="Be brief.")
-    first, second = (alike.fill_in(text, b'"%s"' % text.encode(), 0.0) for text in ("one", "two"))
-    assert first.encoded.payload["messages"][1]["content"] == "one"
-    assert second.encoded.payload["messages"][1]["content"] == "two"
-
-
-class Text(str):
-    """A str that is more than one."""
-
-    __slots__ = ()
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    ["", "a lone \ud800 surrogate", Text("text"), [{"role": "user", "content": "Hi"}], None, 5, b"bytes"],
-)
-def test_a_prompt_that_is_not_plain_text_is_encoded_by_itself(client: Client, prompt: object) -> None:
-    alike = template_of(client, MODEL)
-    assert alike.fits(prompt) is None
-
-
 def test_a_prompt_that_is_too_large_is_refused(client: Client) -> None:
     alike = template_of(client, MODEL)
     around = len(alike.fill_in("", b'""', 0.0).body)
@@ -150,17 +128,3 @@ def test_an_encoder_that_reads_prompts_has_no_template(client: Client) -> None:
         return prepared(client, MODEL, prompt, {"extra_headers": {"x-prompt": str(hash(prompt))}})
 
     assert [find_template(prepare) for prepare in (trimmed, counted, elsewhere)] == [None] * 3
-
-
-def test_an_invalid_parameter_is_raised_by_the_template(client: Client) -> None:
-    with pytest.raises(UnsupportedParameterError, match="temperature"):
-        template_of(client, MODEL, temperature=0.5)
-    with pytest.raises(TypeError, match="temprature"):
-        template_of(client, MODEL, temprature=0.5)
-
-
-def test_the_calls_of_a_batch_have_one_deadline(client: Client) -> None:
-    alike = template_of(client, MODEL, deadline=60)
-    encoded = alike.fits("Hi")
-    first, other = (alike.fill_in("Hi", encoded, started=0.0) for _ in range(2))
-    assert first.deadline is other.deadline is not None

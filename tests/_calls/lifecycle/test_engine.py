@@ -27,30 +27,6 @@ def test_timing_adds_up(client: Client, simulator: Simulator) -> None:
     assert max(answer.timing.queue for answer in waited if isinstance(answer, Response)) >= 0.05
 
 
-def test_the_timeout_is_for_the_whole_answer(client: Client, simulator: Simulator) -> None:
-    client.call(MODEL, "warm up")
-
-    def attempt(longer: float) -> None:
-        simulator.clear()
-        # Each chunk comes in time; the answer as a whole does not.
-        simulator.configure(chunk_interval=0.05 * longer, chunks=100)
-        steps = []
-        with pytest.raises(APITimeoutError, match="within "):
-            steps.extend(client.stream(MODEL, "tell a long story", timeout=0.5 * longer, max_retries=0))
-        if not steps:
-            raise TooSlowError("the answer had not begun")
-        assert wait_until(lambda: simulator.ledger().disconnects == 1)
-        assert simulator.ledger().in_flight == 0
-
-    patiently(attempt)
-
-
-def test_the_tier_that_was_asked_for_is_priced(client: Client) -> None:
-    standard = client.call("gemini-3.8-flash", "What does this cost?")
-    flex = client.call("gemini-3.8-flash", "What does this cost?", extra_body={"serviceTier": "flex"})
-    assert flex.cost == pytest.approx(standard.cost / 2)
-
-
 def test_warnings_made_errors_lose_no_answer(
     simulator: Simulator, run_warm_script: RunScript, tmp_path: Path
 ) -> None:
@@ -76,26 +52,6 @@ def test_thirty_megabytes_are_refused_before_sending(client: Client, simulator: 
     assert simulator.ledger().requests == 0
 
 
-def test_answers_before_a_cancellation_are_stored(client: Client, simulator: Simulator) -> None:
-    simulator.configure(latency=0.02)
-
-    async def main() -> list[str]:
-        tasks = {
-            asyncio.create_task(client.acall(MODEL, f"item {number}")): f"item {number}"
-            for number in range(90)
-        }
-        _, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        return [tasks[task] for task in tasks if not task.cancelled()]
-
-    answered = asyncio.run(main())
-    assert answered
-    again = client.call_many(MODEL, answered)
-    assert all(isinstance(result, Response) and result.cached for result in again)
-
-
 def test_a_deadline_ends_a_call_that_hangs(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(hang=True), times=None)
 
@@ -111,20 +67,6 @@ def test_a_deadline_ends_a_call_that_hangs(client: Client, simulator: Simulator)
 
     patiently(attempt)
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
-
-
-def test_a_deadline_ends_a_stream(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(stall_after=1), times=None)
-
-    def attempt(longer: float) -> None:
-        text = ""
-        with pytest.raises(APITimeoutError, match="deadline"):
-            for delta in client.stream(MODEL, "one two three", deadline=longer):
-                text += delta.text
-        if not text:
-            raise TooSlowError("nothing was shown in time")
-
-    patiently(attempt)
 
 
 def test_the_queue_counts_for_a_deadline(simulator: Simulator, own_cache: Path) -> None:
@@ -145,39 +87,6 @@ def test_the_queue_counts_for_a_deadline(simulator: Simulator, own_cache: Path) 
     assert error.message == "not answered by the deadline of 0.3 s: nothing was sent"
     assert (error.attempts, error.maybe_billed) == (0, False)
     assert simulator.ledger().requests == 1
-
-
-def test_a_deadline_does_not_end_a_call_that_shares_the_request(client: Client, simulator: Simulator) -> None:
-    client.call(MODEL, "warm up")
-    simulator.configure(latency=1.5)
-
-    async def main() -> list[Response | BaseException]:
-        return await asyncio.gather(
-            client.acall(MODEL, "shared", deadline=0.5), client.acall(MODEL, "shared"), return_exceptions=True
-        )
-
-    hasty, patient = asyncio.run(main())
-    assert isinstance(hasty, APITimeoutError)
-    assert isinstance(patient, Response)
-    assert simulator.ledger().requests == 2
-
-
-def test_a_hung_request_among_a_thousand_does_not_hold_the_batch(
-    client: Client, simulator: Simulator
-) -> None:
-    simulator.inject(Fault(hang=True), match="item 500.", times=None)
-    prompts = [f"item {number}." for number in range(1000)]
-    results = client.call_many(MODEL, prompts, deadline=5)
-    done = [index for index, result in enumerate(results) if isinstance(result, Response)]
-    # On a busy machine fewer may be done in time; none of those is lost, and nothing else fails.
-    assert done
-    assert 500 not in done
-    for index in set(range(1000)) - set(done):
-        result = results[index]
-        assert isinstance(result, APITimeoutError)
-        assert (result.phase, result.limit) == ("deadline", 5.0)
-    stored = client.call_many(MODEL, [prompts[index] for index in done], cache="only")
-    assert all(isinstance(result, Response) for result in stored)
 
 
 def test_after_the_deadline_of_a_batch_nothing_is_sent_and_stored_answers_are_returned(

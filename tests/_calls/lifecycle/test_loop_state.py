@@ -9,34 +9,11 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client
-from llm_provider._calls.lifecycle.loop_state import LoopState
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
 from support import RunScript
 
 MODEL = "gpt-6.1-sol"
-
-
-async def made(client: Client) -> LoopState:
-    engine = client._engine
-    state = LoopState(engine.settings, engine.cache, engine.recorder, engine.waits)
-    assert state.is_current()
-    assert state.loop is asyncio.get_running_loop()
-    return state
-
-
-def test_it_belongs_to_the_loop_that_made_it(own_cache: Path) -> None:
-    async def is_current(state: LoopState) -> bool:
-        return state.is_current()
-
-    with Client(cache_dir=own_cache) as client:
-        state = asyncio.run(made(client))
-        assert not asyncio.run(is_current(state))
-
-
-def test_it_needs_a_running_loop(own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client, pytest.raises(RuntimeError, match="no running event loop"):
-        made(client).send(None)
 
 
 def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path) -> None:

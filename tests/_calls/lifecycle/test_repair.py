@@ -6,27 +6,22 @@ import json
 import pickle
 import re
 import threading
-from decimal import Decimal
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from llm_provider import (
     APITimeoutError,
-    Budget,
     CacheMissError,
     Client,
     JSONSchemaValidationError,
-    Ledger,
     LengthFinishReasonError,
     LLMError,
     RefusalError,
     RequestError,
     Response,
     SchemaMismatchError,
-    price,
 )
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, ask, wait_until
@@ -75,18 +70,6 @@ class TestRepair:
         assert (again.parsed, again.cached, again.cost) == (BERN, True, 0.0)
         assert len(simulator.requests()) == 2
 
-    def test_every_request_is_paid_for_once(self, simulator: Simulator, tmp_path: Path) -> None:
-        answers(simulator, BAD, GOOD)
-        with Client(cache_dir=tmp_path / "own", ledger=tmp_path / "calls.jsonl", budget=5) as client:
-            answer = ask_for_city(client)
-            assert client.usage.spent == client.budget.spent  # type: ignore[union-attr]  # it has a budget
-            spent = client.usage.spent
-        served = simulator.ledger()
-        assert answer.usage.input_tokens == served.input_tokens
-        assert answer.usage.output_tokens == served.output_tokens
-        assert Decimal(str(answer.cost)) == spent == price(MODEL, answer.usage)
-        assert Ledger.read(tmp_path / "calls.jsonl").requests == 2
-
     def test_an_answer_that_never_matches_is_an_error(self, client: Client, simulator: Simulator) -> None:
         answers(simulator, BAD, "no JSON")
         with pytest.raises(SchemaMismatchError, match="it is not JSON") as caught:
@@ -122,14 +105,6 @@ class TestRepair:
         assert caught.value.text == BAD
         assert caught.value.cost == float(client.usage.spent)
 
-    def test_a_budget_holds_for_repairs(self, client: Client, simulator: Simulator) -> None:
-        answers(simulator, BAD, GOOD)
-        budget = Budget(0.0109)  # for one request, and not for the longer second one
-        with pytest.raises(SchemaMismatchError, match="asking again failed") as caught:
-            ask_for_city(client, budget=budget, max_tokens=400)
-        assert caught.value.cost == float(budget.spent)
-        assert len(simulator.requests()) == 1
-
     @pytest.mark.parametrize(
         ("finish", "kind"), [("refusal", RefusalError), ("length", LengthFinishReasonError)]
     )
@@ -147,55 +122,6 @@ class TestRepair:
         answer = ask_for_city(client, response_format={"type": "json_object"})
         assert (answer.parsed, answer.timing.attempts) == ([1], 2)
 
-    def test_text_is_not_checked(self, client: Client, simulator: Simulator) -> None:
-        answers(simulator, "none")
-        answer = ask_for_city(client, response_format={"type": "text"})
-        assert (answer.parsed, answer.parsed_from, answer.all_parsed) == (None, None, [])
-
-    @pytest.mark.parametrize("value", [-1, 11, True, "1"])
-    def test_a_wrong_number_is_refused(self, client: Client, value: Any) -> None:
-        with pytest.raises(ValueError, match="max_repairs must be an int from 0 to 10"):
-            ask_for_city(client, max_repairs=value)
-
-
-class TestSamples:
-    def test_each_is_repaired_and_stored_by_itself(self, client: Client, simulator: Simulator) -> None:
-        answers(simulator, BAD)
-        answer = ask_for_city(client, n=3)
-        assert [city.people for city in answer.all_parsed] == [2, 2, 2]
-        # One request for all samples, and one repair for each.
-        assert answer.timing.attempts == len(simulator.requests()) == 4
-        assert answer.usage.output_tokens == simulator.ledger().output_tokens
-        assert Decimal(str(answer.cost)) == client.usage.spent
-        assert ask_for_city(client, n=3).cached
-
-    def test_a_good_one_is_kept_if_another_fails(self, client: Client, simulator: Simulator) -> None:
-        model = "claude-sonnet-5-5"
-        answers(simulator, BAD)
-        with pytest.raises(SchemaMismatchError):
-            ask_for_city(client, model=model, n=3, max_repairs=0)
-        assert ask_for_city(client, model=model, n=3).usage.output_tokens > 0
-        assert len(simulator.requests()) == 4
-
-
-class TestBatches:
-    def test_an_error_stands_in_its_place(self, client: Client, simulator: Simulator) -> None:
-        simulator.inject(Fault(text=BAD), match="first", times=None)
-        simulator.inject(Fault(text=BAD), match="does not match the JSON schema", times=1)
-        results = client.call_many(MODEL, ["first", "second"], response_format=City)
-        assert isinstance(results[0], SchemaMismatchError)
-        assert results[0].text == BAD
-        assert isinstance(results[1], Response)
-        assert results[1].parsed.name == "text"
-
-    def test_a_second_run_is_served_by_the_cache(self, client: Client, simulator: Simulator) -> None:
-        prompts = [f"city {number}" for number in range(10)]
-        simulator.inject(Fault(text=BAD), match="city 3")
-        for cached in (False, True):
-            results = client.call_many(MODEL, prompts, response_format=City)
-            assert all(isinstance(result, Response) and result.cached is cached for result in results)
-        assert len(simulator.requests()) == 11
-
 
 class TestStreams:
     def test_an_answer_that_was_shown_is_not_asked_for_again(
@@ -209,12 +135,6 @@ class TestStreams:
         assert (caught.value.text, caught.value.cost) == (BAD, deltas.response.cost)
         assert len(simulator.requests()) == 1
         assert not ask_for_city(client).cached
-
-    def test_an_answer_that_matches_is_stored(self, client: Client) -> None:
-        with client.stream(MODEL, "Name a city.", response_format=City) as deltas:
-            list(deltas)
-        assert deltas.response.parsed.name == "text"
-        assert ask_for_city(client).cached
 
     def test_a_schema_keeps_the_order_of_its_fields(self, client: Client, simulator: Simulator) -> None:
         class Thought(BaseModel):
@@ -279,13 +199,6 @@ class TestOtherTypes:
         assert answers["Swiss"].name == "Bern"
 
 
-def test_prose_and_fences_are_read_and_stored(client: Client, simulator: Simulator) -> None:
-    answers(simulator, f"Here:\n```json\n{GOOD}\n```")
-    for cached in (False, True):
-        answer = ask_for_city(client)
-        assert (answer.parsed, answer.parsed_from, answer.cached) == (BERN, "fence", cached)
-
-
 @pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "claude-3-opus"])
 def test_the_response_says_that_the_schema_was_in_the_prompt(
     client: Client, simulator: Simulator, model: str
@@ -300,24 +213,13 @@ def test_the_response_says_that_the_schema_was_in_the_prompt(
     assert "output_config" not in request.body
 
 
-@pytest.mark.parametrize("model", FORMATS[:5])
-@pytest.mark.parametrize("kind", [list[City], Literal["a", "b"], City | None])
-def test_answers_that_are_no_objects(client: Client, model: str, kind: Any) -> None:
-    answer = ask_for_city(client, model=model, response_format=kind)
-    assert answer.parsed in (*[[City(name="text", people=people)] for people in (1, 2)], "a") or isinstance(
-        answer.parsed, City
-    )
-    assert (answer.timing.attempts, answer.schema_in_prompt) == (1, False)
-
-
 WHOLE = [way for way in WAYS if "stream" not in way]
 
 
 @pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize("n", [1, 2])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_long_check_stops_no_other_call_and_ends_at_the_deadline(
-    client: Client, simulator: Simulator, way: str, n: int
+    client: Client, simulator: Simulator, way: str
 ) -> None:
     """The validator waits for the end of another call, and then until the deadline has passed."""
     entered, leave = threading.Event(), threading.Event()
@@ -336,11 +238,11 @@ def test_a_long_check_stops_no_other_call_and_ends_at_the_deadline(
 
     def work() -> None:
         try:
-            ask(client, way, MODEL, response_format=Slow, deadline=5, n=n, cache="off")
+            ask(client, way, MODEL, response_format=Slow, deadline=2, n=2, cache="off")
         except LLMError as error:
             outcomes.append(error)
 
-    answers(simulator, *['{"name": "Bern"}'] * n)
+    answers(simulator, *['{"name": "Bern"}'] * 2)
     thread = threading.Thread(target=work)
     thread.start()
     try:
@@ -392,17 +294,6 @@ def test_an_answer_that_would_take_hours_does_not_match_at_once(
     with pytest.raises(SchemaMismatchError) as caught:
         ask(client, way, MODEL, response_format=schema, max_repairs=0, deadline=60)
     assert caught.value.text == text
-
-
-@pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize("schema", [Linked, _NODE])
-def test_a_valid_answer_of_200_levels_is_valid(
-    client: Client, simulator: Simulator, way: str, schema: Any
-) -> None:
-    answers(simulator, '{"next":' * 200 + "null" + "}" * 200)
-    for cached in (False, True):
-        result = ask(client, way, MODEL, response_format=schema)
-        assert (result.cached, result.parsed is None) == (cached, False)
 
 
 class InPython(BaseModel):

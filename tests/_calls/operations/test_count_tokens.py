@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from llm_provider import (
     Client,
     Ledger,
     MissingAPIKeyError,
-    acount_tokens,
     count_tokens,
     track,
 )
@@ -65,18 +63,6 @@ def test_nothing_is_sent_if_the_user_forbids_it(simulator: Simulator, own_cache:
     with Client(cache="only") as client:
         assert client.count_tokens("gemini/gemini-3.8-flash", "hello").method == "estimate"
     assert simulator.ledger().requests == 0
-
-
-def test_asynchronously(simulator: Simulator, own_cache: Path) -> None:
-    async def main() -> list[int]:
-        return [await acount_tokens(model, "hello") for model in (*MODELS, "gpt-6.1-sol")]
-
-    counts = asyncio.run(main())
-    assert counts[:2] == [count_tokens(model, "hello") for model in MODELS]
-    assert {request.path.rpartition("/")[2] for request in simulator.requests()} == {
-        "count_tokens",
-        "gemini-3.8-flash:countTokens",
-    }
 
 
 @pytest.mark.parametrize("model", MODELS)

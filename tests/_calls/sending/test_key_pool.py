@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +34,6 @@ from llm_provider._calls.sending.key_pool import (
     KeyPools,
     KeySelection,
     PooledAccount,
-    by_headroom,
 )
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
@@ -76,48 +72,6 @@ def prompts(count: int, name: str = "prompt") -> list[str]:
 
 
 # --- the choice --------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Known:
-    """The part of a controller that `by_headroom` reads."""
-
-    open: bool
-    in_flight: int
-    rate: float
-    window: float
-
-
-known = st.builds(
-    Known,
-    open=st.booleans(),
-    in_flight=st.integers(0, 500),
-    rate=st.floats(0.01, 1000) | st.just(math.inf),
-    window=st.floats(1, 1000) | st.just(math.inf),
-)
-
-
-@given(st.lists(known, min_size=1, max_size=8), st.integers(0, 100))
-def test_those_with_the_most_room_come_first(controllers: list[Known], first: int) -> None:
-    order = by_headroom(controllers, first)  # type: ignore[arg-type]  # it reads only these
-    assert sorted(order) == list(range(len(controllers)))
-    for before, after in pairwise(controllers[index] for index in order):
-        assert before.open or not after.open or before.rate == before.window == math.inf
-        if before.open and after.open:
-            assert before.in_flight <= after.in_flight
-        if not before.open and not after.open:
-            waits = [
-                (controller.in_flight + 1) / min(controller.rate, controller.window)
-                for controller in (before, after)
-            ]
-            assert waits[0] <= waits[1]
-
-
-@given(st.integers(1, 6), st.integers(0, 100))
-def test_equals_take_turns(count: int, first: int) -> None:
-    controllers = [AdaptiveController() for _ in range(count)]
-    order = [by_headroom(controllers, first + number)[0] for number in range(count)]
-    assert sorted(order) == list(range(count))
 
 
 # --- a pool without a server -------------------------------------------------------------------------------
@@ -208,32 +162,6 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
     asyncio.run(main())
 
 
-async def test_a_call_goes_with_whichever_is_free_first() -> None:
-    pool = pool_of(AdaptiveController(), AdaptiveController())
-    held = [select(pool), select(pool)]
-    tickets = [await selection.acquire(1, at_once=1) for selection in held]
-    later = select(pool)
-    task = asyncio.create_task(later.acquire(1, at_once=1))
-    await asyncio.sleep(0)
-    assert waiting(pool) == [1, 1]
-    held[1].scope.record_end(tickets[1], None)
-    await task
-    assert later.scope is held[1].scope
-    assert waiting(pool) == [0, 0]
-
-
-async def test_a_key_shared_with_single_calls_shares_their_queue() -> None:
-    pool = pool_of(AdaptiveController())
-    (pooled,) = pool.candidates()
-    ticket = await pooled.scope.acquire(1, at_once=1)
-    selection = select(pool)
-    task = asyncio.create_task(selection.acquire(1, at_once=1))
-    await asyncio.sleep(0)
-    assert not task.done()
-    pooled.scope.record_end(ticket, None)
-    await task
-
-
 async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     gated, free = pool.candidates()
@@ -278,14 +206,6 @@ async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> 
     assert later.scope is not first.scope
 
 
-async def test_a_conversation_that_json_cannot_say_goes_anywhere() -> None:
-    messages: Any = ({"role": "assistant", "content": "a", "mine": object()},)
-    pool = pool_of(AdaptiveController(), AdaptiveController())
-    selection = KeySelection(pool, Request(model=MODEL, messages=messages))
-    await selection.acquire(1, at_once=1)
-    selection.record_answer()
-
-
 async def test_only_so_many_calls_are_remembered() -> None:
     pool = pool_of(AdaptiveController())
     (pooled,) = pool.candidates()
@@ -302,28 +222,6 @@ def key_pools(keys: dict[str, Any]) -> KeyPools:
 def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:
     request = Request.build(model, "Hi", parameters)  # type: ignore[arg-type]  # any parameters
     return resolve(model), request
-
-
-@pytest.mark.parametrize("keys", [A, [A], [[A]]])
-async def test_one_key_is_a_pool_that_has_no_other(keys: Any) -> None:
-    pools = key_pools({"openai": keys})
-    selection = pools.select(*call_of())
-    assert (selection.key, list(selection.secrets)) == (APIKey(A), [APIKey(A)])
-    scope = selection.scope
-    for error in (
-        AuthenticationError("no", status=401),
-        QuotaExceededError("empty"),
-        PermissionDeniedError("not you"),
-        RateLimitError("slow", retry_after=100_000.0),
-        InternalServerError("broken"),
-    ):
-        scope.record_end(await selection.acquire(8, at_once=8), error if error.retry_after is None else None)
-        assert not selection.record_failure(error)
-        assert (selection.scope, selection.key) == (scope, APIKey(A))
-    selection.withdrawn(await selection.acquire(8, at_once=8))
-    selection.record_answer()
-    assert scope.controller.in_flight == 0
-    assert pools.select(*call_of()).scope is scope
 
 
 async def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
@@ -485,15 +383,6 @@ def test_a_retired_key_is_retired_for_every_model_and_call(client: Client, simul
     client.call_many("claude-sonnet-5-5", prompts(9))
 
 
-def test_a_new_client_begins_with_every_key(client: Client, simulator: Simulator, own_cache: Path) -> None:
-    simulator.inject(Fault(status=401), key=B, times=1)
-    with pytest.warns(KeyWarning):
-        client.call_many(MODEL, prompts(9))
-    with Client(cache_dir=own_cache, keys={"openai": [B, A]}) as again:
-        again.call_many(MODEL, prompts(9, "again"))
-    assert senders(simulator).count(B) > 1
-
-
 def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simulator) -> None:
     for key in EVERY:
         simulator.inject(Fault(status=401, message=f"no such key: {key}, nor {A}"), key=key, times=None)
@@ -514,22 +403,15 @@ def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simu
 
 def test_the_last_key_is_never_retired(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(quota=True), times=None)
-    with pytest.warns(KeyWarning) as caught:
+    # The batch may stop before its last calls are sent, and then it warns of that too.
+    with pytest.warns(UserWarning) as caught:
         results = client.call_many(MODEL, prompts(12))
-    assert len(caught) == 2
+    assert sum(issubclass(warning.category, KeyWarning) for warning in caught) == 2
     assert all(isinstance(result, QuotaExceededError) for result in results)
     simulator.clear()
     # Its account has been paid for.
     assert client.call(MODEL, "at last").text
     assert len(set(senders(simulator))) == 1
-
-
-def test_warnings_that_are_errors_lose_no_call(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=401), key=B, times=None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        results = client.call_many(MODEL, prompts(12))
-    assert all(isinstance(result, Response) for result in results)
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -589,17 +471,6 @@ def test_without_quota_no_other_key_of_the_account_is_tried(simulator: Simulator
         assert B not in senders(simulator)
 
 
-def test_a_conversation_stays_where_it_began(client: Client, simulator: Simulator) -> None:
-    for topic in prompts(6, "topic"):
-        simulator.clear()
-        messages = conversation(topic)
-        for question in ("and then?", "why?", "so?"):
-            answer = client.call(MODEL, messages)
-            messages = [*messages, answer.message, {"role": "user", "content": question}]
-        assert len(senders(simulator)) == 3
-        assert len(set(senders(simulator))) == 1
-
-
 def test_a_conversation_that_a_batch_began_stays_where_it_began(client: Client, simulator: Simulator) -> None:
     topics = prompts(12, "topic")
     begun = client.call_many(MODEL, topics, system="Be brief.", progress=False)
@@ -619,16 +490,3 @@ def test_examples_at_the_beginning_bind_nothing(client: Client, simulator: Simul
     for prompt in prompts(6):
         client.call(MODEL, [*examples, *conversation(prompt)])
     assert Counter(senders(simulator)) == dict.fromkeys(EVERY, 2)
-
-
-def test_lists_in_the_environment(
-    simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEYS", f"{A}, {B} {C},, {A}")
-    monkeypatch.setenv("ANTHROPIC_KEYS", B)
-    with Client(cache_dir=own_cache) as client:
-        client.call_many(MODEL, prompts(20))
-        assert set(senders(simulator)) == {A, B}
-        simulator.clear()
-        client.call_many("claude-sonnet-5-5", prompts(5))
-        assert set(senders(simulator)) == {B}

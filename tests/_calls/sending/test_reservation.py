@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import subprocess
-import sys
-import textwrap
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -16,9 +13,7 @@ import pytest
 
 from llm_provider import (
     APIConnectionError,
-    APIResponseValidationError,
     APITimeoutError,
-    BatchError,
     Budget,
     BudgetExceededError,
     Client,
@@ -29,7 +24,6 @@ from llm_provider import (
 )
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
 
 MODEL = "gpt-6.1-sol"
 SHORT: dict[str, Any] = {"max_tokens": 60}
@@ -86,25 +80,6 @@ def test_with_many_in_flight_the_bill_stays_below_and_comes_close(
     assert (refused[0].provider, refused[0].model, refused[0].attempts) == ("openai", MODEL, 0)
 
 
-def test_a_rerun_with_more_goes_on_without_paying_again(client: Client, simulator: Simulator) -> None:
-    with limited(client, 0.02) as spender:
-        first = spender.call_many(MODEL, prompts(100), progress=False, **SHORT)
-        with pytest.raises(BatchError) as caught:
-            spender.call_many(MODEL, prompts(100), progress=False, on_error="raise", **SHORT)
-        # What is stored costs nothing, and is served though the budget is used up.
-        again = answered(caught.value.results)
-        assert [result.text for result in again] == [result.text for result in answered(first)]
-        assert all(result.cached and result.cost == 0 for result in again)
-        assert isinstance(caught.value.__cause__, BudgetExceededError)
-        spent = spender.budget.spent
-    assert 0 < len(again) < 100
-    with limited(client, 1) as richer:
-        rest = richer.call_many(MODEL, prompts(100), progress=False, on_error="raise", **SHORT)
-        assert sum(result.cached for result in answered(rest)) == len(again)
-        assert richer.budget.spent + spent == billed(simulator)
-    assert simulator.ledger().answered == 100
-
-
 def endless() -> Iterator[str]:
     return (f"question {number}" for number in itertools.count())
 
@@ -144,21 +119,6 @@ def test_the_batchs_budget_and_the_clients_both_hold(client: Client, simulator: 
         assert (spender.budget.reserved, shared.reserved) == (0, 0)
 
 
-def test_a_reservation_of_an_unbilled_request_is_released(client: Client, simulator: Simulator) -> None:
-    with limited(client, 1) as spender:
-        simulator.inject(Fault(status=429, retry_after="0.01"), times=2)
-        answer = spender.call(MODEL, "Hi", **SHORT)
-        assert answer.timing.attempts == 3
-        simulator.inject(Fault(status=400))
-        with pytest.raises(RequestError):
-            spender.call(MODEL, "Ho", **SHORT)
-        with pytest.raises(APIConnectionError):
-            spender.call(MODEL, "Hm", base_url="http://127.0.0.1:9/v1", max_retries=0, **SHORT)
-        budget = spender.budget
-        assert budget.spent == billed(simulator) > 0
-        assert (budget.reserved, budget.uncertain) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
@@ -183,59 +143,6 @@ def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
         assert "uncertain=" in repr(budget)
 
 
-def test_an_answer_that_cannot_be_used_counts_what_it_says_it_used(
-    client: Client, simulator: Simulator
-) -> None:
-    simulator.inject(Fault(finish="no_choices"), times=1)
-    with limited(client, 1) as spender:
-        with pytest.raises(APIResponseValidationError) as caught:
-            spender.call(MODEL, "Hi", max_retries=0, **SHORT)
-        budget = spender.budget
-        assert budget.spent == spender.usage.wasted == billed(simulator) > 0
-        assert (budget.reserved, budget.uncertain) == (0, 0)
-        assert "perhaps billed" not in str(caught.value)
-
-
-def test_a_retry_that_cannot_be_paid_is_not_sent(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=500), times=None)
-    with limited(client, 0.01) as spender, pytest.raises(BudgetExceededError) as caught:
-        spender.call(MODEL, "Hi", **SHORT)
-    assert caught.value.attempts == simulator.ledger().requests == 1
-    assert [failure.error for failure in caught.value.failures] == ["InternalServerError"]
-
-
-def test_a_cancelled_call_counts_its_worst_case_if_it_was_sent(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(hang=True), times=None)
-
-    async def main(spender: Client) -> None:
-        sent = asyncio.create_task(spender.acall(MODEL, "Hi", **SHORT))
-        assert await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1, 30)
-        reserved = spender.budget.reserved
-        waiting = asyncio.create_task(spender.acall(MODEL, "Ho", **SHORT))
-        await asyncio.sleep(0.1)
-        assert not waiting.done()
-        # Who waits for money holds no slot.
-        assert [scope.in_flight for scope in spender.statistics()] == [1]
-        for task in (waiting, sent):
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        assert await asyncio.to_thread(wait_until, lambda: spender.budget.reserved == 0, 30)
-        assert spender.budget.spent == spender.budget.uncertain == reserved
-
-    with limited(client, 0.01) as spender:
-        asyncio.run(main(spender))
-    assert simulator.ledger().requests == 1
-
-
-def test_a_waiting_call_continues_when_another_has_ended(client: Client, simulator: Simulator) -> None:
-    simulator.configure(latency=0.1)
-    with limited(client, 0.0125) as spender:
-        results = spender.call_many(MODEL, prompts(8), progress=False, **SHORT)
-    assert len(answered(results)) == 8
-    assert simulator.ledger().peak_in_flight == 2
-
-
 def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
     client: Client, simulator: Simulator
 ) -> None:
@@ -255,94 +162,6 @@ def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
         assert (allowing.spent, allowing.reserved) == (0, 0)
         paid = spender.call(MODEL, "Hi", **SHORT, extra_body={"web_search_options": {}})
         assert allowing.spent == Decimal(repr(paid.cost)) > 0
-
-
-def test_a_stream_is_paid_like_a_call_and_leaving_it_counts_the_worst_case(
-    client: Client, simulator: Simulator
-) -> None:
-    simulator.configure(chunk_interval=0.02)
-    with limited(client, 1) as spender:
-        with spender.stream(MODEL, "Hi", **SHORT) as deltas:
-            assert spender.budget.reserved >= 0
-            list(deltas)
-        assert spender.budget.spent == billed(simulator)
-        with spender.stream(MODEL, "Ho", **SHORT) as deltas:
-            next(deltas)
-        assert wait_until(lambda: spender.budget.reserved == 0, 30)
-        assert 0 < spender.budget.uncertain < WORST
-        assert billed(simulator) <= spender.budget.spent
-
-
-def test_samples_are_paid_together(client: Client, simulator: Simulator) -> None:
-    with limited(client, 1) as spender:
-        assert len(spender.call(MODEL, "Hi", n=4, **SHORT).texts) == 4
-        assert spender.budget.spent == billed(simulator)
-
-
-def test_equal_calls_pay_once_and_none_fails_for_want_of_anothers_money(
-    client: Client, simulator: Simulator
-) -> None:
-    simulator.configure(latency=0.2)
-
-    async def main(spender: Client) -> list[Any]:
-        poor = [spender.acall(MODEL, "Hi", budget=0.001, **SHORT) for _ in range(3)]
-        rich = [spender.acall(MODEL, "Hi", budget=1, **SHORT) for _ in range(3)]
-        return await asyncio.gather(*poor, *rich, return_exceptions=True)
-
-    with limited(client, 1) as spender:
-        results = asyncio.run(main(spender))
-        assert spender.budget.spent == billed(simulator)
-    # A poor call may have joined a rich one, which costs it nothing.
-    assert all(isinstance(result, Response) for result in results[3:])
-    assert all(isinstance(result, Response | BudgetExceededError) for result in results[:3])
-    assert simulator.ledger().requests == 1
-
-
-EIGHT = """
-    import os, random, sys, time
-    from llm_provider import Budget, BudgetExceededError, Client
-    import aiohttp, openai
-
-    parent, children = os.getpid(), []
-    for number in range(8):
-        if (child := os.fork()) == 0:
-            break
-        children.append(child)
-    if os.getpid() != parent:
-        # Under way while others are killed, and each with prompts of its own.
-        with Client(budget=Budget(1.0, path=sys.argv[1]), max_concurrent=8, cache="off") as client:
-            questions = (f"{number}: {index}" for index in range(10_000))
-            for _, result in client.iter_many("gpt-6.1-sol", questions, max_tokens=420, progress=False):
-                if isinstance(result, BudgetExceededError):
-                    os._exit(0)
-                assert not isinstance(result, Exception), result
-        os._exit(1)
-    time.sleep(0.7)
-    for child in random.sample(children, 3):
-        os.kill(child, 9)
-    statuses = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
-    print(statuses)
-"""
-
-
-def test_eight_processes_share_one_and_what_is_killed_takes_no_money_along(
-    simulator: Simulator, tmp_path: Path
-) -> None:
-    simulator.configure(latency=0.1, latency_jitter=0.1, output_tokens=400)
-    path = tmp_path / "run.budget"
-    budget = Budget(1.0, path=path)
-    done = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(EIGHT), str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    statuses = [int(status) for status in done.stdout.strip("[]\n").split(",")]
-    assert set(statuses) <= {-9, 0}
-    assert billed(simulator) <= budget.spent <= budget.limit
-    assert budget.left < WORST_LONG
 
 
 def test_the_environment_sets_a_budget(

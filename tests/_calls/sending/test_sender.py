@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,18 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import (
-    APIResponseValidationError,
     APITimeoutError,
     Client,
-    InternalServerError,
     LLMError,
-    QuotaExceededError,
     RateLimitError,
     Response,
     Telemetry,
 )
 from llm_provider.simulator import Fault, Simulator
-from raw_server import Behaviour, RawServer, answering
-from support import WAYS, TooSlowError, ask, patiently
+from raw_server import Behaviour, RawServer
+from support import TooSlowError, ask, patiently
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
@@ -67,31 +64,6 @@ def test_the_sdk_tells_how_many_attempts_came_before(
     assert {float(headers["x-stainless-read-timeout"]) for headers in received} == {45}
 
 
-def test_retry_after_is_kept(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=429, retry_after="1"), times=1)
-    client.call(MODEL, "Hi")
-    refused, served = simulator.requests()
-    assert served.time - refused.time >= 0.99
-
-
-def test_a_call_does_not_wait_for_a_retry_after_that_is_too_long(
-    client: Client, simulator: Simulator
-) -> None:
-    simulator.inject(Fault(status=429, retry_after="86400"), times=1)
-    with pytest.raises(RateLimitError, match="86400 s, which is too long") as caught:
-        client.call(MODEL, "Hi")
-    assert caught.value.retry_after == 86400
-    assert simulator.ledger().requests == 1
-
-
-def test_no_quota_is_final(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=429, quota=True), times=None)
-    for model in (MODEL, CLAUDE, "gemini-3.8-flash"):
-        with pytest.raises(QuotaExceededError):
-            client.call(model, "Hi")
-    assert simulator.ledger().requests == 3
-
-
 def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=429, retry_after="60"), times=None)
     with pytest.raises(
@@ -100,53 +72,6 @@ def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator
         client.call(MODEL, "Hi", deadline=30)
     assert (caught.value.attempts, caught.value.retry_after) == (1, 60.0)
     assert simulator.ledger().requests == 1
-
-
-def test_a_deadline_is_for_all_attempts(client: Client, simulator: Simulator) -> None:
-    def attempt(longer: float) -> None:
-        simulator.clear()
-        simulator.inject(Fault(status=500, retry_after=f"{longer}"), times=None)
-        with pytest.raises(LLMError) as caught:
-            client.call(MODEL, "Hi", deadline=2.5 * longer, max_retries=100)
-        error = caught.value
-        if isinstance(error, APITimeoutError) or error.attempts == 1:
-            raise TooSlowError("an attempt took longer than it should wait")
-        assert isinstance(error, InternalServerError)
-        assert f"asked to wait {longer:.0f} s: the deadline of {2.5 * longer:g} s is " in error.message
-        assert error.attempts == len(error.failures) == simulator.ledger().requests <= 3
-
-    patiently(attempt)
-
-
-def test_an_outage_does_not_multiply_the_load(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=500, retry_after="0"), times=None)
-    results = client.call_many(MODEL, [f"item {number}" for number in range(60)], outage_patience=2)
-    assert all(isinstance(result, InternalServerError) for result in results)
-    attempts = sum(result.attempts for result in results if isinstance(result, InternalServerError))
-    # Eight at once at first, twelve failures until the provider counts as down, and a few probes.
-    assert attempts == simulator.ledger().requests <= 40
-    assert all("was down for" in str(result) for result in results)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("model", "retries"),
-    [
-        (MODEL, 2),
-        ("gpt-5.5-pro", 1),
-        (CLAUDE, 2),
-        ("gemini-3.8-flash", 2),
-        ("together_ai/zai-org/GLM-5.3", 0),
-    ],
-)
-@pytest.mark.sampled(2)
-def test_exactly_the_attempts_asked_for_are_sent(
-    client: Client, simulator: Simulator, model: str, retries: int, way: str
-) -> None:
-    simulator.inject(Fault(status=500, retry_after="0"), times=None)
-    with pytest.raises(InternalServerError) as caught:
-        ask(client, way, model, max_retries=retries)
-    assert caught.value.attempts == len(caught.value.failures) == simulator.ledger().requests == retries + 1
 
 
 def test_an_error_shows_no_key_and_has_the_facts_of_the_call(client: Client, simulator: Simulator) -> None:
@@ -158,16 +83,6 @@ def test_an_error_shows_no_key_and_has_the_facts_of_the_call(client: Client, sim
     assert "Incorrect key ***" in str(error)
     assert (error.provider, error.model, error.attempts) == ("openai", MODEL, 1)
     assert (error.__cause__, error.__context__) == (None, None)
-
-
-def test_statistics_name_each_scope(client: Client) -> None:
-    assert client.statistics() == []
-    for model in (MODEL, CLAUDE):
-        client.call(model, "Hi")
-    assert {(scope.provider, scope.in_flight) for scope in client.statistics()} == {
-        ("openai", 0),
-        ("anthropic", 0),
-    }
 
 
 KEY = "sk-canary-0123456789-abcdefghijklmnop"
@@ -204,17 +119,7 @@ ECHOED_TO = {
 @pytest.mark.parametrize(
     "model",
     [
-        pytest.param(
-            name,
-            marks=(
-                pytest.mark.skipif(
-                    "litellm" in name and find_spec("litellm") is None, reason="litellm is not installed"
-                ),
-                pytest.mark.filterwarnings(
-                    "ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"
-                ),
-            ),
-        )
+        pytest.param(name, marks=(needs_litellm, *IGNORED_WARNINGS) if "litellm" in name else ())
         for name in ECHOED_TO
     ],
 )
@@ -233,8 +138,9 @@ def test_a_key_that_the_server_echoes_is_in_no_field(
         assert raw.requests == 1
 
 
-@pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
-@pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
+@needs_litellm
+@IGNORED_WARNINGS[0]
+@IGNORED_WARNINGS[1]
 @pytest.mark.parametrize("how", ["call", "stream"])
 @pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
 @pytest.mark.parametrize(
@@ -267,19 +173,3 @@ def test_a_key_of_the_environment_that_the_server_echoes_to_litellm_is_in_no_fie
     assert recorded
     for text in (str(error), repr(error), repr(vars(error)), str(pickle.dumps(error)), *recorded):
         assert "sk-can" not in text
-
-
-@pytest.mark.parametrize("how", ["call", "stream"])
-def test_a_reply_that_cannot_be_used_is_in_its_error_without_the_key(own_cache: Path, how: str) -> None:
-    reply = {"candidates": [{"finishReason": "OTHER", "finishMessage": KEY, KEY: [1, {"a": None}]}]}
-    body = json.dumps(reply).encode()
-    behaviour = answering(b"data: " + body + b"\n\n" if how == "stream" else body)
-    with RawServer(behaviour) as raw, Client(cache_dir=own_cache) as client:
-        where: dict[str, Any] = {"base_url": raw.root, "api_key": KEY}
-        model = "gemini/gemini-4-argon"
-        with pytest.raises(APIResponseValidationError, match="OTHER") as caught:
-            ask(client, how, model, **where)
-        assert raw.requests == 1
-    (candidate,) = pickle.loads(pickle.dumps(caught.value)).raw["candidates"]
-    candidate.pop("content", None)
-    assert candidate == {"finishReason": "OTHER", "finishMessage": "***", "***": [1, {"a": None}]}

@@ -17,12 +17,10 @@ from llm_provider import (
     CacheMissError,
     Client,
     InternalServerError,
-    KeyWarning,
     NotFoundError,
     RequestError,
 )
 from llm_provider._requests.attachments import Attachment
-from llm_provider._runtime import clock
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
@@ -59,35 +57,10 @@ def test_a_file_is_uploaded_once_and_remembered(
     assert paths(simulator) == [*steps, "call", "call", *steps, "call"]
 
 
-@pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
-def test_streams_batches_counts_and_estimates_take_it(
-    client: Client, simulator: Simulator, model: str
-) -> None:
-    with client.stream(model, prompt("One")) as stream:
-        assert "".join(delta.text for delta in stream) == "echo: One"
-    answers = client.call_many(model, [prompt("Two"), prompt("Three")])
-    assert [answer.text for answer in answers] == ["echo: Two", "echo: Three"]
-    assert len(client.call(model, prompt("Four"), n=2).texts) == 2
-    assert client.count_tokens(model, prompt("Five")) > 0
-    assert client.estimate(model, [prompt("Six")]).cost.high > 0
-    assert paths(simulator).count("upload") == (2 if model == GEMINI else 1)
-
-
 def test_calls_at_the_same_time_share_one_upload(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(delay=0.1), match="files.upload", times=None)
     answers = client.call_many(GPT, [prompt(str(number)) for number in range(8)])
     assert [answer.text for answer in answers] == [f"echo: {number}" for number in range(8)]
-    assert paths(simulator).count("upload") == 1
-
-
-def test_other_clients_wait_for_the_upload(client: Client, simulator: Simulator, own_cache: Path) -> None:
-    simulator.inject(Fault(delay=0.1), match="files.upload")
-
-    async def ask() -> None:
-        async with Client(cache_dir=own_cache) as other:
-            await asyncio.gather(client.acall(GPT, prompt("1")), other.acall(GPT, prompt("2")))
-
-    asyncio.run(ask())
     assert paths(simulator).count("upload") == 1
 
 
@@ -152,29 +125,6 @@ def test_failed_uploads_are_tried_again_and_have_typed_errors(client: Client, si
     assert answers[0] is not answers[1]
 
 
-def test_another_account_uploads_where_one_cannot(simulator: Simulator, own_cache: Path) -> None:
-    simulator.configure(require_key="sk-right")
-    keys = {"openai": ["sk-wrong", "sk-right"]}
-    with Client(cache_dir=own_cache, keys=keys) as client, pytest.warns(KeyWarning):
-        assert client.call(GPT, prompt("What?")).text == "echo: What?"
-    assert paths(simulator) == ["upload", "upload", "call"]
-
-
-def test_a_file_that_expires_at_once_is_used_all_the_same(
-    client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = time.time() + 72 * 3600
-    monkeypatch.setattr(clock, "time", lambda: now)  # as where the clock of the machine is wrong
-    answers = [client.call(GEMINI, prompt(question)).text for question in "12"]
-    assert answers == ["echo: 1", "echo: 2"]
-    assert paths(simulator) == ["upload", "upload", "call"] * 2
-
-
-def test_a_host_without_files_is_named(client: Client, simulator: Simulator) -> None:
-    with pytest.raises(NotFoundError, match=r"nowhere may have no files API: make the file small enough"):
-        client.call(GPT, prompt("What?"), base_url=f"{simulator.url('openai')}/nowhere")
-
-
 def test_the_deadline_counts_the_upload(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(hang=True), match="files.upload")
     with pytest.raises(APITimeoutError, match="nothing was sent") as caught:
@@ -222,21 +172,6 @@ def test_a_batch_refers_to_uploads_too(client: Client, simulator: Simulator, mod
     simulator.inject(Fault(status=400), match="files.upload", times=None)
     with pytest.raises(RequestError, match="the upload of a file"):
         client.call_many(model, [prompt("5", b"%PDF-1.7 c")], delivery="batch")
-
-
-def test_a_batch_uploads_again_what_was_lost(client: Client, simulator: Simulator) -> None:
-    client.call_many(CLAUDE, [prompt("1")], delivery="batch")
-    simulator.clear()  # which also loses the files
-    (lost,) = client.call_many(CLAUDE, [prompt("2")], delivery="batch")
-    assert isinstance(lost, NotFoundError)
-    (answer,) = client.call_many(CLAUDE, [prompt("3")], delivery="batch")
-    assert answer.text == "echo: 3"
-
-
-def test_rows_that_are_sent_again_live_refer_to_uploads_too(client: Client, simulator: Simulator) -> None:
-    simulator.configure(batch_errored=1.0)
-    answers = client.call_many(GPT, [prompt("1"), prompt("2")], delivery="batch", resend="live")
-    assert [answer.text for answer in answers] == ["echo: 1", "echo: 2"]
 
 
 @pytest.fixture

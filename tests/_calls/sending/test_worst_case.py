@@ -68,24 +68,6 @@ def test_the_prompt_is_paid_once_and_every_sample_by_itself() -> None:
     assert three - single == 20
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters", "factor"),
-    [
-        ("gpt-6.1-sol", {"extra_body": {"service_tier": "priority"}}, Decimal(2)),
-        # The standard tier may serve in its place.
-        ("gpt-6.1-sol", {"extra_body": {"service_tier": "flex"}}, Decimal(1)),
-        ("claude-opus-5-5", {"extra_body": {"speed": "fast"}}, Decimal(2)),
-    ],
-)
-def test_the_dearest_tier_that_may_serve_counts(
-    model: str, parameters: dict[str, Any], factor: Decimal
-) -> None:
-    plain, tiered = (made(model, max_tokens=1_000_000, **more) for more in ({}, parameters))
-    before, after = worst_case(plain, range(1), TABLE), worst_case(tiered, range(1), TABLE)
-    # The field itself adds some bytes to the prompt.
-    assert after / before == pytest.approx(factor, rel=Decimal("0.01"))
-
-
 def test_a_prompt_kept_for_an_hour_costs_more_to_write() -> None:
     def asking(control: dict[str, str]) -> Decimal:
         part = {"type": "text", "text": "word " * 20_000, "cache_control": control}

@@ -18,18 +18,15 @@ from pydantic import BaseModel, field_validator
 
 from llm_provider import (
     APITimeoutError,
-    BudgetExceededError,
     CacheMissError,
     Client,
     LLMError,
     OutputError,
-    RequestError,
     Response,
     ToolArgumentsError,
     ToolRoundsExceededError,
     track,
 )
-from llm_provider._calls.tools.loop import later_choice
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, RunScript, ask
 
@@ -119,20 +116,6 @@ def test_the_tools_are_run_until_the_model_answers(
     assert stored.messages == response.messages
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of Anthropic's blocks, which others do not take
-def test_a_transcript_goes_to_every_provider(client: Client, simulator: Simulator) -> None:
-    """Also the mark of a tool that failed, for which only Anthropic and Gemini have a form."""
-    prompt = "use the tool bad({})"
-    response = client.call(ROUTES["anthropic"][0], prompt, tools=TOOLS, max_tool_rounds=1, max_tokens=900)
-    more: list[Any] = [*response.messages, {"role": "user", "content": "What is 1+1?"}]
-    for name, (model, parameters) in ROUTES.items():
-        client.call(model, more, tools=TOOLS, **parameters)
-        sent = json.dumps(simulator.requests()[-1].body)
-        assert "Error: ValueError: no 1" in sent
-        assert ("is_error" in sent) == (name == "anthropic"), name
-        assert ('"error"' in sent) == (name == "gemini"), name
-
-
 async def _every_asynchronous_way(client: Client, way: str) -> list[Any]:
     here = asyncio.get_running_loop()
 
@@ -181,47 +164,6 @@ def test_streams_have_the_deltas_of_all_rounds_and_the_results(client: Client, w
     assert stream.response.cached
     assert "".join(delta.text for delta in replayed) == response.text
     assert [len(delta.tool_results) for delta in replayed] == [0, 1, 1, 0]
-
-
-def test_works_inside_a_running_loop(client: Client) -> None:
-    async def cell() -> Response:
-        return run_rounds(client, BOTH)
-
-    assert asyncio.run(cell()).text.startswith("echo: ")
-
-
-def test_a_batch_has_rounds_for_each_input(client: Client, simulator: Simulator) -> None:
-    model, parameters = CHAT
-    inputs: list[Any] = [
-        BOTH,
-        "What is 1+1?",
-        "use the tool again({})",
-        "",
-        'use the tool add({"a": 1, "b": 1})',
-    ]
-    options: dict[str, Any] = {"tools": TOOLS, "max_tool_rounds": 2, "progress": False, **parameters}
-    results = client.call_many(model, inputs, **options)
-    assert [type(result) for result in results] == [
-        Response, Response, ToolRoundsExceededError, RequestError, Response,
-    ]  # fmt: skip
-    first, second, exceeded, _, last = results
-    assert isinstance(first, Response)
-    assert isinstance(second, Response)
-    assert isinstance(last, Response)
-    assert isinstance(exceeded, ToolRoundsExceededError)
-    assert (second.text, len(second.rounds), len(second.messages)) == ("2", 1, 2)
-    assert (contents(first)[0], contents(last)) == ("5", ["2"])
-    assert len(exceeded.response.rounds) == 3
-    paid = simulator.ledger().requests
-    assert paid == 2 + 1 + 3 + 2
-    assert dict(client.iter_many(model, inputs[:2], **options)).keys() == {0, 1}
-    assert simulator.ledger().requests == paid
-
-    async def read() -> list[int]:
-        return [index async for index, _ in client.aiter_many(model, iter(inputs), **options)]
-
-    assert sorted(asyncio.run(read())) == [0, 1, 2, 3, 4]
-    assert simulator.ledger().requests == paid
 
 
 def test_an_asynchronous_batch_may_be_made_before_its_loop_runs(client: Client) -> None:
@@ -358,89 +300,43 @@ RETURNED: dict[str, Callable[[], Any]] = {
 """What a tool may return."""
 
 
-def _tool(act: Callable[[], Any], asynchronous: bool) -> Callable[..., Any]:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("name", [*FAILURES, *RETURNED])
+@pytest.mark.sampled(11)
+def test_whatever_a_tool_raises_or_returns_is_told_or_is_the_users_interrupt(
+    client: Client, name: str, asynchronous: bool, way: str
+) -> None:
     def tool() -> Any:
-        return act()
+        if name in FAILURES:
+            error = FAILURES[name]()
+            raise error
+        return RETURNED[name]()
 
     async def later() -> Any:
         await asyncio.sleep(0)
-        return act()
+        return tool()
 
     later.__name__ = "tool"
-    return later if asynchronous else tool
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.sampled(11)
-def test_whatever_a_tool_raises_is_told_or_is_the_users_interrupt(
-    client: Client, failure: str, asynchronous: bool, way: str
-) -> None:
-    def fail() -> Any:
-        raise FAILURES[failure]
-
+    prompt, tools = "use the tool tool({})", [later if asynchronous else tool]
     options: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off", "deadline": 60}
-    tools = [_tool(fail, asynchronous)]
-    if failure == "interrupt":
+    if name == "interrupt":
         with pytest.raises(KeyboardInterrupt):
-            ask(client, way, CHAT[0], "use the tool tool({})", tools=tools, **options)
+            ask(client, way, CHAT[0], prompt, tools=tools, **options)
     else:
-        response = ask(client, way, CHAT[0], "use the tool tool({})", tools=tools, **options)
+        response = ask(client, way, CHAT[0], prompt, tools=tools, **options)
         (result,) = response.tool_results
-        assert result.content.startswith("Error: ")
-        assert result.error is not None
+        json.dumps(result.content, ensure_ascii=False).encode()
         json.dumps(response.to_dict())
+        if name in FAILURES:
+            assert str(result.content).startswith("Error: ")
+            assert result.error is not None
+        if "surrogate" in name:
+            assert "\ufffd" in str(result.content)
+            assert result.error is None
     # The thread of the tools and that of the requests are alive.
     response = ask(client, way, CHAT[0], BOTH, tools=TOOLS, **options)
     assert contents(response) == ["5", '{"city":"Bern","sky":"clear"}']
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("returned", RETURNED)
-@pytest.mark.sampled(5)
-def test_whatever_a_tool_returns_is_told(client: Client, returned: str, asynchronous: bool, way: str) -> None:
-    response = ask(
-        client,
-        way,
-        CHAT[0],
-        "use the tool tool({})",
-        tools=[_tool(RETURNED[returned], asynchronous)],
-        max_tool_rounds=1,
-        cache="off",
-        **CHAT[1],
-    )
-    (result,) = response.tool_results
-    json.dumps(result.content, ensure_ascii=False).encode()
-    if "surrogate" in returned:
-        assert "\ufffd" in str(result.content)
-        assert result.error is None
-    json.dumps(response.to_dict())
-
-
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-def test_the_thread_of_the_tools_outlives_tasks_that_a_tool_leaves_behind(
-    client: Client, error: type[BaseException]
-) -> None:
-    left: list[asyncio.Task[None]] = []
-
-    async def leave() -> str:
-        async def fail() -> None:
-            raise error
-
-        left.append(asyncio.create_task(fail()))
-        await asyncio.wait(left)
-        return "left"
-
-    options: dict[str, Any] = {**CHAT[1], "max_tool_rounds": 1, "cache": "off"}
-    response = client.call(CHAT[0], "use the tool leave({})", tools=[leave], **options)
-    assert contents(response) == ["left"]
-    assert isinstance(left[0].exception(), error)
-    assert contents(client.call(CHAT[0], BOTH, tools=TOOLS, **options)) == [
-        "5",
-        '{"city":"Bern","sky":"clear"}',
-    ]
 
 
 def test_a_defect_of_a_validator_is_told(client: Client) -> None:
@@ -519,37 +415,6 @@ def test_a_tool_that_must_be_called_is_called_once(client: Client, simulator: Si
     assert "tool_choice" not in second
 
 
-@pytest.mark.parametrize(
-    ("choice", "later"),
-    [
-        (None, None),
-        ("auto", "auto"),
-        ("none", "none"),
-        ({"type": "function", "function": {"name": "x"}}, None),
-        (
-            {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}},
-            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
-        ),
-    ],
-)
-def test_the_tool_choice_of_later_rounds(choice: Any, later: Any) -> None:
-    assert later_choice(choice) == later
-
-
-def test_without_rounds_nothing_runs(client: Client) -> None:
-    def never() -> None:
-        """Must not run."""
-        raise AssertionError
-
-    response = client.call(CHAT[0], "use the tool never({})", tools=[never], **CHAT[1])
-    (call,) = response.tool_calls
-    assert (call.name, call.parsed_arguments) == ("never", {})
-    assert response.rounds == (response,)
-    assert response.tool_results == ()
-    with pytest.raises(RuntimeError, match="append response"):
-        _ = response.messages
-
-
 def test_the_cache_key_depends_on_the_schema_alone(client: Client) -> None:
     def made(doc: str) -> Callable[..., int]:
         def f(x: int) -> int:
@@ -563,20 +428,6 @@ def test_the_cache_key_depends_on_the_schema_alone(client: Client) -> None:
         assert response.rounds[0].cached is cached
     with pytest.raises(CacheMissError):
         run_rounds(client, "use the tool f", made("c"), cache="only")
-
-
-def test_the_budget_is_that_of_the_whole_loop(client: Client) -> None:
-    options: dict[str, Any] = {
-        "tools": TOOLS,
-        "max_tool_rounds": 9,
-        "max_tokens": 20,
-        "cache": "off",
-        **CHAT[1],
-    }
-    prompt = "use the tool again({})"
-    with pytest.raises(BudgetExceededError) as caught:
-        client.call(CHAT[0], prompt, budget=0.03, **options)
-    assert 0 < caught.value.spent <= caught.value.budget
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
@@ -678,29 +529,6 @@ def test_results_are_told_once(simulator: Simulator, own_cache: Path) -> None:
     assert results[0] is response
     assert [type(result) for result in results] == [Response, Response, Response, ToolRoundsExceededError]
     assert results[3] is caught.value
-
-
-def test_an_estimate_says_what_it_leaves_out(client: Client) -> None:
-    estimate = client.estimate(CHAT[0], [BOTH], tools=TOOLS, max_tool_rounds=2, **CHAT[1])
-    assert any("rounds of max_tool_rounds are not included" in line for line in estimate.assumptions)
-
-
-def test_several_threads_share_the_loop_of_the_rounds(client: Client) -> None:
-    responses: list[Response] = []
-
-    def work(number: int) -> None:
-        prompt = (
-            f'use the tool add({{"a": {number}, "b": 0}}) and use the tool weather({{"city": "{number}"}})'
-        )
-        responses.append(run_rounds(client, prompt))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(contents(response)[0] for response in responses) == ["0", "1", "2", "3", "4"]
-    assert len([thread for thread in threading.enumerate() if thread.name == "llm_provider-tools"]) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

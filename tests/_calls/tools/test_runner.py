@@ -8,7 +8,6 @@ import contextvars
 import datetime as dt
 import enum
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import PIL.Image
 import pytest
 from pydantic import BaseModel
 
-from llm_provider import ToolArgumentsError, ToolCall, ToolResult
+from llm_provider import ToolCall, ToolResult
 from llm_provider._calls.tools import runner as tool_runner
 from llm_provider._calls.tools.runner import content_of, run_tools
 from llm_provider._requests.tools import FunctionTool, read_tools
@@ -103,44 +102,6 @@ def test_a_tool_that_runs_tools_does_not_wait_for_its_own_place(monkeypatch: pyt
     assert result.content == "inner"
 
 
-def test_failures_are_results() -> None:
-    def bad() -> None:
-        raise ValueError("no way")
-
-    async def exits() -> None:
-        sys.exit("stop")
-
-    def stops() -> None:
-        raise StopIteration
-
-    async def cancelled() -> None:
-        raise asyncio.CancelledError
-
-    def unsendable() -> object:
-        return object()
-
-    def needs(x: int) -> int:
-        return x
-
-    results = asyncio.run(run(bad, exits, stops, cancelled, unsendable, needs))
-    assert [type(result.error) for result in results] == [
-        ValueError,
-        SystemExit,
-        StopIteration,
-        asyncio.CancelledError,
-        TypeError,
-        ToolArgumentsError,
-    ]
-    assert results[0].message == {
-        "role": "tool",
-        "tool_call_id": "bad0",
-        "content": "Error: ValueError: no way",
-        "is_error": True,
-    }
-    assert "return a str" in str(results[4].content)
-    assert results[5].content == "Error: the arguments of tool call 'needs' are not valid: x: Field required"
-
-
 def test_wrapped_functions_and_objects_are_run_as_what_they_are() -> None:
     async def later() -> str:
         """Later."""
@@ -173,40 +134,6 @@ def test_wrapped_functions_and_objects_are_run_as_what_they_are() -> None:
 
 class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is "Word.YES"
     YES = "yes"
-
-
-@pytest.mark.parametrize("how", ["timeout", "cancel"])
-def test_asynchronous_tools_are_cancelled_and_clean_up(how: str) -> None:
-    ended: list[str] = []
-    release = threading.Event()
-
-    async def main() -> None:
-        begun = asyncio.Event()
-
-        async def slow() -> None:
-            begun.set()
-            try:
-                await asyncio.sleep(60)
-            finally:
-                await asyncio.sleep(0)
-                ended.append("cleaned up")
-
-        def thread() -> None:
-            release.wait(60)
-
-        task = asyncio.create_task(run(slow, thread, seconds=0.05 if how == "timeout" else None))
-        await begun.wait()
-        if how == "cancel":
-            task.cancel()
-        with pytest.raises(asyncio.CancelledError if how == "cancel" else TimeoutError):
-            await task
-        ended.append("over")
-
-    try:
-        asyncio.run(main())
-    finally:
-        release.set()
-    assert ended == ["cleaned up", "over"]
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from llm_provider._providers.anthropic import prompt_cache
 from llm_provider._providers.shared.prompt_cache import PrefixMark
 
-from ..shared.test_prompt_cache import LONG, TOOL, encoded
+from ..shared.test_prompt_cache import LONG, encoded
 
 MODEL = "claude-sonnet-5-5"
 CONTROL = {"type": "ephemeral"}
@@ -24,18 +24,6 @@ def sent(messages: Any, **parameters: Any) -> dict[str, Any]:
         anthropic.types.message_create_params.MessageCreateParamsNonStreaming
     ).validate_python(payload)
     return payload
-
-
-def test_the_breakpoint_is_behind_the_system_prompt() -> None:
-    payload = sent("Hi", system=LONG, tools=[TOOL])
-    assert payload["system"] == [{"type": "text", "text": LONG, "cache_control": CONTROL}]
-    assert "cache_control" not in str(payload["messages"]) + str(payload["tools"])
-
-
-def test_the_breakpoint_is_behind_the_last_part_before_the_question() -> None:
-    parts = [{"type": "text", "text": LONG}, {"type": "text", "text": "Hi"}]
-    (message,) = sent([{"role": "user", "content": parts}], system="Be brief.")["messages"]
-    assert message["content"] == [{**parts[0], "cache_control": CONTROL}, parts[1]]
 
 
 def test_a_conversation_is_cached_up_to_its_last_message() -> None:

@@ -1,4 +1,4 @@
-"""Gemini's replies, streams and errors."""
+"""The bodies of Gemini's errors."""
 
 from typing import Any
 
@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemini_payloads import PIECES
-from llm_provider._errors import (
-    LLMError,
-)
+from llm_provider._errors import LLMError
 from llm_provider._providers.gemini.decode import error_of
 
 

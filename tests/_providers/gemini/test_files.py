@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -27,19 +26,6 @@ def upload(attachment: Attachment) -> UploadedFile:
             await connection.close()
 
     return asyncio.run(work())
-
-
-def test_an_upload_waits_until_the_file_is_active(simulator: Simulator) -> None:
-    simulator.configure(file_seconds=0.1)
-    begun = time.time()
-    uploaded = upload(VIDEO)
-    assert time.time() - begun >= 0.1
-    assert uploaded.identifier.endswith(f"/v1beta/files/{uploaded.identifier.rpartition('/')[2]}")
-    assert uploaded.expires is not None
-    assert 47 * 3600 < uploaded.expires - begun < 49 * 3600
-    methods = [request.path.rpartition("/")[2] for request in simulator.requests()]
-    assert methods[:2] == ["files", "files"]
-    assert methods[2:] == [uploaded.identifier.rpartition("/")[2]]
 
 
 def test_a_file_that_google_cannot_process_is_an_error(simulator: Simulator) -> None:

@@ -5,10 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from google.genai import types
 
 from gemini_support import connected, outgoing
-from llm_provider._providers.gemini.typed_requests import MOST_PREPARED, _config_class
+from llm_provider._providers.gemini.typed_requests import MOST_PREPARED
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 
@@ -46,18 +45,3 @@ def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, tr
     assert [request.headers["x-trace"] for request in simulator.requests()] == [
         str(number) for number in range(MOST_PREPARED + 10)
     ]
-
-
-def test_the_light_configuration_is_one_whose_fields_the_sdk_reads_as_attributes() -> None:
-    config = _config_class()(automatic_continuation=False)
-    assert isinstance(config, types.GenerateContentConfig)
-    assert "automatic_continuation" not in config
-    assert config.automatic_continuation is False
-    assert config.model_dump(exclude_unset=True) == {"automatic_continuation": False}
-
-
-def test_only_a_changed_copy_of_it_is_another_object() -> None:
-    config = _config_class()(temperature=0.5)
-    assert config.model_copy(deep=True) is config
-    changed = config.model_copy(update={"temperature": 1.0}, deep=True)
-    assert (config.temperature, changed.temperature) == (0.5, 1.0)

@@ -9,21 +9,16 @@ import orjson
 import pytest
 
 import embedding_support
-from embedding_support import FAILURES, TEXTS
+from embedding_support import TEXTS
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider._errors import (
-    APIResponseValidationError,
-    LLMError,
-    RateLimitError,
-    UnsupportedParameterError,
-)
+from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.litellm import adapter, embeddings
 from llm_provider._providers.protocol import Outgoing
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
-from support import RunScript, ignore
+from support import ignore
 
 pytestmark = IGNORED_WARNINGS
 
@@ -77,14 +72,6 @@ class TestThroughLiteLLM:
         assert [embeddings.decode(part, 1).vectors[0] for part in parts] == answer.vectors
         assert sum((embeddings.usage(part) or Usage() for part in parts), Usage()) == answer.usage
 
-    @pytest.mark.parametrize("model", [OPENAI, COMPATIBLE, MISTRAL])
-    def test_the_usage_is_the_bill(
-        self, simulator: Simulator, runner: asyncio.Runner, connection: Any, model: str
-    ) -> None:
-        answer = embeddings.decode(runner.run(sent(connection, outgoing(simulator, model))), len(TEXTS))
-        (billed,) = simulator.ledger().models
-        assert answer.usage == Usage(input_tokens=billed.input_tokens)
-
     def test_key_headers_and_dimensions(
         self, simulator: Simulator, runner: asyncio.Runner, connection: Any
     ) -> None:
@@ -115,67 +102,3 @@ class TestThroughLiteLLM:
         simulator.inject(Fault(body=orjson.dumps({"object": "list", "model": "m", "data": [entry]})))
         answer = embeddings.decode(runner.run(sent(connection, outgoing(simulator, COMPATIBLE, ("a",)))), 1)
         assert (answer.vectors, answer.usage) == ([[0.5]], None)
-
-    @pytest.mark.parametrize("model", [OPENAI, COMPATIBLE])
-    @pytest.mark.parametrize(
-        ("fault", "kind"),
-        [
-            *FAILURES,
-            (Fault(status=429, retry_after="7"), RateLimitError),
-            (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
-        ],
-    )
-    def test_failures(
-        self,
-        simulator: Simulator,
-        runner: asyncio.Runner,
-        connection: Any,
-        model: str,
-        fault: Fault,
-        kind: type[LLMError],
-    ) -> None:
-        simulator.inject(fault)
-        with pytest.raises(kind) as caught:
-            embeddings.decode(runner.run(sent(connection, outgoing(simulator, model))), len(TEXTS))
-        assert type(caught.value) is kind
-        assert caught.value.retry_after == (7.0 if fault.retry_after else None)
-        assert "Traceback" not in str(caught.value)
-        assert len(simulator.requests()) == 1, "no retries but ours"
-
-
-@needs_litellm
-@pytest.mark.long
-def test_litellm_says_nothing_while_it_embeds(simulator: Simulator, run_script: RunScript) -> None:
-    done = run_script(
-        f"""
-        import asyncio
-        from llm_provider._errors import LLMError
-        from llm_provider._limits.timeouts import Timeouts
-        from llm_provider._providers.protocol import Outgoing
-        from llm_provider._providers.litellm import adapter, embeddings
-        from llm_provider._providers.litellm.connection import connect
-        from llm_provider._requests.api_keys import APIKey
-        from llm_provider._requests.embed_request import EmbedRequest
-        from llm_provider._requests.routing import resolve
-        from llm_provider._runtime.canonical_json import canonical
-
-        request = EmbedRequest.build({OPENAI!r}, ["a"], {{}})
-        target = resolve({OPENAI!r}, {simulator.url("openai")!r})
-        encoded = embeddings.encode(request, target)
-        body = canonical(embeddings.payload_of(encoded, ["a"]))
-
-        async def main():
-            connection = connect("aiohttp")
-            for key in ("sk-right", "sk-wrong"):
-                order = Outgoing(encoded, body, target, APIKey(key), Timeouts(total=20, connect=15))
-                try:
-                    await connection.send(order, lambda headers: None)
-                except Exception as error:
-                    assert isinstance(adapter.map_error(error), LLMError)
-            await connection.close()
-
-        asyncio.run(main())
-        """
-    )
-    assert done.stdout == ""
-    assert len(simulator.requests()) == 2

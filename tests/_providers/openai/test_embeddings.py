@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 import json
 import struct
-from typing import Any, get_args
+import sys
+from typing import Any
 
 import pytest
 from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
 
 import embedding_support
-from embedding_support import FAILURES, TEXTS
+from embedding_support import TEXTS
 from llm_provider import Client
-from llm_provider._errors import (
-    APIResponseValidationError,
-    BadRequestError,
-    ContextWindowExceededError,
-    LLMError,
-    OverloadedError,
-    PermissionDeniedError,
-    RateLimitError,
-)
-from llm_provider._providers.openai import adapter, embeddings
+from llm_provider._providers.openai import embeddings
 from llm_provider._providers.openai.connection import connect
 from llm_provider._providers.protocol import EncodedRequest, Outgoing
 from llm_provider._requests.routing import resolve
 from llm_provider._types.usage import Usage
-from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator import Simulator
 from raw_server import RawServer, answering
 from support import ignore
 
@@ -44,7 +37,7 @@ class TestLimits:
     def test_those_of_openai_are_in_its_sdk(self) -> None:
         limits = embeddings.limits(resolve(MODEL))
         assert limits == (2048, 300_000, 8192)
-        documented = str(EmbeddingCreateParams.__doc__) + _source_of_the_parameters()
+        documented = inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
         for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
             assert number in " ".join(documented.split())
 
@@ -53,13 +46,6 @@ class TestLimits:
         unknown = embeddings.limits(resolve("together_ai/BAAI/bge-base-en-v1.5"))
         assert mistral.tokens == unknown.tokens == 16_384
         assert mistral.texts == unknown.texts
-
-
-def _source_of_the_parameters() -> str:
-    import inspect
-    import sys
-
-    return inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
 
 
 # Through the SDK
@@ -87,12 +73,6 @@ def send(transport: str, request: Outgoing) -> Any:
     return json.loads(asyncio.run(main()))
 
 
-def failure(transport: str, request: Outgoing, texts: int = len(TEXTS)) -> LLMError:
-    with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever the SDK or its transport raises
-        embeddings.decode(send(transport, request), texts)
-    return adapter.map_error(caught.value)
-
-
 def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simulator, transport: str) -> None:
     request = outgoing(simulator.url("openai"), dimensions=8, extra_headers={"X-Own": "1"})
     reply = send(transport, request)
@@ -107,66 +87,6 @@ def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simula
     assert billed.output_tokens == 0
     parts = embeddings.split(reply, [len(text) for text in TEXTS])
     assert sum((embeddings.usage(part) or Usage() for part in parts), Usage()) == answer.usage
-
-
-def test_a_text_has_the_same_vector_alone_and_among_others(simulator: Simulator, transport: str) -> None:
-    together = embeddings.decode(send(transport, outgoing(simulator.url("openai"))), len(TEXTS)).vectors
-    alone = embeddings.decode(
-        send(transport, outgoing(simulator.url("openai"), MODEL, TEXTS[1:2])), 1
-    ).vectors
-    assert alone == together[1:2]
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        *FAILURES,
-        (Fault(status=429, retry_after="7"), RateLimitError),
-        (Fault(context_length=True), ContextWindowExceededError),
-        (Fault(status=503), OverloadedError),
-        (Fault(body="<html>proxy</html>", content_type="text/html"), APIResponseValidationError),
-    ],
-)
-@pytest.mark.sampled(5)
-def test_failures(simulator: Simulator, transport: str, fault: Fault, kind: type[LLMError]) -> None:
-    simulator.inject(fault)
-    if fault.content_type == "text/html":
-        with pytest.raises(json.JSONDecodeError):
-            send(transport, outgoing(simulator.url("openai")))
-    else:
-        error = failure(transport, outgoing(simulator.url("openai")))
-        assert type(error) is kind
-        assert error.retry_after == (7.0 if fault.retry_after else None)
-    assert len(simulator.requests()) == 1, "no retries but ours"
-
-
-@pytest.mark.parametrize(
-    ("model", "texts", "kind", "message"),
-    [
-        (MODEL, ("a",) * 2049, BadRequestError, "array too long"),
-        (MODEL, ("word " * 6000,) * 41, BadRequestError, "Requested 307500 tokens, max 300000"),
-        (MODEL, ("word " * 7000,), ContextWindowExceededError, "maximum context length is 8192"),
-        (
-            "mistral/mistral-embed",
-            ("word " * 7000,) * 2,
-            ContextWindowExceededError,
-            "Too many tokens in batch. Max is 16384",
-        ),
-        ("openai/a-name-of-tomorrow", ("a",), PermissionDeniedError, "not allowed to generate embeddings"),
-    ],
-)
-def test_more_than_the_host_takes(
-    simulator: Simulator, model: str, texts: tuple[str, ...], kind: type[LLMError], message: str
-) -> None:
-    error = failure("aiohttp", outgoing(simulator.url(resolve(model).provider), model, texts), len(texts))
-    assert type(error) is kind
-    assert message in str(error)
-
-
-def test_every_transport_is_tried() -> None:
-    from llm_provider._requests.routing import Transport
-
-    assert set(TRANSPORTS) == set(get_args(Transport))
 
 
 PERPLEXITY = {"pplx-embed-v1-0.6b": None, "perplexity/pplx-embed-v1-4b": "base64_int8", "m": "base64_int8"}

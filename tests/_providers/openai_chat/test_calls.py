@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import APIResponseValidationError, Client
+from llm_provider import APIResponseValidationError
 from llm_provider._providers.openai_chat.decode import decode
 from llm_provider._providers.openai_chat.stream import Assembler
 from llm_provider._providers.transport.sse import END
 from llm_provider._types.messages import ToolCall, delta_of
 from openai_support import completion
-from raw_server import RawServer, answering, streaming
 
 JSON = dict[str, Any]
 CITY = '{"city": "Bern"}'
@@ -148,53 +144,3 @@ def test_a_legacy_call_that_is_named_late_is_a_call() -> None:
 def test_a_malformed_call_is_no_answer(call: JSON) -> None:
     with pytest.raises(APIResponseValidationError):
         read({"tool_calls": [call]})
-
-
-# As Snowflake's chat sends them.
-CALLED = {
-    "id": "tooluse_1",
-    "type": "function",
-    "custom": {"input": "", "name": ""},
-    "function": {"arguments": CITY, "name": "get_weather"},
-}
-NOTHING = {"arguments": "", "name": ""}
-MODELS = [
-    "local/m", "openrouter/m", "mistral/m",
-    pytest.param("snowflake/m", marks=[needs_litellm, *IGNORED_WARNINGS]),
-    pytest.param("litellm/openai/m", marks=[needs_litellm, *IGNORED_WARNINGS]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["call", "stream"])
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("called", [False, True], ids=["text", "called"])
-def test_the_hosts_answers(model: str, called: bool, streamed: bool) -> None:
-    if called and not streamed and model in ("snowflake/m", "litellm/openai/m"):
-        pytest.skip("litellm's own types refuse a whole answer with both members")
-    fields: JSON = {"content": "4", "function_call": NOTHING, "tool_calls": [CALLED] if called else None}
-    reply = completion(fields, finish_reason="")
-    pieces = [{**fields, "tool_calls": [{"index": 0, **CALLED}] if called else None}, {}]
-    events = [
-        {
-            **reply,
-            "object": "chat.completion.chunk",
-            "choices": [{"index": 0, "delta": piece, "finish_reason": end}],
-        }
-        for piece, end in zip(pieces, (None, "stop"), strict=True)
-    ]
-    behaviour = streaming(events) if streamed else answering(orjson.dumps(reply))
-    with RawServer(behaviour) as server, Client(cache=False) as client:
-        where: JSON = {"base_url": f"{server.root}/v1", "api_key": "k"}
-        if streamed:
-            stream = client.stream(model, "2 + 2", **where)
-            calls = [call for delta in stream for call in delta.tool_calls]
-            response = stream.response
-            assert [call.name for call in calls if call.name] == ["get_weather"] * called
-        else:
-            response = client.call(model, "2 + 2", **where)
-        assert server.requests == 1
-    assert response.text == "4"
-    assert [(call.name, json.loads(call.arguments)) for call in response.tool_calls] == [
-        ("get_weather", {"city": "Bern"})
-    ] * called
-    assert not response.message.get("function_call")

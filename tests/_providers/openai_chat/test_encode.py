@@ -1,4 +1,4 @@
-"""The Chat Completions wire format: payloads per host, replies, streams, usage."""
+"""Payloads of Chat Completions: what each host lacks, and schemas of answers."""
 
 from typing import Any
 
@@ -30,15 +30,6 @@ class TestEncode:
             with pytest.raises(UnsupportedParameterError, match=PARAMETERS[name].remedy) as caught:
                 encode(f"{route.provider}/some-model", **{name: values[name]})
             assert caught.value.provider == route.provider
-
-    def test_a_pydantic_model_becomes_its_schema(self) -> None:
-        class City(BaseModel):
-            name: str
-
-        response_format = encode("local/qwen", response_format=City)["response_format"]
-        assert response_format["type"] == "json_schema"
-        assert response_format["json_schema"]["name"] == "City"
-        assert response_format["json_schema"]["schema"]["required"] == ["name"]
 
     def test_openais_models_are_held_to_it(self) -> None:
         class City(BaseModel):

@@ -11,13 +11,6 @@ def chunk(delta: Any, **choice: Any) -> dict[str, Any]:
     return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None, **choice}]}
 
 
-def test_the_text_of_chunks_that_add_nothing_else() -> None:
-    chunks = TextChunks()
-    for text in ("Hel", "", "lo"):
-        assert chunks.read(chunk({"content": text})) == text
-        assert chunks.read({**chunk({"content": text}), "usage": None}) == text
-
-
 @pytest.mark.parametrize(
     "event",
     [

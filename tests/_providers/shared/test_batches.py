@@ -13,7 +13,6 @@ from llm_provider._providers.shared.batches import (
     limits_of,
     lines_of,
     mark_unbilled,
-    module_of,
 )
 from llm_provider._requests.routing import resolve
 
@@ -48,11 +47,6 @@ def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
 )
 def test_some_hosts_have_batches(model: str, operation: str, served: bool) -> None:
     assert (limits_of(resolve(model), operation) is not None) == served
-
-
-def test_an_adapter_without_batches_has_no_module() -> None:
-    assert module_of("litellm") is None
-    assert module_of("openai") is not None
 
 
 def test_rows_that_were_not_reached_cost_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_provider._errors import RequestError
-from llm_provider._providers.shared.call_ids import find_id, has_id, make_id
+from llm_provider._providers.shared.call_ids import find_id, make_id
 
 
 def calls(*identifiers: Any) -> dict[str, Any]:
@@ -39,10 +39,3 @@ def test_results_answer_the_calls_without_an_id_in_their_order() -> None:
 def test_a_result_that_answers_nothing(conversation: list[dict[str, Any]]) -> None:
     with pytest.raises(RequestError, match="empty tool_call_id"):
         find_id(conversation, len(conversation) - 1)
-
-
-def test_what_has_an_id() -> None:
-    assert [has_id(call) for call in ({"id": "a"}, {"id": ""}, {"id": None}, {}, None)] == [
-        True,
-        *[False] * 4,
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_provider._errors import RequestError
-from llm_provider._providers.shared.embedding_models import check_model, examples
+from llm_provider._providers.shared.embedding_models import check_model
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 
@@ -58,10 +58,3 @@ def test_a_model_of_another_kind_is_refused(model: str, instead: str) -> None:
 )
 def test_every_other_model_is_let_through(model: str) -> None:
     check(model)
-
-
-def test_examples_are_models_that_would_be_let_through() -> None:
-    for provider in ("openai", "gemini", "mistral", "fireworks_ai", "groq"):
-        assert examples(provider)
-        for model in examples(provider):
-            check(model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from llm_provider import RequestError
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.files import close_clients, fill_ids, refer_to_files
+from llm_provider._providers.shared.files import fill_ids, refer_to_files
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
@@ -133,11 +132,3 @@ def test_the_id_takes_the_place_of_whole_texts_only() -> None:
     payload, body = fill_ids(request, body, {REFERENCE: 'file-"1"'})
     assert payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
     assert body == b'{"id":"file-\\"1\\""}'
-
-
-def test_closing_never_fails() -> None:
-    class Broken:
-        async def close(self) -> None:
-            raise OSError
-
-    asyncio.run(close_clients(Broken(), object()))

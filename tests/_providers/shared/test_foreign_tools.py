@@ -8,10 +8,9 @@ import pytest
 
 from llm_provider import Client, UnsupportedParameterError
 from llm_provider._providers.registry import load
-from llm_provider._providers.shared.foreign_tools import _NAMED, adapt_tools, owner_of, with_named_tools
+from llm_provider._providers.shared.foreign_tools import adapt_tools, owner_of
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
-from llm_provider._requests.tools import SERVER_TOOLS
 from llm_provider.simulator import Simulator
 
 FUNCTION = {"type": "function", "function": {"name": "weather"}}
@@ -45,32 +44,6 @@ def test_a_tool_goes_to_its_own_provider_unchanged_and_to_no_other(
             adapter.encode(request, resolve(model))
 
 
-def test_every_name_has_a_form_that_its_provider_takes() -> None:
-    assert set(_NAMED) == set(SERVER_TOOLS)
-    for name, forms in _NAMED.items():
-        for provider, form in forms.items():
-            assert owner_of(form) in ((None,) if provider == "openai" else (provider,)), name
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "sent"),
-    [
-        ("gpt-5.1", "web_search", [{"type": "web_search"}]),
-        ("gpt-5.1", "code_execution", [{"type": "code_interpreter", "container": {"type": "auto"}}]),
-        ("claude-sonnet-5-5", "web_search", [{"type": "web_search_20250305", "name": "web_search"}]),
-        ("claude-sonnet-5-5", "url_context", [{"type": "web_fetch_20250910", "name": "web_fetch"}]),
-        ("gemini-3.8-flash", "web_search", [{"google_search": {}}]),
-        ("gemini-3.8-flash", "code_execution", [{"code_execution": {}}]),
-    ],
-)
-def test_a_name_is_sent_in_the_form_of_its_provider(
-    client: Client, simulator: Simulator, model: str, name: str, sent: Any
-) -> None:
-    client.call(model, "Hi", tools=[name], max_tokens=900)
-    (request,) = simulator.requests()
-    assert request.body["tools"] == sent
-
-
 @pytest.mark.parametrize(
     ("model", "parameters", "remedy"),
     [
@@ -86,8 +59,3 @@ def test_a_name_is_refused_where_the_provider_runs_no_such_tool(
     with pytest.raises(UnsupportedParameterError, match=remedy):
         client.call(model, "Hi", **parameters)
     assert simulator.requests() == []
-
-
-def test_other_tools_stay() -> None:
-    request = Request.build("gpt-5.1", "Hi", {"tools": [FUNCTION]})
-    assert with_named_tools(request, "openai") is request

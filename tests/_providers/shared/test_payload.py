@@ -16,6 +16,7 @@ from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.shared import payload
 from llm_provider._requests.parameter_table import PARAMETERS
 from llm_provider._requests.request import Request
+from openai_support import JSON_VALUES
 
 FORMATS = (chat, responses, anthropic, gemini, litellm)
 
@@ -25,11 +26,6 @@ def test_a_parameter_that_some_format_has_has_a_remedy_for_the_others() -> None:
     assert set().union(*(form.ACCEPTS for form in FORMATS)) == sent
 
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
 OBJECTS = st.dictionaries(st.text(max_size=2), JSON_VALUES, max_size=3)
 
 

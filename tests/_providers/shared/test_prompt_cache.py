@@ -23,18 +23,6 @@ def encoded(model: str, messages: Any, **parameters: Any) -> EncodedRequest:
     return Chat().encode(request, target, registry.load(target.route.adapter))
 
 
-@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gemini-3.8-flash"])
-@pytest.mark.parametrize("parameters", [{"system": LONG}, {"system": LONG, "tools": [TOOL]}])
-def test_two_questions_share_the_prefix_before_them(model: str, parameters: dict[str, Any]) -> None:
-    form = registry.load_prompt_cache(resolve(model, None))
-    assert form is not None
-    first, second = [prefixes(form, encoded(model, text, **parameters).payload, model) for text in "ab"]
-    assert first == second != []
-    assert first[-1].tokens >= form.minimum(model)
-    changed = prefixes(form, encoded(model, "a", system=LONG + "!").payload, model)
-    assert {prefix.digest for prefix in changed}.isdisjoint(prefix.digest for prefix in first)
-
-
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gemini-3.8-flash"])
 def test_a_short_prefix_is_none(model: str) -> None:
     form = registry.load_prompt_cache(resolve(model, None))
@@ -57,14 +45,3 @@ def test_it_is_a_hint_that_no_provider_refuses(model: str) -> None:
     request = encoded(model, "Hi", system=LONG)
     assert request.prefix is None
     assert request.payload == encoded(model, "Hi", system=LONG, prompt_caching=False).payload
-
-
-@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5-pro"])
-def test_it_is_sent_and_not_hashed(model: str) -> None:
-    request = encoded(model, "Hi", system=LONG)
-    plain = encoded(model, "Hi", system=LONG, prompt_caching=False)
-    assert request.payload == plain.payload
-    sent = request.add_labels(request.payload)
-    assert sent != request.payload
-    # The payload, whose parts the marked one shares, has not changed.
-    assert request.payload == plain.payload

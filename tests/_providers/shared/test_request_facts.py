@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,26 +16,10 @@ from llm_provider import Client
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._providers import registry
-from llm_provider._providers.shared.request_facts import (
-    Medium,
-    RequestFacts,
-    SpecialPrices,
-    find_words,
-    largest_limit,
-)
+from llm_provider._providers.shared.request_facts import find_words, largest_limit
 from llm_provider._requests.request import Request
 
 PACKAGE = Path(llm_provider.__file__).parent
-PICTURE = base64.b64encode(bytes(30_000)).decode()
-WEATHER = {
-    "type": "function",
-    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
-}
-SCHEMA = {
-    "type": "json_schema",
-    "json_schema": {"name": "a", "schema": {"type": "object", "properties": {"town": {"type": "string"}}}},
-}
-FORMATS = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash", "litellm/gpt-6.1-sol"]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(["1h", "audio", "text", ""]),
     lambda inner: (
@@ -50,57 +33,6 @@ JSON_VALUES = st.recursive(
 def maker() -> Iterator[Client]:
     with Client(cache="off") as client:
         yield client
-
-
-def facts_of(client: Client, model: str, messages: Any = "Hi", **parameters: Any) -> RequestFacts:
-    return client._engine.prepare(CHAT, Request.build(model, messages, parameters), UNBOUNDED).facts()
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_texts_tools_and_turns_are_found_in_every_format(maker: Client, model: str) -> None:
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello there"}]
-    facts = facts_of(maker, model, messages, tools=[WEATHER])
-    assert {"Be brief.", "Hello there"} <= set(facts.texts)
-    assert "weather" in str(facts.tools)
-    assert facts.turns == 2
-    assert (facts.variant, facts.media, facts.adds_input) == ("standard", [], False)
-    assert facts.special_prices() == SpecialPrices()
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_a_schema_is_a_structure_in_every_format(maker: Client, model: str) -> None:
-    facts = facts_of(maker, model, response_format=SCHEMA)
-    assert len(facts.schemas) == 1
-    assert "town" in str(facts.schemas)
-    assert list(facts.structures) == list(facts.schemas)
-    assert len(facts_of(maker, model, response_format=SCHEMA, tools=[WEATHER]).structures) == 2
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_an_image_is_a_medium_in_every_format(maker: Client, model: str) -> None:
-    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
-    facts = facts_of(maker, model, [{"role": "user", "content": [{"type": "text", "text": "What?"}, image]}])
-    assert [(medium.kind, medium.data) for medium in facts.media] == [("image", PICTURE)]
-    assert list(facts.texts) == ["What?"]
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_an_address_has_no_data(maker: Client, model: str) -> None:
-    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    facts = facts_of(maker, model, [{"role": "user", "content": [image]}])
-    assert [(medium.kind, medium.data) for medium in facts.media] == [("image", None)]
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_a_data_url_in_place_of_a_text_is_a_text(maker: Client, model: str) -> None:
-    text = f"data:image/png;base64,{PICTURE}"
-    facts = facts_of(maker, model, text)
-    assert (list(facts.texts), facts.media) == ([text], [])
-
-
-@pytest.mark.parametrize("model", FORMATS)
-def test_the_limit_of_the_answer_is_found_in_every_format(maker: Client, model: str) -> None:
-    assert facts_of(maker, model, max_tokens=50).max_output_tokens == 50
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "litellm"])
@@ -126,10 +58,6 @@ def test_a_word_is_found_wherever_json_holds_it(payload: dict[str, Any]) -> None
     assert find_words(payload, "1h", "audio") == {word for word in ("1h", "audio") if f"'{word}'" in text}
 
 
-def test_a_medium_leaves_the_detail_to_the_provider() -> None:
-    assert Medium("image", None).detail == "auto"
-
-
 # Names that the formats have for facts, which all other code has to ask an adapter for.
 # fmt: off
 WIRE_FIELDS = frozenset(
@@ -147,13 +75,7 @@ WIRE_FIELDS = frozenset(
 # These hold wire formats, and OpenAI's parameters, which users pass.
 # The integrations read the formats of other tools, which took names from providers. Spans hold messages as
 # users write them.
-MAY_NAME_FIELDS = (
-    "_providers",
-    "simulator",
-    "_requests",
-    "_telemetry/content.py",
-    "integrations",
-)
+MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_telemetry/content.py", "integrations")
 
 # Columns of prices.csv, and of the table of models.
 COLUMNS = frozenset({"input_audio", "input_image", "modalities"})
@@ -176,12 +98,3 @@ def test_wire_fields_are_named_in_the_folders_of_their_formats_only() -> None:
         if literal in WIRE_FIELDS - COLUMNS
     }
     assert named == set()
-
-
-def test_every_wire_field_of_the_list_is_one() -> None:
-    texts = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "_providers").rglob("*.py"))
-    assert {name for name in WIRE_FIELDS if name not in texts} <= {
-        "cache_control",
-        "generation_config",
-        "ttl",
-    }

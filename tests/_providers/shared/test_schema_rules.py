@@ -8,10 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.schema_rules import (
-    encode_with_prompt,
-    find_recursions,
-)
+from llm_provider._providers.shared.schema_rules import encode_with_prompt, find_recursions
 from llm_provider._requests.request import Request
 
 

@@ -10,11 +10,7 @@ import httpx2
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._providers.transport.certificates import (
-    check_certificates,
-    share_context,
-    trust_remedy,
-)
+from llm_provider._providers.transport.certificates import check_certificates, share_context, trust_remedy
 
 
 @pytest.fixture(autouse=True)

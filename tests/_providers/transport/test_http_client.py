@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import importlib
 import select
-import socket
 import ssl
 import time
 from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, BadRequestError, Client
+from llm_provider import BadRequestError, Client
 from llm_provider._providers.transport import http_client, sdk_connection
 from llm_provider.simulator import Fault, Simulator
-from raw_server import RawServer, close_before_headers
+from raw_server import RawServer
 
 SDKS = ["openai", "anthropic"]
 
@@ -92,33 +91,3 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
     with RawServer(answer_and_close) as raw:
         assert asyncio.run(ask(raw.root)) == [b"OK"] * 3
         assert raw.requests == 3
-
-
-@pytest.mark.skipif(not hasattr(select, "poll"), reason="nothing else tells before the event loop does")
-def test_a_connection_is_readable_once_anything_has_arrived() -> None:
-    class Transport:
-        def __init__(self, endpoint: socket.socket | None) -> None:
-            self._endpoint = endpoint
-
-        def get_extra_info(self, _: str) -> socket.socket | None:
-            return self._endpoint
-
-    here, there = socket.socketpair()
-    with here, there:
-        assert not http_client.is_readable(Transport(here))
-        there.send(b"an answer that nobody asked for")
-        assert http_client.is_readable(Transport(here))
-        here.recv(100)
-        assert not http_client.is_readable(Transport(here))
-        there.close()
-        assert http_client.is_readable(Transport(here))
-    assert not http_client.is_readable(Transport(here))
-    assert not http_client.is_readable(Transport(None))
-
-
-def test_a_server_that_closes_every_connection_is_a_failure(client: Client) -> None:
-    with (
-        RawServer(close_before_headers) as raw,
-        pytest.raises(APIConnectionError, match="at most 2 attempts"),
-    ):
-        client.call("gpt-6.1-sol", "Hi", api_key="sk-test", base_url=f"{raw.root}/v1", max_retries=1)

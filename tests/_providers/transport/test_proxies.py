@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -246,24 +245,6 @@ def test_an_http_proxy_is_asked_and_its_failure_shows_no_password(
             client.call(model, "Hi", base_url="https://models.example.com/v1")
         assert proxy.requests == 1
         assert PASSWORD not in repr(vars(caught.value))
-
-
-@pytest.mark.parametrize(
-    ("url", "direct"),
-    [
-        ("http://proxy:3128", False),
-        ("proxy:3128", False),
-        ("socks5://proxy", True),
-        ("", True),
-        ("http://[x", True),
-    ],
-)
-def test_whether_aiohttp_needs_a_proxy(monkeypatch: pytest.MonkeyPatch, url: str, direct: bool) -> None:
-    for name in ("http", "https", "all"):
-        assert "PROXY" not in {key.upper() for key in os.environ}
-        with monkeypatch.context() as environment:
-            environment.setenv(f"{name}_proxy", url)
-            assert proxies.is_direct() == direct
 
 
 # Both are aiohttp's, about the password of a proxy that the SDKs' bridge gives it.

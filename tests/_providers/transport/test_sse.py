@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_provider import APIResponseValidationError
-from llm_provider._providers.transport.sse import END, EventSplitter, events
+from llm_provider._providers.transport.sse import EventSplitter, events
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ends = st.sampled_from(["\n", "\r\n", "\r"])
@@ -93,26 +93,6 @@ def test_what_arrives_together_is_handed_on_together() -> None:
 def test_streams_as_servers_send_them(stream: bytes, expected: list[Any]) -> None:
     assert read(stream) == expected
     assert read(*(stream[position : position + 1] for position in range(len(stream)))) == expected
-
-
-@given(
-    st.sampled_from(["data:", "data: ", "data:  "]),
-    st.text(" \t", max_size=3),
-    ends,
-    st.booleans(),
-    st.lists(st.integers(0, 60), max_size=6),
-)
-def test_the_end_of_a_stream_may_have_blanks(
-    name: str, blanks: str, end: str, closed: bool, cuts: list[int]
-) -> None:
-    last = f"{name}[DONE]{blanks}" + (end * 2 if closed else "")
-    whole = f"\ufeffdata: 1{end}{end}{last}".encode()
-
-    async def read_events() -> list[Any]:
-        stream = events(arriving(cut(whole, cuts)), mark_end=True)
-        return [event async for batch in stream for event in batch]
-
-    assert asyncio.run(read_events()) == [1, END]
 
 
 @pytest.mark.parametrize("stream", [b"data: {\n\n", b"data: \xff\n\n", b"data: 1\n\ndata: {", b"{not JSON"])

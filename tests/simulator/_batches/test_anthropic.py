@@ -22,18 +22,6 @@ def connected(server: Simulator) -> anthropic.Anthropic:
     return anthropic.Anthropic(base_url=server.url("anthropic"), api_key="sk-test", max_retries=0)
 
 
-def test_a_batch_ends_and_has_results(batch_server: Simulator) -> None:
-    with connected(batch_server) as client:
-        batches = client.messages.batches
-        created = batches.create(requests=[row("a", "1+1?"), row("b", "2+2?")])
-        batch = batches.retrieve(created.id)
-        assert (batch.processing_status, batch.request_counts.succeeded) == ("ended", 2)
-        found: dict[str, Any] = {one.custom_id: one.result for one in batches.results(batch.id)}
-        assert found["b"].message.content[0].text == "4"
-        assert found["a"].message.usage.service_tier == "batch"
-        assert created.id in {one.id for one in batches.list(limit=5)}
-
-
 @pytest.mark.parametrize("names", [("a", "a"), ("not valid", "b"), ("x" * 65, "b")])
 def test_names_are_valid_and_occur_once(batch_server: Simulator, names: tuple[str, str]) -> None:
     with connected(batch_server) as client, pytest.raises(anthropic.BadRequestError):

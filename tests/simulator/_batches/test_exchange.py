@@ -25,12 +25,11 @@ def test_a_form_of_an_sdk_is_read() -> None:
     files = {"file": ("a b.pdf", io.BytesIO(content), "application/pdf")}
     request = httpx2.Request("POST", "http://localhost", data={"purpose": "user_data"}, files=files)
     fields = parse_fields(request.headers["content-type"].encode(), request.read())
-    assert fields == {
-        "purpose": Field(b"user_data"),
-        "file": Field(content, "a b.pdf", "application/pdf"),
-    }
+    assert fields == {"purpose": Field(b"user_data"), "file": Field(content, "a b.pdf", "application/pdf")}
 
 
-def test_another_body_has_no_fields() -> None:
-    assert parse_fields(b"application/json", b"{}") == {}
-    assert parse_fields(b"multipart/form-data; boundary=x", b"{}") == {}
+@pytest.mark.parametrize(("after", "page"), [(None, "a"), ("a", "b"), ("c", ""), ("unknown", "")])
+def test_the_page_behind_a_name(after: str | None, page: str) -> None:
+    query = {"limit": "1", **({"after": after} if after else {})}
+    call = Call(provider="openai", method="GET", path="/", query=query, headers={}, key="", body=b"", root="")
+    assert "abc"[call.select_page_after("after", "abc")] == page

@@ -39,16 +39,6 @@ def names(batch: Batch, *kinds: str) -> list[str]:
     return [outcome.custom_id for outcome in batch.outcomes or () if outcome.kind in kinds]
 
 
-def test_a_batch_is_worked_off_when_its_time_has_come() -> None:
-    store, billed = store_with()
-    batch = add(store, 3)
-    assert batch.outcomes is None
-    assert not store.shows_results(batch, "output")
-    store.advance()
-    assert batch.count == {"succeeded": 3, "errored": 0, "expired": 0, "canceled": 0}
-    assert len(billed) == 3
-
-
 def test_a_slow_batch_is_not_done_yet_and_a_cancelled_one_keeps_what_is_done() -> None:
     store, billed = store_with(**SLOW)
     batch = add(store, 4)
@@ -77,14 +67,6 @@ def test_rows_that_a_day_does_not_suffice_for_expire() -> None:
     assert (batch.count["expired"], len(billed)) == (5, 5)
 
 
-def test_results_are_given_in_another_order() -> None:
-    store, _ = store_with()
-    batch = add(store, 20)
-    store.advance()
-    assert sorted(names(batch, "succeeded")) == sorted(f"r{number}" for number in range(20))
-    assert names(batch, "succeeded") != [f"r{number}" for number in range(20)]
-
-
 @pytest.mark.parametrize(
     ("settings", "body"),
     [
@@ -101,14 +83,6 @@ def test_an_invalid_row_fails_alone(settings: dict[str, Any], body: dict[str, An
     assert len(billed) == 1
 
 
-def test_a_full_provider_takes_no_more() -> None:
-    store, _ = store_with(batch_limit=1, **SLOW)
-    assert not store.is_full("openai")
-    add(store, 1)
-    assert store.is_full("openai")
-    assert not store.is_full("groq")
-
-
 @pytest.mark.parametrize("gone", [None, 0.0])
 def test_results_may_expire_and_their_batch_is_old_then(gone: float | None) -> None:
     store, _ = store_with(batch_results_seconds=gone)
@@ -118,22 +92,3 @@ def test_results_may_expire_and_their_batch_is_old_then(gone: float | None) -> N
     store.add_file("f", "results", "batch_output", b"", gone=batch.gone)
     assert (store.find_file("f") is None) == (gone is not None)
     assert (batch.created - batch.submitted > 30 * 86_400) == (gone is not None)
-
-
-@pytest.mark.parametrize(
-    ("mode", "expected"), [("none", None), ("all", (3, 0, 3)), ("stale", (3, 2, 1))], ids=str
-)
-def test_counts_may_be_left_out_or_behind(mode: str, expected: tuple[int, int, int] | None) -> None:
-    store, _ = store_with(batch_counts=mode)
-    batch = add(store, 3)
-    store.advance()
-    counts = store.count_rows(batch)
-    assert (counts and (counts["total"], counts["processing"], counts["succeeded"])) == expected
-
-
-def test_the_place_of_results_may_come_late() -> None:
-    store, _ = store_with(batch_results_late=2)
-    batch = add(store, 1)
-    store.advance()
-    assert [store.shows_results(batch, "output") for _ in range(4)] == [False, False, True, True]
-    assert store.shows_results(batch, "error")

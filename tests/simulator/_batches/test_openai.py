@@ -34,22 +34,6 @@ def submit(client: openai.OpenAI, content: bytes, purpose: Any = "batch") -> Any
     )
 
 
-def test_a_batch_has_its_results_in_a_file_and_its_failed_rows_in_another(batch_server: Simulator) -> None:
-    with connect(batch_server) as client:
-        batch = client.batches.retrieve(submit(client, lines("1+1?", "2+2?")).id)
-        assert (batch.status, batch.metadata) == ("completed", {"name": "mine"})
-        assert batch.request_counts is not None
-        assert (batch.request_counts.completed, batch.request_counts.failed) == (2, 1)
-        results, failed = (
-            [json.loads(line) for line in client.files.content(str(name)).text.splitlines()]
-            for name in (batch.output_file_id, batch.error_file_id)
-        )
-        texts = {row["custom_id"]: row["response"]["body"]["choices"][0]["message"] for row in results}
-        assert {name: message["content"] for name, message in texts.items()} == {"r0": "2", "r1": "4"}
-        assert [(row["custom_id"], row["response"]["status_code"]) for row in failed] == [("bad", 400)]
-        assert batch.id in {listed.id for listed in client.batches.list(limit=5)}
-
-
 @pytest.mark.parametrize("content", [b"no json", lines("Hi", url="/v1/responses"), lines("a") * 2])
 def test_an_invalid_file_fails_the_whole_batch(batch_server: Simulator, content: bytes) -> None:
     with connect(batch_server) as client:

@@ -1,20 +1,15 @@
-"""The simulated prompt caches: minimum, steps, breakpoints, lifetime, routing and usage."""
+"""The simulated prompt caches: steps, breakpoints and lifetime."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from llm_provider.simulator._behaviour.prompt_cache import MACHINES, PromptCaches
-from llm_provider.simulator.formats import anthropic, gemini, openai_chat, openai_responses
+from llm_provider.simulator._behaviour.prompt_cache import PromptCaches
+from llm_provider.simulator.formats import anthropic, openai_chat
 from llm_provider.simulator.formats.wire_format import Prompt, Request
-
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
-
-    from ..conftest import Post
 
 LONG = "w" * 8000
 """2,000 tokens."""
@@ -81,18 +76,6 @@ def test_a_longer_prefix_reads_the_shorter_one(use: Use) -> None:
     assert use(prompt("anthropic", body, form=anthropic), 1) == (2000, 1000)
 
 
-def test_openai_caches_in_steps_of_128_tokens_for_nothing(use: Use) -> None:
-    assert use(gpt("1", prompt_cache_key="a"), 0) == (0, 0)
-    assert use(gpt("2", prompt_cache_key="a"), 1) == (1920, 0)
-    assert use(gpt("3", prompt_cache_key="b"), 1) == (0, 0)
-    assert use(gpt("4", prompt_cache_key="a"), 400) == (0, 0)
-
-
-def test_without_a_key_requests_meet_several_caches(use: Use) -> None:
-    reads = [use(gpt(str(number)), 0)[0] for number in range(3 * MACHINES)]
-    assert reads == [0] * MACHINES + [1920] * 2 * MACHINES
-
-
 @pytest.mark.parametrize("model", ["gpt-5.6-luna", "gpt-6.1-sol"])
 def test_newer_models_cache_at_breakpoints_for_a_price(use: Use, model: str) -> None:
     key = {"prompt_cache_key": "a"}
@@ -103,38 +86,3 @@ def test_newer_models_cache_at_breakpoints_for_a_price(use: Use, model: str) -> 
     assert use(gpt("3", model, marked=True, **explicit), 0) == (0, 2000)
     assert use(gpt("4", model, marked=True, **explicit), 1799) == (2000, 0)
     assert use(gpt("5", model, **explicit), 1799) == (0, 0)
-
-
-def test_the_responses_format_is_read_too(use: Use) -> None:
-    content = [{"type": "input_text", "text": LONG, **BREAKPOINT}]
-    body = {"model": "gpt-6.1-sol", "input": [{"role": "system", "content": content},
-            {"role": "user", "content": "Hi"}], "prompt_cache_options": {"mode": "explicit"},
-            "prompt_cache_key": "a"}  # fmt: skip
-    one = prompt("openai", body, form=openai_responses)
-    assert [use(one, 0), use(one, 0)] == [(0, 2000), (2000, 0)]
-
-
-def test_gemini_finds_common_prefixes_by_itself(use: Use) -> None:
-    path = "/v1/models/gemini-3.8-flash:generateContent"
-    for question, expected in (("1", 0), ("2", 4992)):
-        body = {"systemInstruction": {"parts": [{"text": "w" * 20_000}]},
-                "contents": [{"role": "user", "parts": [{"text": question}]}]}  # fmt: skip
-        assert use(prompt("gemini", body, path, gemini), 0) == (expected, 0)
-
-
-def test_other_hosts_have_no_cache() -> None:
-    assert PromptCaches().use(prompt("groq", gpt().request.body), "k", 0) is None
-
-
-def test_the_reply_and_the_bill_have_the_tokens(simulator: Simulator, post: Post) -> None:
-    simulator.configure(prompt_cache=True)
-    body = dict(claude().request.body)
-    for written, read in ((2000, 0), (0, 2000)):
-        usage = post("/anthropic/v1/messages", body).json["usage"]
-        assert (usage["cache_creation_input_tokens"], usage["cache_read_input_tokens"]) == (written, read)
-        assert usage["input_tokens"] == 1
-    counts = simulator.ledger().model("anthropic", "claude-sonnet-5-5")
-    assert (counts.cache_write_input_tokens, counts.cache_read_input_tokens) == (2000, 2000)
-    simulator.clear()
-    simulator.configure(prompt_cache=True)
-    assert post("/anthropic/v1/messages", body).json["usage"]["cache_read_input_tokens"] == 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,7 @@ from llm_provider import AuthenticationError, Client, Response
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._behaviour.shapes import DETAILS, ERROR_EVENTS, SHAPES, SIGNED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..conftest import Post
+from ..conftest import Post
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
@@ -48,18 +46,6 @@ def ask(
 
 
 both = pytest.mark.parametrize("streamed", [False, True], ids=["call", "stream"])
-
-
-@both
-@pytest.mark.parametrize("shape", ["no_finish_reason", "empty_finish_reason"])
-@pytest.mark.parametrize("model", [CHAT, CLAUDE, GEMINI])
-def test_an_answer_without_a_finish_reason(
-    client: Client, simulator: Simulator, model: str, shape: str, streamed: bool
-) -> None:
-    response = ask(client, simulator, model, shape, streamed=streamed)
-    assert (response.text, response.finish_reason) == ("echo: one two three", "stop")
-    response = ask(client, simulator, model, shape, streamed=streamed, tool=True)
-    assert response.finish_reason == "tool_calls"
 
 
 @both

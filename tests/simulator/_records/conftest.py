@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = (
     "provider,model,variant,min_input_tokens,input,cache_read,cache_write,cache_write_1h,output,"

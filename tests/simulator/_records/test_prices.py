@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pytest
+from decimal import Decimal
+from pathlib import Path
 
 from llm_provider.simulator._records.prices import PriceList
 from llm_provider.simulator.formats.wire_format import Usage
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-    from pathlib import Path
-
-    from llm_provider.simulator import Simulator
 
 
 def test_price_list(prices: Path) -> None:
@@ -30,8 +23,3 @@ def test_price_list(prices: Path) -> None:
     assert cost("text-embedding-3-small", input_tokens=100) == 2
     assert cost("dated", input_tokens=1) == 5
     assert cost("unknown", input_tokens=1) is None
-
-
-def test_a_price_list_that_is_not_there(simulator: Simulator, tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="No such file"):
-        simulator.configure(prices=str(tmp_path / "none.csv"))

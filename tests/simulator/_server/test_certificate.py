@@ -6,15 +6,12 @@ import ssl
 import stat
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from llm_provider.simulator import Simulator
 from llm_provider.simulator._server.certificate import write_certificate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_certificate_to_trust() -> None:
@@ -39,12 +36,3 @@ def test_the_files_are_those_of_one_key_that_only_the_owner_reads(tmp_path: Path
     other, _ = write_certificate(tmp_path / "other")
     with pytest.raises(ssl.SSLError, match="KEY_VALUES_MISMATCH"):
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(other, key)
-
-
-def test_every_loopback_address_is_in_it(tmp_path: Path) -> None:
-    from cryptography import x509
-
-    certificate = x509.load_pem_x509_certificate(write_certificate(tmp_path)[0].read_bytes())
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
-    assert {str(one) for one in names.get_values_for_type(x509.IPAddress)} == {"127.0.0.1", "::1"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
+from llm_provider.simulator import Simulator
 
-    from ..conftest import Answer, Post
+from ..conftest import Answer, Post
 
 
 def get(simulator: Simulator, action: str) -> Any:
@@ -39,7 +38,3 @@ def test_mistakes_are_named(post: Post, action: str, body: Any, error: str, mess
     answer: Answer = post(f"/_simulator/{action}", body)
     assert (answer.status, answer.json["error"]) == (400, error)
     assert message in answer.json["message"]
-
-
-def test_an_unknown_action_is_a_404(post: Post) -> None:
-    assert post("/_simulator/explode", {}).status == 404

@@ -1,30 +1,9 @@
-"""What changes while a server runs: settings of one provider or of all, the limits in force, identifiers."""
+"""The limits in force, and the jitter of a seed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pytest
-
 from llm_provider.simulator import Settings
 from llm_provider.simulator._server.state import State
-
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
-
-    from ..conftest import Post
-
-
-def test_a_mistake_changes_nothing(simulator: Simulator, chat: Post) -> None:
-    with pytest.raises(TypeError, match="latensy"):
-        simulator.configure(latensy=1, answer="changed")
-    assert chat("openai", "hi").json["choices"][0]["message"]["content"] == "echo: hi"
-
-
-def test_identifiers_are_never_used_twice(simulator: Simulator, chat: Post) -> None:
-    first = chat("openai", "hi").json["id"]
-    simulator.clear()
-    assert chat("openai", "hi").json["id"] != first
 
 
 def test_requests_share_the_limit_of_their_scope() -> None:

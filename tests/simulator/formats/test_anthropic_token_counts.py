@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anthropic
 import pytest
 
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
+from llm_provider.simulator import Simulator
 
 
 def test_a_count_equals_the_input_of_the_answer(simulator: Simulator) -> None:

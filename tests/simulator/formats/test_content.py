@@ -1,4 +1,4 @@
-"""The text of a request and its size, in the spellings of every wire format."""
+"""The text of a request and its size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider.simulator.formats.content import (
-    convert_to_tokens,
-    count_tokens,
-    read_text,
-    split_fragments,
-)
+from llm_provider.simulator.formats.content import convert_to_tokens, count_tokens, read_text, split_fragments
 
 MEDIA = [
     {"type": "image_url", "image_url": {"url": "data:,"}},
@@ -28,25 +23,6 @@ MEDIA = [
 def test_a_medium_counts_256_tokens(part: dict[str, Any]) -> None:
     text, characters = read_text([part, {"type": "text", "text": "1234"}])
     assert (text, convert_to_tokens(characters)) == ("1234", 257)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "it rains",
-        ["it rains"],
-        [{"text": "it rains"}],
-        [{"type": "tool_result", "tool_use_id": "1", "content": "it rains"}],
-        [{"type": "tool_result", "content": [{"type": "text", "text": "it rains"}]}],
-    ],
-)
-def test_text_and_the_result_of_a_tool_are_text(content: Any) -> None:
-    assert read_text(content) == ("it rains", 8)
-
-
-def test_another_part_counts_its_json_and_says_nothing() -> None:
-    assert read_text([{"functionCall": {"name": "weather"}}]) == ("", 35)
-    assert read_text(None) == ("", 0)
 
 
 @given(st.text(max_size=300))

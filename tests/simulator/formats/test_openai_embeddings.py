@@ -1,37 +1,14 @@
-"""Embeddings through the openai SDK, and requests that are too large for a file of exchanges."""
+"""Requests for embeddings that are too large for a file of exchanges."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import openai
 import pytest
-from openai.types import CreateEmbeddingResponse
 
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
-
-    from ..conftest import Post
+from ..conftest import Post
 
 MODEL = "text-embedding-3-small"
-
-
-def test_both_encodings_hold_the_same_vectors(simulator: Simulator) -> None:
-    with openai.OpenAI(base_url=simulator.url("openai"), api_key="test-key", max_retries=0) as sdk:
-        packed = sdk.embeddings.create(model=MODEL, input=["hello", "world"])
-        plain = sdk.embeddings.create(model=MODEL, input=["hello", "world"], encoding_format="float")
-    assert [request.body["encoding_format"] for request in simulator.requests()] == ["base64", "float"]
-    assert [len(entry.embedding) for entry in plain.data] == [1536, 1536]
-    for entry, other in zip(packed.data, plain.data, strict=True):
-        assert entry.embedding == pytest.approx(other.embedding, abs=1e-7)
-
-
-def test_the_answer_has_the_fields_of_the_sdks_types_and_no_other(post: Post) -> None:
-    answer = post("/v1/embeddings", {"model": MODEL, "input": ["a", "b"]}).json
-    read = CreateEmbeddingResponse.model_validate(answer, strict=True)
-    assert read.model_dump() == answer
-    for part in (read, read.usage, *read.data):
-        assert not part.model_extra
 
 
 @pytest.mark.parametrize(

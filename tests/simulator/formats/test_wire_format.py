@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from llm_provider.simulator import Simulator
 from llm_provider.simulator._server.routing import OPERATIONS
 from llm_provider.simulator.formats.wire_format import WireFormat
 from simulator.exchanges import check, exchanges
-
-if TYPE_CHECKING:
-    from llm_provider.simulator import Simulator
 
 
 @pytest.mark.parametrize("module", [operation.format for operation in OPERATIONS])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from price_sources import TINY, TODAY, cells, flat, row, shown, source
-from tools.prices.merge import NOT_PUBLISHED, Tier, merge, newest
+from tools.prices.merge import newest
 from tools.prices.quotes import Quotes
 from tools.prices.refresh import refresh
 
@@ -53,37 +53,6 @@ def test_a_level_without_a_price_of_its_own_never_borrows_a_cheaper_one() -> Non
         (0, "2027-01-01", None, "none"),
         (1001, "", None, "none"),
     ]
-
-
-def nothing_held(variant: str, minimum: int, column: str) -> None:
-    """A file without the model."""
-
-
-def test_sources_that_agree_share_the_row() -> None:
-    sources = [source("left 1", flat(input=1, output=2)), source("right 1", flat(input=1, cache_read="0.1"))]
-    variants, disagreements = merge(TINY, sources, nothing_held, TODAY)
-    tier = Tier(cells(input=1, output=2, cache_read="0.1"), {"left 1", "right 1"})
-    assert (variants, disagreements) == ({"standard": {"": {0: tier}}}, [])
-    assert tier.source == "left 1; right 1"
-
-
-def test_a_list_of_another_day_is_that_of_the_first_source_that_has_it() -> None:
-    def dated(today: float, later: float) -> Quotes:
-        return {"standard": {"": {0: cells(input=today)}, "2027-01-01": {0: cells(input=later)}}}
-
-    sources = [source("left 1", dated(1, 5)), source("right 1", dated(1, 6))]
-    variants, disagreements = merge(TINY, sources, nothing_held, TODAY)
-    assert variants["standard"]["2027-01-01"] == {0: Tier(cells(input=5), {"left 1"})}
-    assert disagreements == []
-
-
-def test_a_variant_of_the_file_alone_has_no_price_at_sizes_where_the_standard_price_rises() -> None:
-    tiered: Quotes = {
-        "standard": {"": {0: cells(input=1)}, "2027-01-01": {0: cells(input=2), 1001: cells(input=4)}}
-    }
-    variants, _ = merge(TINY, [source("left 1", tiered)], nothing_held, TODAY, others=["flex"])
-    assert variants["flex"] == {"2027-01-01": {0: Tier()}}
-    assert Tier().source == NOT_PUBLISHED
 
 
 def test_the_newest_day_is_the_last_that_has_come() -> None:

@@ -54,13 +54,6 @@ def test_a_change_begins_on_the_day_that_the_source_tells() -> None:
     assert [(entry.effective_from, entry.input) for entry in done.rows] == [("", 1), ("2026-11-02", 3)]
 
 
-def test_a_change_told_for_a_day_that_has_its_price_begins_today() -> None:
-    old = [row(start="2026-11-02", input=2)]
-    quotes: Quotes = {"standard": {"2026-11-02": {0: cells(input=3)}}}
-    done = refresh(old, [source("new 2", quotes)], TODAY)
-    assert [(entry.effective_from, entry.input) for entry in done.rows] == [("2026-11-02", 2), (TODAY, 3)]
-
-
 def test_a_tier_that_comes_or_goes_is_a_change() -> None:
     tiered: Quotes = {"standard": {"": {0: cells(input=1), 1001: cells(input=2)}}}
     done = refresh([row(input=1)], [source("new 2", tiered)], TODAY)
