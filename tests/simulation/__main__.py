@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import functools
+import gc
 import hashlib
 import json
 import os
@@ -70,13 +71,15 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
     from .shrinking import shrink
 
     folder = find_folder()
+    gc.disable()
     warm_up(control, folder)
+    gc.freeze()
     theatre = Theatre(control, folder)
     failed, seconds = 0, 0.0
     for name, program in list_programs(arguments):
         world, faults = theatre.play(program)
         if arguments.digest:
-            print(name, hashlib.sha256(repr(world.history).encode()).hexdigest())
+            print(name, hashlib.sha256(repr(world.history).replace(str(folder), "").encode()).hexdigest())
         failed += bool(faults)
         if faults and not (arguments.keep_going or arguments.search):
             kind = name_kind(faults[-1])
@@ -91,7 +94,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
         seconds = theatre.read_processor_seconds()
         if (failed and not arguments.keep_going) or (arguments.cpu and seconds > arguments.cpu):
             break
-    summary = f"{theatre.programs} programs, {theatre.requests} requests in {seconds:.0f} s of processor time"
+    summary = f"{theatre.programs} programs, {theatre.requests} requests in {seconds:.2f} s of processor time"
     print(f"{summary}, {failed} failed", file=sys.stderr if arguments.digest else sys.stdout)
     return 1 if failed or not theatre.programs else 0
 

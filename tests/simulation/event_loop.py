@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import itertools
 import socket
 from asyncio import base_events
 from collections.abc import Callable
@@ -17,6 +18,34 @@ from typing import Any
 from .scheduler import Scheduler, active
 
 RESOLUTION = 1e-6
+
+_numbers = itertools.count()
+
+
+class NumberedFuture(asyncio.Future[Any]):
+    """A future whose place in a set follows from a number, and not from its address in memory."""
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = next(_numbers)
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task whose place in a set follows from a number, as that of a `NumberedFuture`."""
+
+    def __init__(self, coroutine: Any, *, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
+        self._number = next(_numbers)
+        super().__init__(coroutine, loop=loop, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+def _make_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> NumberedTask:
+    return NumberedTask(coroutine, loop=loop, **options)
 
 
 class SimulatedLoop(base_events.BaseEventLoop):
@@ -34,6 +63,10 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self._arrived: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._is_woken = False
         self.slow_callback_duration = float("inf")
+        self.set_task_factory(_make_task)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return NumberedFuture(loop=self)
 
     def time(self) -> float:
         return self._scheduler.now

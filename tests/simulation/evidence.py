@@ -42,6 +42,11 @@ class Evidence:
         self.world = world
         self.folder = folder
         self.steps = dict(self._list_steps())
+        self.askers: defaultdict[str, list[Step]] = defaultdict(list)
+        """The steps that ask a question."""
+        for step in self.steps.values():
+            for question in step.plan["questions"]:
+                self.askers[question].append(step)
         self.ended_at: dict[str, float] = {}
         self.died_at: dict[str, float] = {}
         self.usage: dict[str, list[dict[str, Any]]] = {}

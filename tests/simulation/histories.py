@@ -147,15 +147,21 @@ def list_steps(program: Program) -> list[tuple[str, dict[str, Any]]]:
 
 
 def list_steps_again(program: Program) -> list[dict[str, Any]]:
-    """The steps that use the cache, once more in a new process, without limits of time or money."""
-    return [
-        {**{name: step[name] for name in AGAIN if name in step}, "id": f"{step['id']}-again", **NO_LIMITS}
-        for _, step in list_steps(program)
-        if step.get("cache") not in ("off", "only")
-    ]
+    """The steps that use the cache, once more in a new process, without limits of time or money.
+
+    Of steps that ask in the same way, the one with the most questions stands for all.
+    """
+    again: dict[str, dict[str, Any]] = {}
+    for _, step in list_steps(program):
+        if step.get("cache") not in ("off", "only"):
+            plan = {**{name: step[name] for name in AGAIN if name in step}, **NO_LIMITS}
+            kind = repr([plan.get(name) for name in ("do", "model", "draw", "format", "tool")])
+            if kind not in again or len(plan["questions"]) > len(again[kind]["questions"]):
+                again[kind] = {**plan, "id": f"{step['id']}-again"}
+    return list(again.values())
 
 
-AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens", "format", "tool")
+AGAIN = ("do", "model", "questions", "n", "draw", "max_tokens", "dimensions", "format", "tool")
 NO_LIMITS = {"after": 0.0, "cancel_after": None, "leave_after": None}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from .evidence import Evidence
+from .evidence import Evidence, Step
 from .world import ServedRequest
 
 SAME_MOMENT = 0.01
@@ -57,27 +58,35 @@ class MoneyJudge(Evidence):
             return None
         stored: set[tuple[int, int]] = set()
         fresh = 0
-        for step in self.steps.values():
+        for step, _ in self._list_askers(path, body):
             plan = step.plan
-            for question in plan["questions"]:
-                if plan["do"] != "embed" and _asks(plan["model"], path, body, question):
-                    mode, count = plan.get("cache", "use"), plan.get("n", 1)
-                    if mode in ("off", "refresh"):
-                        fresh += count
-                    if plan.get("tool") == "calls back":
-                        stored.add((0, 0))
-                    if mode in ("use", "refresh"):
-                        stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
+            if plan["do"] != "embed":
+                mode, count = plan.get("cache", "use"), plan.get("n", 1)
+                if mode in ("off", "refresh"):
+                    fresh += count
+                if plan.get("tool") == "calls back":
+                    stored.add((0, 0))
+                if mode in ("use", "refresh"):
+                    stored |= {(plan.get("draw", 0), sample) for sample in range(count)}
         return fresh + len(stored)
 
     def _count_given_up(self, path: str, body: bytes) -> int:
         """The number of steps that asked a question and ended without its answer."""
         return sum(
             step.ended is None or any(_is_failure(step.plan, question, event) for event in step.results or ())
-            for step in self.steps.values()
-            for question in step.plan["questions"]
-            if step.begun is not None and _asks(step.plan["model"], path, body, question)
+            for step, question in self._list_askers(path, body)
+            if step.begun is not None
         )
+
+    def _list_askers(self, path: str, body: bytes) -> list[tuple[Step, str]]:
+        """The steps that ask what a request asks, with the question that it shares with each."""
+        questions = dict.fromkeys(re.findall(rb"\[(q\d+)\]", body))
+        return [
+            (step, question.decode())
+            for question in questions
+            for step in self.askers[question.decode()]
+            if _is_for(step.plan["model"], path, body)
+        ]
 
     def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
         """Whether another step asks the same while a stream runs: streams share with nobody."""
@@ -228,9 +237,9 @@ def _identify(request: ServedRequest) -> tuple[str, bytes]:
     return path, json.dumps(body, sort_keys=True).encode()
 
 
-def _asks(model: str, path: str, body: bytes, question: str) -> bool:
+def _is_for(model: str, path: str, body: bytes) -> bool:
     short = model.partition("/")[2] or model
-    return f"[{question}]".encode() in body and (short in path or f'"{short}"'.encode() in body)
+    return short in path or f'"{short}"'.encode() in body
 
 
 def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:

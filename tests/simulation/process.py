@@ -7,6 +7,7 @@ what it has sent, and waits for its next turn. So files, locks of files and SQLi
 
 from __future__ import annotations
 
+import functools
 import gc
 import marshal
 import os
@@ -27,6 +28,7 @@ Message = tuple[Any, ...]
 
 _HEAD = struct.Struct("<I")
 _NUMBER = struct.Struct("<q")
+_MOST = 1 << 16
 COLLECTIONS = 0.01
 """The share of the turns at which garbage is collected. Otherwise it never is."""
 
@@ -40,9 +42,14 @@ _HOLDERS = (
 for such a lock would hold the only turn."""
 
 
+@functools.cache
+def _is_holder(filename: str) -> bool:
+    return any(name in filename for name in _HOLDERS)
+
+
 def _holds_the_machine(frame: Any) -> bool:
     while frame is not None:
-        if any(name in frame.f_code.co_filename for name in _HOLDERS):
+        if _is_holder(frame.f_code.co_filename):
             return True
         frame = frame.f_back
     return False
@@ -64,13 +71,13 @@ class Channel:
         Raises:
             EOFError: the other side is gone.
         """
-        (size,) = _HEAD.unpack(self._read(_HEAD.size))
-        return marshal.loads(self._read(size))
+        data = self._read(b"", _HEAD.size)
+        (size,) = _HEAD.unpack_from(data)
+        return marshal.loads(self._read(data[_HEAD.size :], size))
 
-    def _read(self, size: int) -> bytes:
-        data = self.end.recv(size)
+    def _read(self, data: bytes, size: int) -> bytes:
         while len(data) < size:
-            more = self.end.recv(size - len(data))
+            more = self.end.recv(_MOST)
             if not more:
                 raise EOFError
             data += more
@@ -135,8 +142,11 @@ class Process(scheduling.Scheduler):
                 assert callable(handle)
                 handle(signal.SIGINT, None)
 
-    def _can_run(self, thread: scheduling.SimulatedThread) -> bool:
-        return (self._is_interrupted and thread is self._main) or super()._can_run(thread)
+    def _list_runnable(self) -> list[scheduling.SimulatedThread]:
+        runnable = super()._list_runnable()
+        if self._is_interrupted and self._main not in runnable:
+            runnable.insert(0, self._main)
+        return runnable
 
     def offer_turn(self, share: float | None = None) -> None:
         share = self._switching if share is None else share

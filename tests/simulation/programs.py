@@ -9,6 +9,8 @@ Program = dict[str, Any]
 
 MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
 EMBEDDING_MODEL = "text-embedding-3-small"
+DIMENSIONS = 8
+"""Those of the vectors: fewer are faster."""
 PRICED_IN_BATCHES = MODELS[:3]
 CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed", "batch")
 FEATURES = (
@@ -203,7 +205,9 @@ class _Maker:
             "cancel_after": None,
             "leave_after": None,
         }
-        if do != "embed":
+        if do == "embed":
+            step["dimensions"] = DIMENSIONS
+        else:
             step["max_tokens"] = self.max_tokens
             if on["samples"] and do != "stream" and chance.random() < 0.5:
                 step["n"] = chance.choice((2, 3))
@@ -242,6 +246,13 @@ class _Maker:
         return step
 
 
+WARM_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("call", {"format": True}),
+    ("call", {"tool": "quick"}),
+    ("call", {"n": 2, "budget": 1.0, "deadline": 60.0}),
+)
+
+
 def make_warm_program() -> Program:
     """A program that takes each kind of step with each model, without any accident."""
     steps = [
@@ -253,9 +264,15 @@ def make_warm_program() -> Program:
             "questions": ["q0"],
             "cancel_after": None,
             "leave_after": None,
-            **({} if do == "embed" else {"max_tokens": 200}),
+            **({"dimensions": DIMENSIONS} if do == "embed" else {"max_tokens": 200}),
+            **options,
         }
-        for number, (do, model) in enumerate((do, model) for do in sorted(set(CALLS)) for model in MODELS[:3])
+        for number, (do, options, model) in enumerate(
+            (do, options, model)
+            for do, options in [*((do, {}) for do in sorted(set(CALLS))), *WARM_CALLS]
+            for model in MODELS
+            if do != "batch" or model in PRICED_IN_BATCHES
+        )
     ]
     threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
     process = {"name": "warm", "client": {}, "threads": threads}

@@ -133,7 +133,7 @@ class Scheduler:
     def _pass_turn(self) -> None:
         here = self._current
         self.steps += 1
-        while not (runnable := [thread for thread in self._threads if self._can_run(thread)]):
+        while not (runnable := self._list_runnable()):
             self.wait_for_others(self._next_deadline())
         following = runnable[0] if len(runnable) == 1 else self.random.choice(runnable)
         if following is not here:
@@ -142,9 +142,13 @@ class Scheduler:
             if not here.has_ended:
                 here.baton.acquire()
 
-    def _can_run(self, thread: SimulatedThread) -> bool:
-        deadline = thread.deadline
-        return (deadline is not None and deadline <= self.now) or thread.is_ready()
+    def _list_runnable(self) -> list[SimulatedThread]:
+        now = self.now
+        return [
+            each
+            for each in self._threads
+            if (each.deadline is not None and each.deadline <= now) or each.is_ready()
+        ]
 
     def _next_deadline(self) -> float | None:
         return min((each.deadline for each in self._threads if each.deadline is not None), default=None)

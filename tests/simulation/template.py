@@ -7,6 +7,7 @@ import atexit
 import ctypes
 import importlib
 import os
+import pkgutil
 import socket
 import sys
 import traceback
@@ -19,11 +20,9 @@ ADDR_NO_RANDOMIZE = 0x0040000
 
 MODULES = (
     "aiohttp", "anthropic", "google.genai", "openai", "openai.resources.chat", "openai.resources.responses",
-    "llm_provider._client.client", "llm_provider._client.functions", "llm_provider._calls.batch.driver",
-    "llm_provider._providers.openai.connection", "llm_provider._providers.anthropic.connection",
-    "llm_provider._providers.gemini.connection", "sqlite3", "encodings.idna", "uuid", "platform",
+    "jsonschema_rs", "difflib", "sqlite3", "encodings.idna", "uuid", "platform",
 )  # fmt: skip
-"""Imported before the first fork, so that no process imports them again."""
+"""Imported before the first fork, as are all modules of the library: no process imports them again."""
 
 
 def fix_hashes_and_addresses() -> None:
@@ -35,6 +34,15 @@ def fix_hashes_and_addresses() -> None:
         libc.personality(ADDR_NO_RANDOMIZE)
     environment = {"PYTHONHASHSEED": "0", "PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+
+
+def list_library_modules() -> list[str]:
+    """The modules of the library, without the programs and what needs an extra."""
+    import llm_provider
+
+    left_out = ("_cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations")
+    names = (module.name for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."))
+    return sorted(name for name in names if not any(each in name for each in left_out))
 
 
 def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callable[..., None]) -> int:
@@ -54,7 +62,7 @@ def run_in_template(run_world: Callable[[socket.socket], int], run_user: Callabl
             return super().new_event_loop() if scheduling.active() is None else ClientLoop()
 
     asyncio.set_event_loop_policy(Policy())
-    for name in MODULES:
+    for name in (*MODULES, *list_library_modules()):
         importlib.import_module(name)
     sys.dont_write_bytecode = True  # on a full disk, a cut file would stay among those of the real machine
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -32,6 +32,7 @@ OPTIONS = (
     "budget",
     "max_tokens",
     "max_repairs",
+    "dimensions",
 )
 """The fields of a step that are parameters of the library's functions."""
 

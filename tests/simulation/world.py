@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import json
 import os
 import random
@@ -284,9 +285,8 @@ class RunningProcess:
         self._incoming: list[Message] = []
         self._ended = asyncio.Event()
         self._lines: dict[int, Line] = {}
-        order = {**self.order, "seed": f"{self.world.random.random()}"}
-        self._channel.send((self.world.now, order))
-        self._has_begun = False
+        self._first: Message = {**self.order, "seed": f"{self.world.random.random()}"}
+        """What the process waits for before it does anything: its first turn may be late."""
         self.deadline = self.world.now
 
     def can_run(self, now: float) -> bool:
@@ -296,10 +296,11 @@ class RunningProcess:
     def run(self) -> None:
         """Give the process a turn."""
         try:
-            if self._has_begun:
-                incoming, self._incoming = self._incoming, []
-                self._channel.send((self.world.now, incoming))
-            self._has_begun = True
+            if self._first is not None:
+                message, self._first = self._first, None
+            else:
+                message, self._incoming = self._incoming, []
+            self._channel.send((self.world.now, message))
             self._take_turn()
         except (EOFError, OSError):
             self.world.record("death", process=self.name)
@@ -493,4 +494,8 @@ def run_history(world: World, program: Callable[[World], Any]) -> None:
     finally:
         for process in list(world.processes):
             process.kill()
+        for task in asyncio.all_tasks(loop):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
         scheduling.activate(None)
+        # Not during a history: what garbage does would depend on the histories before.
+        gc.collect()

@@ -30,6 +30,7 @@ import asyncio
 import contextlib
 import copy
 import functools
+import itertools
 import math
 import os
 import weakref
@@ -130,6 +131,8 @@ class Budget:
         if not isinstance(allow_unknown, bool):
             raise RequestError(f"allow_unknown must be True or False, not {allow_unknown!r}")
         self._allow_unknown = allow_unknown
+        self.rank = (self._path or "", next(_numbers))
+        """Where it stands when several are taken: first those of this process, then files by their paths."""
         self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
         self._parked: dict[int, Decimal]
@@ -357,12 +360,19 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
     return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
 
 
+def _in_order(budgets: Iterable[Budget]) -> list[Budget]:
+    """The budgets in the order in which all calls of all processes take them.
+
+    So no two calls can each hold the money that the other one waits for.
+    """
+    return sorted(set(budgets), key=lambda budget: budget.rank)
+
+
 async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]:
     """Reserve an amount in all of several budgets, or in none; `BudgetExceededError` if one is too small."""
     held: list[Reservation] = []
     try:
-        # All calls use the same order, so no two of them can wait for each other.
-        for budget in sorted(set(budgets), key=id):
+        for budget in _in_order(budgets):
             reservation = await budget.reserve(amount)
             held.append(reservation)
     except BaseException:
@@ -376,7 +386,7 @@ def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]
     held: list[Reservation] = []
     complete = False
     try:
-        for budget in set(budgets):
+        for budget in _in_order(budgets):
             reservation = budget.reserve_now(amount)
             if reservation is None:
                 return None
@@ -394,6 +404,7 @@ def release(reservations: Iterable[Reservation]) -> None:
         reservation.release()
 
 
+_numbers = itertools.count()
 _budgets: weakref.WeakSet[Budget] = weakref.WeakSet()
 
 # Queued reservations belong to the parent's event loop, which does not run in the child.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -94,8 +95,7 @@ class Settings:
     seed: int = _option(0, "seed of the latency jitter")
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(Settings)
-        for name, kind in hints.items():
+        for name, kind in _list_types().items():
             _check(name, getattr(self, name), kind)
         for name in ("error_rate", "batch_errored", "batch_expired"):
             if not getattr(self, name) <= 1:
@@ -153,6 +153,11 @@ def _find_capacity(burst: float | None, per_minute: float | None) -> float:
     if burst is not None:
         return max(1.0, burst)
     return math.inf if per_minute is None else max(1.0, per_minute / 10)
+
+
+@functools.cache
+def _list_types() -> dict[str, Any]:
+    return get_type_hints(Settings)
 
 
 def _check(name: str, value: Any, expected: Any) -> None:
