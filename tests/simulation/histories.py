@@ -121,7 +121,7 @@ def warm_up(control: socket.socket, folder: Path) -> None:
 async def _play(world: World, program: Program, folder: Path) -> None:
     _plan_accidents(world, program, folder)
     await asyncio.gather(*(_run(world, program, process, folder) for process in program["processes"]))
-    if program.get("warm"):
+    if not program.get("again", True):
         return
     world.record("calm")
     world.is_calm = True

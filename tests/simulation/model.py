@@ -121,7 +121,10 @@ class _Judge(Evidence):
                         yield f"{name}: after the last fault, {event['error']}: {event['text']}"
 
     def _attempts_are_sent(self) -> Iterator[str]:
-        """The attempts that the results tell are the requests that were sent; some of them never arrive."""
+        """The attempts that the results tell are the requests that were sent.
+
+        Some never arrive: the network loses them, or the time is over while their connection is opened.
+        """
         network = self.program["network"]
         loses = "outage" in self.program or any(
             network.get(kind) for kind in ("refuse", "cut_request", "cut_answer", "end", "repeat")
@@ -129,8 +132,12 @@ class _Judge(Evidence):
         for process in (*self.ended_at, *self.died_at):
             sent = sum(each.process == process and each.is_call for each in self.world.requests)
             steps = [step for step in self.steps.values() if step.process == process]
-            told = sum(event.get("attempts", 0) for step in steps for event in step.results or ())
-            is_more = told > sent and (process == "again" or not loses) and not self.has_batches
+            events = [event for step in steps for event in step.results or ()]
+            told = sum(event.get("attempts", 0) for event in events)
+            late = sum(
+                "APITimeoutError" in (event.get("error"), *event.get("failures", ())) for event in events
+            )
+            is_more = told > sent + late and (process == "again" or not loses) and not self.has_batches
             if is_more or (told < sent and self._reports_everything(process)):
                 yield f"{process}: the results tell of {told} attempts, and {sent} requests were sent"
         for name, step in self.steps.items():

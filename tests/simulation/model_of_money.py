@@ -126,12 +126,25 @@ class MoneyJudge(Evidence):
             is_single = len(own) == 1 and own[0].question == question and own[0].is_call
             results = events[process, question]
             is_read = any("texts" in event and not event["cached"] for event in results)
+            is_read = is_read or self._is_waited_for(own[0])
             is_single = is_single and (process, question) not in others
             is_read = is_read and not any("cost" in event and event["cost"] is None for event in results)
             if is_single and is_read and self._arrived_undisturbed(own[0]):
                 cost = sum(event.get("cost") or 0.0 for event in results)
                 if own[0].bill is not None and not math.isclose(cost, float(own[0].bill)):
                     yield f"{process}: {question} cost {own[0].bill}, and its results tell of {cost}"
+
+    def _is_waited_for(self, request: ServedRequest) -> bool:
+        """Whether a call that began before a request was sent has read an answer: it can only be this one."""
+        return any(
+            step.process == request.process
+            and step.plan["do"] == "call"
+            and not any(step.plan.get(name) for name in ("n", "draw", "format", "tool", "cache"))
+            and step.begun is not None
+            and step.begun < request.at
+            and any("texts" in event for event in step.results or ())
+            for step in self.askers[request.question]
+        )
 
     def _money_agrees(self) -> Iterator[str]:
         """The ledger has what was billed, or a bound; so have the clients, and the results of their calls."""
@@ -218,7 +231,8 @@ class MoneyJudge(Evidence):
             for event in budgets:
                 if Decimal(event["reserved"]) and not event["is_shared"] and not self.has_batches:
                     yield f"{name}: a budget keeps money for nobody: {event}"
-                if Decimal(event["spent"]) > Decimal(event["limit"]) and not event["is_shared"]:
+                is_exceeded = Decimal(event["spent"]) > Decimal(event["limit"])
+                if is_exceeded and (event["is_purse"] or not event["is_shared"]):
                     yield f"{name}: a budget is exceeded: {event}"
         if shared:
             names = {name for _, name in shared}

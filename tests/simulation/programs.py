@@ -21,6 +21,29 @@ FEATURES = (
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
 
+THEMES = {
+    "money": ("budgets", "cancellation", "crowds", "threads"),
+    "money of several": ("processes", "budgets", "deaths", "crowds"),
+    "leases": ("processes", "deaths", "crowds", "samples"),
+    "late writes": ("lags", "deaths", "cancellation", "processes"),
+    "broken streams": ("network", "leaving", "faults"),
+    "shared calls": ("crowds", "samples", "cancellation", "deadlines"),
+    "bad answers": ("faults", "crowds", "formats"),
+    "left batches": ("crowds", "leaving", "cancellation"),
+    "loops": ("threads", "cancellation", "interrupts", "stepping"),
+}
+"""Features that meet in half of the programs, where the others are rare: so rare crossings are tried too."""
+
+THEME_CALLS = {
+    "money": ("call", "call", "call_many"),
+    "leases": ("call", "call_many", "embed", "embed"),
+    "broken streams": ("stream", "stream", "call", "iter_many"),
+    "shared calls": ("call", "call", "call_many", "stream"),
+    "bad answers": ("call", "call", "stream", "call_many"),
+    "left batches": ("call", "iter_many", "iter_many", "call_many"),
+}
+"""What the programs of a theme do, if not everything."""
+
 WORST_CASES = {
     "gpt-6.1-sol": 1.1e-5,
     "claude-haiku-5-5": 5.7e-7,
@@ -54,6 +77,9 @@ FAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
+BAD_ANSWERS = FAULTS[-7:]
+
+
 def make_program(seed: int) -> Program:
     """The program of a seed. Half of the features are off in each, so that the rest meet more often."""
     chance = random.Random(seed)
@@ -64,8 +90,10 @@ def make_program(seed: int) -> Program:
 class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.on = {name: chance.random() < 0.5 for name in FEATURES}
+        self.theme = chance.choice([*THEMES]) if chance.random() < 0.5 else ""
+        self.on = {name: chance.random() < (0.2 if self.theme else 0.5) for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
+        self.on |= dict.fromkeys(THEMES.get(self.theme, ()), True)
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
         self.scale = chance.choice((1, 1, 3, 10))
         count = chance.choice((1, 2)) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
@@ -91,6 +119,7 @@ class _Maker:
             "stepping": chance.choice((0.001, 0.02)) if on["stepping"] else 0.0,
             "processes": [self._make_process(number) for number in range(count)],
             **self._make_accidents(),
+            "again": on["deaths"] or on["full_disk"] or on["power_cut"] or chance.random() < 0.4,
         }
 
     def _make_accidents(self) -> dict[str, Any]:
@@ -135,7 +164,8 @@ class _Maker:
 
     def _make_fault(self) -> dict[str, Any]:
         chance = self.chance
-        order: dict[str, Any] = {"fault": chance.choice(FAULTS), "times": chance.choice((1, 2, 5))}
+        faults = BAD_ANSWERS if self.theme == "bad answers" else FAULTS
+        order: dict[str, Any] = {"fault": chance.choice(faults), "times": chance.choice((1, 2, 5))}
         if chance.random() < 0.5:
             order["match"] = f"[{chance.choice(self.questions)}]"
         if chance.random() < 0.3:
@@ -181,7 +211,8 @@ class _Maker:
 
     def _choose_limit(self) -> float:
         """USD: room for no call, for some calls at a time, or for all."""
-        calls = self.chance.choice((0.5, 1.1, 1.1, 2.2, 3.3, 10.0, 10_000.0))
+        ample = (10.0, 10_000.0) if "money" not in self.theme else (2.2,)
+        calls = self.chance.choice((1.1, 1.1, 2.2, 3.3, *ample, 0.5 if self.chance.random() < 0.3 else 1.1))
         limit = calls * self.max_tokens * max(WORST_CASES[model] for model in self.models)
         return float(f"{limit:.2g}")
 
@@ -193,7 +224,7 @@ class _Maker:
     def _make_step(self, kind: str) -> dict[str, Any]:
         chance, on = self.chance, self.on
         self.steps += 1
-        do = chance.choice(CALLS if on["batches"] else CALLS[:-1])
+        do = chance.choice(THEME_CALLS.get(self.theme) or (CALLS if on["batches"] else CALLS[:-1]))
         many = do in ("call_many", "iter_many", "embed", "batch")
         size = chance.randrange(1, len(self.questions) + 1) if many else 1
         step: dict[str, Any] = {
@@ -220,7 +251,7 @@ class _Maker:
         if on["draws"] and chance.random() < 0.5 and do != "embed":
             step["draw"] = chance.choice((1, 2))
         if on["cache_modes"] and chance.random() < 0.5:
-            step["cache"] = chance.choice(("off", "refresh", "only"))
+            step["cache"] = chance.choice(("off", "off", "refresh", "refresh", "only"))
         if on["deadlines"] and chance.random() < 0.5:
             step["deadline"] = chance.choice((0.3, 2.0, 20.0))
         if on["timeouts"] and chance.random() < 0.5:
@@ -243,6 +274,7 @@ class _Maker:
             step["budget"] = self._choose_limit()
         elif on["budgets"] and chance.random() < 0.3:
             step["purse"] = self._choose_limit()
+            step["is_shared"] = chance.random() < 0.3
         return step
 
 
@@ -279,6 +311,7 @@ def make_warm_program() -> Program:
     return {
         "seed": "warm",
         "warm": True,
+        "again": False,
         "providers": {},
         "faults": [],
         "network": {"delay": 0.01},

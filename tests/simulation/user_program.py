@@ -60,7 +60,8 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
     if (budget := settings.pop("budget", None)) is not None:
         settings["budget"] = Budget(budget["limit"], path=budget["path"])
         budgets.append(settings["budget"])
-    users = [User(process, Client(**settings)) for _ in range(order["clients"])]
+    folder = os.path.dirname(settings["ledger"])  # noqa: PTH120 - a path costs as much as a call
+    users = [User(process, Client(**settings), folder) for _ in range(order["clients"])]
     for user in users:
         user.dies_after = order["dies_after"]
     threads = [
@@ -87,15 +88,17 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
 class User:
     """The program's threads, and what they read."""
 
-    def __init__(self, process: Process, client: Any) -> None:
+    def __init__(self, process: Process, client: Any, folder: str) -> None:
+        self._folder = folder
         self._process = process
         self._client = client
         self._read: dict[str, str] = {}
         self._ended_steps = 0
         self.dies_after: int | None = None
         """After so many steps the process is killed, at once."""
-        self.purses: dict[float, Any] = {}
-        """The budgets of single steps, by their limits: steps with the same limit share one."""
+        self.purses: dict[tuple[float, bool], Any] = {}
+        """The budgets of single steps, by their limits: steps with the same limit share one, and processes
+        share those that have a file."""
 
     def leave(self) -> None:
         """Close the client, and report what it has counted."""
@@ -210,9 +213,11 @@ class User:
         if step.get("format"):
             options["response_format"] = make_schema(step["questions"][0])
         if step.get("purse"):
-            if step["purse"] not in self.purses:
-                self.purses[step["purse"]] = Budget(step["purse"])
-            options["budget"] = self.purses[step["purse"]]
+            limit, is_shared = step["purse"], bool(step.get("is_shared"))
+            if (limit, is_shared) not in self.purses:
+                path = f"{self._folder}/purse-{limit}" if is_shared else None
+                self.purses[limit, is_shared] = Budget(limit, path=path)
+            options["budget"] = self.purses[limit, is_shared]
         if step.get("tool"):
             options["tools"], options["max_tool_rounds"] = [self._make_tool(step)], 3
         return options

@@ -48,7 +48,7 @@ from .._runtime.forks import reset_in_child
 from .._words import format_usd
 from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
 
-_PAUSES = (0.002, 0.1)
+_PAUSES = (0.002, 0.5)
 """Shortest and longest pause, in seconds, between two polls of a file that other processes write."""
 _PAUSE_SHARE = 1 / 10
 """A pause is at most this share of the time since this process was last served, and so delays little. If
