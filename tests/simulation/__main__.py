@@ -52,7 +52,9 @@ def main() -> int:
     template.fix_hashes_and_addresses()
     from .user_program import run_program
 
-    return template.run_in_template(lambda control: run_programs(control, arguments), run_program)
+    return template.run_in_template(
+        lambda control, started: run_programs(control, arguments, started), run_program
+    )
 
 
 def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]]:
@@ -65,8 +67,14 @@ def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]
         yield f"seed {seed}", make_program(seed)
 
 
-def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
-    """Play programs until one fails. Returns the exit status."""
+def run_programs(control: socket.socket, arguments: argparse.Namespace, started: float) -> int:
+    """Play programs until one fails. Returns the exit status.
+
+    Args:
+        control: asks the template for processes.
+        arguments: the command line.
+        started: seconds of processor time that the start has taken.
+    """
     from .histories import warm_up
     from .shrinking import shrink
 
@@ -74,7 +82,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
     gc.disable()
     warm_up(control, folder)
     gc.freeze()
-    theatre = Theatre(control, folder)
+    theatre = Theatre(control, folder, started)
     failed, seconds = 0, 0.0
     for name, program in list_programs(arguments):
         world, faults = theatre.play(program)
@@ -102,10 +110,10 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace) -> int:
 class Theatre:
     """Plays programs, and counts what they cost."""
 
-    def __init__(self, control: socket.socket, folder: Path) -> None:
+    def __init__(self, control: socket.socket, folder: Path, started: float) -> None:
         self._control = control
         self._folder = folder
-        self._used = 0.0
+        self._used = started
         self.programs = self.requests = 0
 
     def play(self, program: Program) -> tuple[World, list[str]]:

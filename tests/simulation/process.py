@@ -173,7 +173,7 @@ def serve_forks(control: socket.socket, run: Callable[[Process, dict[str, Any]],
     A child that is asked to warm up makes its calls and then is the template itself: modules, compiled
     patterns and tables that the first calls load are there for all later processes.
     """
-    counted = read_processor_time()
+    counted = 0.0
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 64, 1)
         if not message:
@@ -225,6 +225,8 @@ def _run_program(channel: Channel, run: Callable[[Process, dict[str, Any]], None
     process = Process(channel, order)
     process.now = now
     scheduling.activate(process)
+    # A shell that starts the simulation in the background lets it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if order["stepping"]:
             threading.settrace(process.trace)
