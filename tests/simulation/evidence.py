@@ -14,6 +14,9 @@ from .histories import list_steps, list_steps_again
 from .programs import Program
 from .world import ServedRequest, World
 
+SAME_MOMENT = 0.01
+"""Seconds: what happens within them may be in either order."""
+
 STORING = 1.0
 """Seconds after which an answer that arrived is stored, if its process lives."""
 
@@ -131,18 +134,42 @@ class Evidence:
             return False
         if delivered is None:
             return True
-        return died <= delivered + STORING and not any(
-            step.process == request.process
-            and step.begun is not None
+        return died <= delivered + STORING and not self._is_told_as_stored(request, delivered)
+
+    def _is_told_as_stored(self, request: ServedRequest, delivered: float) -> bool:
+        """Whether a call has ended whose end says that the answer to a request is on disk."""
+        askers = [
+            step
+            for step in self.askers[request.question]
+            if step.process == request.process and is_for(step.plan["model"], request.path, request.body)
+        ]
+        if len({(step.plan.get("draw"), step.plan.get("n")) for step in askers}) != 1:
+            return False
+        return any(
+            step.begun is not None
             and step.begun <= request.at
             and step.ended is not None
             and delivered <= step.ended
             and step.plan["questions"] == [request.question]
             and not step.plan.get("tool")
-            and any(event.get("attempts") for event in step.results or ())
-            for step in self.steps.values()
+            and any(_tells_of_storing(event, delivered, len(askers)) for event in step.results or ())
+            for step in askers
         )
 
     @staticmethod
     def _sum_bills(requests: Any) -> Decimal:
         return sum((each.bill for each in requests if each.bill is not None), Decimal(0))
+
+
+def is_for(model: str, path: str, body: bytes) -> bool:
+    """Whether a request asks a model."""
+    short = model.partition("/")[2] or model
+    return short in path or f'"{short}"'.encode() in body
+
+
+def _tells_of_storing(event: dict[str, Any], delivered: float, askers: int) -> bool:
+    """Whether a result of a call says that its answer is on disk: a cancelled call too waits for that."""
+    if "texts" in event:
+        return bool(event["attempts"])
+    is_late = event["at"] > delivered + SAME_MOMENT
+    return event.get("error") == "CancelledError" and is_late and askers == 1

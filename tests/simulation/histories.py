@@ -182,6 +182,7 @@ async def _run(world: World, program: Program, process: dict[str, Any], folder: 
         "dies_after": process.get("dies", {}).get("ended_steps"),
         "threads": process["threads"],
         "warm": program.get("warm", False),
+        "reads_ledger": process["name"] == "again",
     }
     world.record("start", process=process["name"])
     running = world.start_process(order, process["name"], warm=order["warm"])

@@ -11,11 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from .evidence import Evidence, Step
+from .evidence import SAME_MOMENT, Evidence, Step, is_for
 from .world import ServedRequest
-
-SAME_MOMENT = 0.01
-"""Seconds: what happens within them may be in either order."""
 
 
 class MoneyJudge(Evidence):
@@ -42,7 +39,9 @@ class MoneyJudge(Evidence):
             if not request.is_call:
                 continue
             if not self._arrived_undisturbed(request):
-                explained[_identify(request)] += others
+                # One process takes over what a dead one has begun, and the others go on waiting.
+                is_orphan = request.delivered_at is None and self._was_under_way_at_death(request)
+                explained[_identify(request)] += 1 if is_orphan and request.fault is None else others
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
             if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples
@@ -85,7 +84,7 @@ class MoneyJudge(Evidence):
             (step, question.decode())
             for question in questions
             for step in self.askers[question.decode()]
-            if _is_for(step.plan["model"], path, body)
+            if is_for(step.plan["model"], path, body)
         ]
 
     def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
@@ -149,6 +148,9 @@ class MoneyJudge(Evidence):
     def _money_agrees(self) -> Iterator[str]:
         """The ledger has what was billed, or a bound; so have the clients, and the results of their calls."""
         ledger, bounds = yield from self._read_ledger()
+        for event in self.world.history:
+            if event["kind"] == "ledger" and Decimal(event["cost"]) != ledger:
+                yield f"the user reads {event['cost']} in the ledger, its lines have {ledger}"
         billed = self._sum_bills(self.world.requests)
         if ledger > billed:
             yield f"the ledger has {ledger}, the bill {billed}"
@@ -249,11 +251,6 @@ def _identify(request: ServedRequest) -> tuple[str, bytes]:
     body.get("generationConfig", {}).pop("candidateCount", None)
     path = request.path.replace("streamGenerateContent", "generateContent")
     return path, json.dumps(body, sort_keys=True).encode()
-
-
-def _is_for(model: str, path: str, body: bytes) -> bool:
-    short = model.partition("/")[2] or model
-    return short in path or f'"{short}"'.encode() in body
 
 
 def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:

@@ -25,7 +25,7 @@ THEMES = {
     "money": ("budgets", "cancellation", "crowds", "threads"),
     "money of several": ("processes", "budgets", "deaths", "crowds"),
     "leases": ("processes", "deaths", "crowds", "samples"),
-    "late writes": ("lags", "deaths", "cancellation", "processes"),
+    "late writes": ("lags", "deaths", "cancellation", "deadlines"),
     "broken streams": ("network", "leaving", "faults"),
     "shared calls": ("crowds", "samples", "cancellation", "deadlines"),
     "bad answers": ("faults", "crowds", "formats"),
@@ -33,6 +33,9 @@ THEMES = {
     "loops": ("threads", "cancellation", "interrupts", "stepping"),
 }
 """Features that meet in half of the programs, where the others are rare: so rare crossings are tried too."""
+
+EXACT_THEMES = ("money", "late writes", "shared calls", "left batches", "loops")
+"""Themes in which much happens just when an answer comes."""
 
 THEME_CALLS = {
     "money": ("call", "call", "call_many"),
@@ -94,6 +97,9 @@ class _Maker:
         self.on = {name: chance.random() < (0.2 if self.theme else 0.5) for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
         self.on |= dict.fromkeys(THEMES.get(self.theme, ()), True)
+        self.latency = chance.choice((0.05, 0.5, 2.0))
+        self.is_exact = chance.random() < (0.6 if self.theme in EXACT_THEMES else 0.1)
+        """Whether answers take a fixed time, and what users do comes just when an answer does."""
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
         self.scale = chance.choice((1, 1, 3, 10))
         count = chance.choice((1, 2)) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
@@ -110,11 +116,11 @@ class _Maker:
             "providers": self._make_settings(),
             "faults": [self._make_fault() for _ in range(chance.randrange(1, 5))] if on["faults"] else [],
             "network": {
-                **(self._make_network() if on["network"] else {"delay": 0.01}),
+                **(self._make_network() if on["network"] else {"delay": 0.0 if self.is_exact else 0.01}),
                 "unnoticed": chance.choice((0.0, 0.5, 1.0)),
             },
             "switching": chance.choice((0.0, 0.02, 0.2)),
-            "yielding": chance.choice((0.0, 0.1)) if count > 1 else 0.0,
+            "yielding": chance.choice((0.0, 0.1, 0.5)) if count > 1 else 0.0,
             "lagging": chance.choice((0.1, 0.5)) if on["lags"] else 0.0,
             "stepping": chance.choice((0.001, 0.02)) if on["stepping"] else 0.0,
             "processes": [self._make_process(number) for number in range(count)],
@@ -140,11 +146,18 @@ class _Maker:
             accidents["drift"] = {"at": 4 * chance.random() ** 2, "suffix": "-2026-10-21"}
         return accidents
 
+    def _choose_moment(self, *seconds: float) -> float:
+        """One of some times; or the time in which an answer comes, or a few steps or a slow write later."""
+        if not self.is_exact:
+            return self.chance.choice(seconds)
+        later = self.chance.choice((0.0, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 2e-3, 0.3 * self.chance.random()))
+        return self.latency * self.chance.choice((0, 1, 1, 1, 2)) + later
+
     def _make_settings(self) -> dict[str, Any]:
         chance = self.chance
         settings: dict[str, Any] = {
-            "latency": chance.choice((0.05, 0.5, 2.0)),
-            "latency_jitter": chance.choice((0.0, 0.5, 5.0)),
+            "latency": self.latency,
+            "latency_jitter": 0.0 if self.is_exact else chance.choice((0.0, 0.5, 5.0)),
             "chunk_interval": chance.choice((0.0, 0.05)),
             "prompt_cache": chance.random() < 0.2,
         }
@@ -187,7 +200,7 @@ class _Maker:
         }
         if on["budgets"] and chance.random() < 0.7:
             client["budget"] = {"limit": self._choose_limit(), "is_shared": chance.random() < 0.5}
-        if chance.random() < 0.3:
+        if chance.random() < (0.6 if "money" in self.theme or self.theme == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
@@ -206,8 +219,14 @@ class _Maker:
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
         if on["interrupts"] and chance.random() < 0.5:
-            process["interrupts"] = [4 * chance.random() ** 2 for _ in range(chance.choice((1, 1, 2)))]
+            process["interrupts"] = [
+                self._choose_moment(4 * chance.random() ** 2) for _ in range(chance.choice((1, 1, 2)))
+            ]
         return process
+
+    def _choose_after(self) -> float:
+        at_once = self.chance.random() < (0.75 if self.on["crowds"] else 0.5)
+        return 0.0 if at_once else self._choose_moment(0.01, 0.01 if self.on["crowds"] else 1.0)
 
     def _choose_limit(self) -> float:
         """USD: room for no call, for some calls at a time, or for all."""
@@ -230,7 +249,7 @@ class _Maker:
         step: dict[str, Any] = {
             "id": f"s{self.steps}",
             "do": do,
-            "after": chance.choice((0.0, 0.0, 0.0, 0.01) if on["crowds"] else (0.0, 0.0, 0.01, 1.0)),
+            "after": self._choose_after(),
             "model": chance.choice(self.models if do != "batch" else PRICED_IN_BATCHES),
             "questions": chance.sample(self.questions, size),
             "cancel_after": None,
@@ -253,13 +272,13 @@ class _Maker:
         if on["cache_modes"] and chance.random() < 0.5:
             step["cache"] = chance.choice(("off", "off", "refresh", "refresh", "only"))
         if on["deadlines"] and chance.random() < 0.5:
-            step["deadline"] = chance.choice((0.3, 2.0, 20.0))
+            step["deadline"] = max(0.01, self._choose_moment(0.3, 2.0, 20.0))
         if on["timeouts"] and chance.random() < 0.5:
             step["timeout"] = chance.choice((0.3, 2.0, 20.0))
         if on["retries"] and chance.random() < 0.5:
             step["max_retries"] = chance.choice((0, 1, 8))
         if on["cancellation"] and kind == "asynchronous" and chance.random() < 0.5:
-            step["cancel_after"] = chance.choice((0.0, 0.1, 1.0, 3.0)) * chance.random()
+            step["cancel_after"] = self._choose_moment(chance.choice((0.0, 0.1, 1.0, 3.0)) * chance.random())
         if do == "batch":
             if chance.random() < 0.5:
                 step["do"], step["delivery"] = "call_many", "batch"

@@ -44,7 +44,7 @@ def write_prompt(question: str) -> str:
 
 def run_program(process: Process, order: dict[str, Any]) -> None:
     """Run the program of an order to its end, and leave the interpreter as a program does."""
-    from llm_provider import Budget, Client
+    from llm_provider import Budget, Client, Ledger
     from llm_provider._runtime import randomness
 
     randomness.generator.seed(process.entropy.getrandbits(64))  # a fork has drawn a seed from the system
@@ -81,6 +81,9 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
         process.report(
             kind="budget", is_purse=budget not in budgets, is_shared=budget.path is not None, **amounts
         )
+    if order["reads_ledger"]:
+        ledger = Ledger.read(settings["ledger"])
+        process.report(kind="ledger", cost=str(ledger.cost), unknown=ledger.unknown)
     if not order["warm"]:
         atexit._run_exitfuncs()
 
