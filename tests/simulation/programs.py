@@ -97,7 +97,7 @@ class _Maker:
         self.on = {name: chance.random() < (0.2 if self.theme else 0.5) for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
         self.on |= dict.fromkeys(THEMES.get(self.theme, ()), True)
-        self.latency = chance.choice((0.05, 0.5, 2.0))
+        self.latency = chance.choice((0.05, 0.5, 1.5))
         self.is_exact = chance.random() < (0.6 if self.theme in EXACT_THEMES else 0.1)
         """Whether answers take a fixed time, and what users do comes just when an answer does."""
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
