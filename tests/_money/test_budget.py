@@ -8,6 +8,7 @@ import os
 import pickle
 from collections.abc import Awaitable, Callable
 from decimal import Decimal, localcontext
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -194,18 +195,25 @@ async def test_several_budgets_get_the_money_all_or_none() -> None:
     assert (wide.left, narrow.left) == (Decimal("9.75"), Decimal("0.75"))
 
 
-async def test_two_budgets_in_either_order_never_wait_for_each_other() -> None:
-    first, other = Budget(1), Budget(1)
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_budgets_in_any_order_never_wait_for_each_other(tmp_path: Path, is_shared: bool) -> None:
+    """Nor do the files of several processes, each of which has opened them in its own order."""
+    budgets = [Budget(1) for _ in range(3)]
+    users = [
+        [Budget(1, path=tmp_path / str(number)) if is_shared else budgets[number] for number in order]
+        for order in permutations(range(3))
+    ]
 
     async def spend(budgets: list[Budget]) -> None:
-        for reservation in await reserve(budgets, Decimal("0.6")):
-            await asyncio.sleep(0)
+        held = await reserve(budgets, Decimal("0.6"))
+        await asyncio.sleep(0)
+        for reservation in reversed(held):
             reservation.settle(Decimal("0.01"))
+            await asyncio.sleep(0.003)
 
-    orders = ([first, other], [other, first])
     async with asyncio.timeout(30):
-        await asyncio.gather(*(spend(orders[number % 2]) for number in range(20)))
-    assert first.spent == other.spent == Decimal("0.20")
+        await asyncio.gather(*(spend(user) for user in users for _ in range(3)))
+    assert {budget.spent for budget in users[0]} == {Decimal("0.18")}
 
 
 async def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
