@@ -70,7 +70,14 @@ class Evidence:
         texts: defaultdict[str, set[str]] = defaultdict(set)
         for request in self.world.requests:
             fault = request.fault or {}
-            whole = ("echo: [{}] repeat this", "echo: [{}] is known", 'echo: {{"output":"[{}] is known"}}')
+            failure = "Error: LookupError: [{}] is known to nobody"
+            whole = (
+                "echo: [{}] repeat this",
+                "echo: [{}] is known",
+                'echo: {{"output":"[{}] is known"}}',
+                f"echo: {failure}",
+                f'echo: {{{{"error":"{failure}"}}}}',
+            )
             if fault.get("finish") == "length":
                 rights = [each.format(request.question) for each in whole]
                 rights.append(json.dumps({"question": request.question}, separators=(",", ":")))

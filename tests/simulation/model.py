@@ -146,20 +146,24 @@ class _Judge(Evidence):
             if is_more or (told < sent and self._reports_everything(process)):
                 yield f"{process}: the results tell of {told} attempts, and {sent} requests were sent"
         for name, step in self.steps.items():
-            plan, most = step.plan, step.plan.get("max_retries")
-            if (
-                most is None
-                or plan.get("n")
-                or plan.get("format")
-                or plan.get("tool")
-                or plan["do"] == "embed"
-            ):
+            plan, most = step.plan, self._find_most_retries(step)
+            if plan.get("n") or plan.get("format") or plan.get("tool") or plan["do"] == "embed":
                 continue
             for event in step.results or ():
                 if most is not None and event.get("attempts", 0) > most + 1:
                     yield f"{name}: {event['attempts']} attempts with max_retries {most}"
                 if event.get("failures", []).count("APIResponseValidationError") > 2:
                     yield f"{name}: an answer that cannot be read is asked for more than twice"
+
+    def _find_most_retries(self, step: Step) -> int | None:
+        """The most retries of the calls that may have begun the request of a step; None if one has no limit."""
+        limits = {
+            other.plan.get("max_retries")
+            for question in step.plan["questions"]
+            for other in self.askers[question]
+            if (other.process, other.plan["model"]) == (step.process, step.plan["model"])
+        }
+        return None if None in limits else max(limits, default=None)
 
     def _nothing_is_sent_for_nobody(self) -> Iterator[str]:
         """Each request has a step that waits for it, when it begins."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .evidence import SAME_MOMENT, Evidence, Step, is_for
+from .programs import EMBEDDING_MODEL, MODELS
 from .world import ServedRequest
 
 
@@ -105,39 +106,41 @@ class MoneyJudge(Evidence):
 
     def _single_requests_are_paid_for(self) -> Iterator[str]:
         """If one request answered a question in a process, somebody reads its cost, and only one."""
-        requests: defaultdict[tuple[str, str], list[ServedRequest]] = defaultdict(list)
-        events: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        requests: defaultdict[tuple[str, str, str], list[ServedRequest]] = defaultdict(list)
+        events: defaultdict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+        left_out = set()
         for request in self.world.requests:
+            model = next(
+                (each for each in MODELS if is_for(each, request.path, request.body)), EMBEDDING_MODEL
+            )
             for question in request.question.split(","):
-                requests[request.process, question].append(request)
-        others = {
-            (step.process, question)
-            for step in self.steps.values()
-            if step.plan["do"] == "embed" or step.is_batch
-            for question in step.plan["questions"]
-        }
+                requests[request.process, model, question].append(request)
         for step in self.steps.values():
+            model, questions = step.plan["model"], step.plan["questions"]
+            if step.is_batch or step.plan.get("tool") == "calls back":
+                left_out |= {(step.process, model, question) for question in questions}
             for event in step.results or ():
-                questions = step.plan["questions"]
                 for question in questions if event["index"] is None else [questions[event["index"]]]:
-                    events[step.process, question].append(event)
-        for (process, question), own in requests.items():
-            is_single = len(own) == 1 and own[0].question == question and own[0].is_call
-            results = events[process, question]
+                    if step.plan["do"] != "embed":
+                        events[step.process, model, question].append(event)
+        for key, own in requests.items():
+            if len(own) > 1 or not own[0].is_call or key in left_out or key[1] == EMBEDDING_MODEL:
+                continue
+            results = events[key]
             is_read = any("texts" in event and not event["cached"] for event in results)
             is_read = is_read or self._is_waited_for(own[0])
-            is_single = is_single and (process, question) not in others
             is_read = is_read and not any("cost" in event and event["cost"] is None for event in results)
-            if is_single and is_read and self._arrived_undisturbed(own[0]):
+            if is_read and self._arrived_undisturbed(own[0]):
                 cost = sum(event.get("cost") or 0.0 for event in results)
                 if own[0].bill is not None and not math.isclose(cost, float(own[0].bill)):
-                    yield f"{process}: {question} cost {own[0].bill}, and its results tell of {cost}"
+                    yield f"{key} cost {own[0].bill}, and its results tell of {cost}"
 
     def _is_waited_for(self, request: ServedRequest) -> bool:
         """Whether a call that began before a request was sent has read an answer: it can only be this one."""
         return any(
             step.process == request.process
             and step.plan["do"] == "call"
+            and is_for(step.plan["model"], request.path, request.body)
             and not any(step.plan.get(name) for name in ("n", "draw", "format", "tool", "cache"))
             and step.begun is not None
             and step.begun < request.at

@@ -22,11 +22,11 @@ RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "po
 """Features that take long, or that excuse much, with the share of the programs that have them."""
 
 THEMES = {
-    "money": ("budgets", "cancellation", "crowds", "threads"),
-    "money of several": ("processes", "budgets", "deaths", "crowds"),
-    "leases": ("processes", "deaths", "crowds", "samples"),
+    "money": ("budgets", "cancellation", "faults", "threads"),
+    "money of several": ("processes", "budgets", "deaths"),
+    "leases": ("processes", "crowds"),
     "late writes": ("lags", "deaths", "cancellation", "deadlines"),
-    "broken streams": ("network", "leaving", "faults"),
+    "broken streams": ("network", "leaving"),
     "shared calls": ("crowds", "samples", "cancellation", "deadlines"),
     "bad answers": ("faults", "crowds", "formats"),
     "left batches": ("crowds", "leaving", "cancellation"),
@@ -39,7 +39,8 @@ EXACT_THEMES = ("money", "late writes", "shared calls", "left batches", "loops")
 
 THEME_CALLS = {
     "money": ("call", "call", "call_many"),
-    "leases": ("call", "call_many", "embed", "embed"),
+    "leases": ("call", "embed", "embed", "embed"),
+    "late writes": ("call",),
     "broken streams": ("stream", "stream", "call", "iter_many"),
     "shared calls": ("call", "call", "call_many", "stream"),
     "bad answers": ("call", "call", "stream", "call_many"),
@@ -102,10 +103,15 @@ class _Maker:
         """Whether answers take a fixed time, and what users do comes just when an answer does."""
         self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
         self.scale = chance.choice((1, 1, 3, 10))
-        count = chance.choice((1, 2)) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
+        if self.theme == "late writes":
+            self.scale, self.is_exact = 1, True
+        count = chance.choice((2, 4, 8)) * self.scale
+        if self.on["crowds"]:
+            count = 3 if self.theme == "leases" else chance.choice((1, 2))
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
+        self.limit = self._choose_limit()
         self.steps = 0
 
     def make(self, seed: int) -> Program:
@@ -121,8 +127,8 @@ class _Maker:
             },
             "switching": chance.choice((0.0, 0.02, 0.2)),
             "yielding": chance.choice((0.0, 0.1, 0.5)) if count > 1 else 0.0,
-            "lagging": chance.choice((0.1, 0.5)) if on["lags"] else 0.0,
-            "stepping": chance.choice((0.001, 0.02)) if on["stepping"] else 0.0,
+            "lagging": chance.choice((0.1, 0.5, 0.9)) if on["lags"] else 0.0,
+            "stepping": chance.choice((0.001, 0.02, 0.1)) if on["stepping"] else 0.0,
             "processes": [self._make_process(number) for number in range(count)],
             **self._make_accidents(),
             "again": on["deaths"] or on["full_disk"] or on["power_cut"] or chance.random() < 0.4,
@@ -150,7 +156,9 @@ class _Maker:
         """One of some times; or the time in which an answer comes, or a few steps or a slow write later."""
         if not self.is_exact:
             return self.chance.choice(seconds)
-        later = self.chance.choice((0.0, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 2e-3, 0.3 * self.chance.random()))
+        later = self.chance.choice((0.0, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 2e-3))
+        if self.chance.random() < (0.6 if self.on["lags"] else 0.1):
+            later = 0.3 * self.chance.random()
         return self.latency * self.chance.choice((0, 1, 1, 1, 2)) + later
 
     def _make_settings(self) -> dict[str, Any]:
@@ -187,6 +195,8 @@ class _Maker:
 
     def _make_network(self) -> dict[str, float]:
         chance = self.chance
+        if self.theme == "broken streams":
+            return {"delay": 0.01, "cut_answer": chance.choice((0.02, 0.05, 0.1))}
         kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end"), 2)
         network = {kind: chance.choice((0.05, 0.3)) for kind in kinds}
         return {"delay": chance.choice((0.01, 0.3)), **network}
@@ -199,7 +209,8 @@ class _Maker:
             "outage_patience": chance.choice((0.0, 20.0, 60.0)),
         }
         if on["budgets"] and chance.random() < 0.7:
-            client["budget"] = {"limit": self._choose_limit(), "is_shared": chance.random() < 0.5}
+            is_shared = self.theme == "money of several" or chance.random() < 0.5
+            client["budget"] = {"limit": self.limit, "is_shared": is_shared}
         if chance.random() < (0.6 if "money" in self.theme or self.theme == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
@@ -207,14 +218,14 @@ class _Maker:
         threads = chance.choice((2, 3)) if on["threads"] else 1
         process: dict[str, Any] = {
             "name": f"p{number}",
-            "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number else 0.0,
+            "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number and self.theme != "leases" else 0.0,
             "client": client,
             "clients": chance.choice((1, 2)) if on["clients"] else 1,
             "threads": [self._make_thread() for _ in range(threads)],
         }
         if on["deaths"] and chance.random() < 0.7:
             process["dies"] = {"at": 4 * chance.random() ** 2, "steps": chance.choice((0, 1, 5, 20, 100))}
-            if chance.random() < 0.4:
+            if chance.random() < (0.8 if self.theme == "late writes" else 0.4):
                 process["dies"] = {"ended_steps": chance.choice((1, 1, 2, 3))}
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
