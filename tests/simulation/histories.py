@@ -14,11 +14,8 @@ from typing import Any
 
 from llm_provider.simulator._addresses import environment
 
-from .programs import EMBEDDING_MODEL, MODELS, Program
+from .programs import EMBEDDING_MODEL, KEYS, MODELS, Program
 from .world import Faults, World, run_history
-
-KEY = "sk-canary-5f0c1e"
-"""The key of the simulated processes, which no output may hold."""
 
 UNTIL, UNTIL_WITH_BATCHES = 3_000.0, 10_000.0
 """Virtual seconds after which whoever still waits is stuck."""
@@ -174,9 +171,10 @@ async def _run(world: World, program: Program, process: dict[str, Any], folder: 
         path = str(folder / "budget") if shared else None
         client["budget"] = {"limit": client["budget"]["limit"], "path": path}
     variables = environment("http://127.0.0.1:80", None, ["together_ai"])
+    variables |= dict.fromkeys((name for name in variables if name.endswith("KEY")), KEYS[0])
     order = {
         **{name: program.get(name, 0.0) for name in ("switching", "yielding", "lagging", "stepping")},
-        "environment": {name: KEY if name.endswith("KEY") else value for name, value in variables.items()},
+        "environment": variables,
         "client": client,
         "clients": process.get("clients", 1),
         "dies_after": process.get("dies", {}).get("ended_steps"),

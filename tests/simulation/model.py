@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .evidence import SAME_MOMENT, Evidence, Step
-from .histories import KEY
 from .model_of_money import MoneyJudge
-from .programs import Program
+from .programs import KEYS, Program
 from .world import World
 
 BATCHES = ("call_many", "iter_many", "batch")
@@ -132,7 +131,7 @@ class _Judge(Evidence):
         """
         network = self.program["network"]
         loses = "outage" in self.program or any(
-            network.get(kind) for kind in ("refuse", "cut_request", "cut_answer", "end", "repeat")
+            network.get(kind) for kind in ("refuse", "cut_request", "cut_answer", "end", "repeat", "silent")
         )
         for process in (*self.ended_at, *self.died_at):
             sent = sum(each.process == process and each.is_call for each in self.world.requests)
@@ -156,7 +155,7 @@ class _Judge(Evidence):
                     yield f"{name}: an answer that cannot be read is asked for more than twice"
 
     def _find_most_retries(self, step: Step) -> int | None:
-        """The most retries of the calls that may have begun the request of a step; None if one has no limit."""
+        """The most retries of the calls that may have begun a request of the step; None for no limit."""
         limits = {
             other.plan.get("max_retries")
             for question in step.plan["questions"]
@@ -211,10 +210,10 @@ class _Judge(Evidence):
                 yield f"{event['error']} without a cause: {event['text']}"
 
     def _no_key_is_written(self) -> Iterator[str]:
-        if KEY in json.dumps(self.world.history):
+        if KEYS[0] in json.dumps(self.world.history):
             yield "a key is in what the user reads"
         for path in self.folder.rglob("*"):
-            if path.is_file() and KEY.encode() in path.read_bytes():
+            if path.is_file() and KEYS[0].encode() in path.read_bytes():
                 yield f"a key is in {path.relative_to(self.folder)}"
 
 

@@ -11,12 +11,14 @@ MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "together_ai/za
 EMBEDDING_MODEL = "text-embedding-3-small"
 DIMENSIONS = 8
 """Those of the vectors: fewer are faster."""
+KEYS = ("sk-canary-5f0c1e", "sk-canary-5f0c1e-other")
+"""The keys of the simulated processes, which no output may hold."""
 PRICED_IN_BATCHES = MODELS[:3]
 CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many", "embed", "batch")
 FEATURES = (
     "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
     "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
-    "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift",
+    "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift", "keys",
 )  # fmt: skip
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
@@ -120,7 +122,7 @@ class _Maker:
         return {
             "seed": seed,
             "providers": self._make_settings(),
-            "faults": [self._make_fault() for _ in range(chance.randrange(1, 5))] if on["faults"] else [],
+            "faults": self._make_faults(),
             "network": {
                 **(self._make_network() if on["network"] else {"delay": 0.0 if self.is_exact else 0.01}),
                 "unnoticed": chance.choice((0.0, 0.5, 1.0)),
@@ -183,6 +185,15 @@ class _Maker:
             settings["rate_limit_headers"] = chance.random() < 0.5
         return settings
 
+    def _make_faults(self) -> list[dict[str, Any]]:
+        chance, orders = self.chance, list[dict[str, Any]]()
+        if self.on["faults"]:
+            orders += [self._make_fault() for _ in range(chance.randrange(1, 5))]
+        if self.on["keys"] and chance.random() < 0.5:
+            fault = chance.choice(({"status": 401}, {"status": 403}, {"quota": True}, {"status": 429}))
+            orders.append({"fault": fault, "key": KEYS[1], "times": 1_000_000})
+        return orders
+
     def _make_fault(self) -> dict[str, Any]:
         chance = self.chance
         faults = BAD_ANSWERS if self.theme == "bad answers" else FAULTS
@@ -197,7 +208,7 @@ class _Maker:
         chance = self.chance
         if self.theme == "broken streams":
             return {"delay": 0.01, "cut_answer": chance.choice((0.02, 0.05, 0.1))}
-        kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end"), 2)
+        kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end", "silent"), 2)
         network = {kind: chance.choice((0.05, 0.3)) for kind in kinds}
         return {"delay": chance.choice((0.01, 0.3)), **network}
 
@@ -215,6 +226,8 @@ class _Maker:
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
+        if on["keys"]:
+            client["keys"] = {name: [*KEYS] for name in ("openai", "anthropic", "gemini", "together_ai")}
         threads = chance.choice((2, 3)) if on["threads"] else 1
         process: dict[str, Any] = {
             "name": f"p{number}",

@@ -38,6 +38,9 @@ from .process import Channel
 LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
 """What ends the answer of a stream. Nothing of the answer is missing, if the connection breaks after it."""
 
+CALLS = ("/chat/completions", "/responses", "/messages", "/embeddings", "generateContent", "GenerateContent")
+"""The ends of the paths by which a model is asked."""
+
 Message = Any
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -61,6 +64,8 @@ class Faults:
     """Answers that arrive a second time, later."""
     end: float = 0.0
     """Answers after which the server ends the connection."""
+    silent: float = 0.0
+    """Answers after which the connection is dead, and neither end is told."""
     unnoticed: float = 0.0
     """Connections whose end at the client no provider notices: it answers, and bills, all the same."""
 
@@ -154,13 +159,8 @@ class World(scheduling.Scheduler):
             len(self.requests), connection.process.name, scope["path"], first["body"], self.now
         )
         self.requests.append(request)
-        self.record(
-            "request",
-            number=request.number,
-            process=request.process,
-            path=request.path,
-            question=request.question,
-        )
+        facts = {name: getattr(request, name) for name in ("number", "process", "path", "question")}
+        self.record("request", **facts)
         _serving.set(request)
         unread = [first]
 
@@ -197,7 +197,7 @@ class ServedRequest:
     is_finished: bool = False
     """Whether the whole answer was billed."""
     delivered_at: float | None = None
-    """When the whole answer was at the process; None if it never was."""
+    """When the whole answer was at the process."""
 
     @property
     def question(self) -> str:
@@ -207,16 +207,7 @@ class ServedRequest:
     @property
     def is_call(self) -> bool:
         """Whether it asks a model, and is not about a batch or a file."""
-        return self.path.endswith(
-            (
-                "/chat/completions",
-                "/responses",
-                "/messages",
-                "/embeddings",
-                ":generateContent",
-                ":streamGenerateContent",
-            )
-        )
+        return self.path.endswith(CALLS)
 
     @property
     def is_stream(self) -> bool:
@@ -409,6 +400,7 @@ class ServerConnection:
         self._requests = Line(world)
         self._is_cut = False
         self._is_closed = False
+        self._is_silent = False
         self._is_doubtful = False
         """Whether an answer comes a second time. A client that sees it takes no further answer from here."""
         self._answer = b""
@@ -418,6 +410,8 @@ class ServerConnection:
     def take(self, kind: str, data: bytes = b"") -> None:
         """Take an event of the client's end, after a delay of the network, in order."""
         world = self._world
+        if self._is_silent:
+            return
         if kind == "close":
             self._is_closed = True
             self._requests.send(self.lose)
@@ -461,6 +455,8 @@ class ServerConnection:
             asyncio.get_running_loop().call_at(later, self.process.send_later, self._number, "data", answer)
         elif world.random.random() < world.faults.end:
             self._close(False)
+        elif world.random.random() < world.faults.silent:
+            self._is_silent = True
 
     def _note_delivery(self, request: ServedRequest) -> None:
         if not self._is_closed and not self._is_doubtful and not self.process.has_ended:

@@ -53,6 +53,7 @@ class EmbedRequest:
     base_url: str | None = None
 
     max_tool_rounds: ClassVar[None] = None
+    messages: ClassVar[tuple[JSONMapping, ...]] = ()
 
     @classmethod
     def build(

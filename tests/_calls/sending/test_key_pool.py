@@ -383,6 +383,12 @@ def test_a_retired_key_is_retired_for_every_model_and_call(client: Client, simul
     client.call_many("claude-sonnet-5-5", prompts(9))
 
 
+def test_texts_are_embedded_with_each_key(client: Client, simulator: Simulator) -> None:
+    for number in range(6):
+        assert len(client.embed("text-embedding-3-small", [f"text {number}"])) == 1
+    assert set(senders(simulator)) == set(EVERY)
+
+
 def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simulator) -> None:
     for key in EVERY:
         simulator.inject(Fault(status=401, message=f"no such key: {key}, nor {A}"), key=key, times=None)
