@@ -38,7 +38,8 @@ from .process import Channel
 LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
 """What ends the answer of a stream. Nothing of the answer is missing, if the connection breaks after it."""
 
-CALLS = ("/chat/completions", "/responses", "/messages", "/embeddings", "generateContent", "GenerateContent")
+CALLS = ("/chat/completions", "/responses", "/messages", "/embeddings")
+CALLS += (":generateContent", ":streamGenerateContent")
 """The ends of the paths by which a model is asked."""
 
 Message = Any
