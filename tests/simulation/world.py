@@ -411,10 +411,10 @@ class ServerConnection:
     def take(self, kind: str, data: bytes = b"") -> None:
         """Take an event of the client's end, after a delay of the network, in order."""
         world = self._world
+        self._is_closed |= kind == "close"
         if self._is_silent:
             return
         if kind == "close":
-            self._is_closed = True
             self._requests.send(self.lose)
         elif world.random.random() < world.faults.cut_request:
             self.cut()
