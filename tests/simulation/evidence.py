@@ -52,6 +52,8 @@ class Evidence:
                 self.askers[question].append(step)
         self.ended_at: dict[str, float] = {}
         self.died_at: dict[str, float] = {}
+        self.closed_at: dict[str, float] = {}
+        """When the clients were closed, and everything was on disk."""
         self.usage: dict[str, list[dict[str, Any]]] = {}
         self.budgets: dict[str, list[dict[str, Any]]] = {}
         self.interrupted: set[str] = set()
@@ -110,6 +112,8 @@ class Evidence:
                     self.usage.setdefault(event["process"], []).append(event)
                 case "budget":
                     self.budgets.setdefault(event["process"], []).append(event)
+                case "closed":
+                    self.closed_at[event["process"]] = event["at"]
                 case "death" | "kill":
                     self.died_at[event["process"]] = event["at"]
                 case "interrupt":
@@ -141,6 +145,8 @@ class Evidence:
             return False
         if delivered is None:
             return True
+        if delivered <= self.closed_at.get(request.process, 0.0):
+            return False
         return died <= delivered + STORING and not self._is_told_as_stored(request, delivered)
 
     def _is_told_as_stored(self, request: ServedRequest, delivered: float) -> bool:

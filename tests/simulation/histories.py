@@ -14,8 +14,9 @@ from typing import Any
 
 from llm_provider.simulator._addresses import environment
 
+from .network import Faults
 from .programs import EMBEDDING_MODEL, KEYS, MODELS, Program
-from .world import Faults, World, run_history
+from .world import World, run_history
 
 UNTIL, UNTIL_WITH_BATCHES = 3_000.0, 10_000.0
 """Virtual seconds after which whoever still waits is stuck."""

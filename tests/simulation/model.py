@@ -138,10 +138,11 @@ class _Judge(Evidence):
             steps = [step for step in self.steps.values() if step.process == process]
             events = [event for step in steps for event in step.results or ()]
             told = sum(event.get("attempts", 0) for event in events)
-            late = sum(
-                "APITimeoutError" in (event.get("error"), *event.get("failures", ())) for event in events
+            is_more = (
+                told > sent + self.world.unused[process]
+                and (process == "again" or not loses)
+                and not self.has_batches
             )
-            is_more = told > sent + late and (process == "again" or not loses) and not self.has_batches
             if is_more or (told < sent and self._reports_everything(process)):
                 yield f"{process}: the results tell of {told} attempts, and {sent} requests were sent"
         for name, step in self.steps.items():

@@ -239,7 +239,7 @@ class _Maker:
         if on["deaths"] and chance.random() < 0.7:
             process["dies"] = {"at": 4 * chance.random() ** 2, "steps": chance.choice((0, 1, 5, 20, 100))}
             if chance.random() < (0.8 if self.theme == "late writes" else 0.4):
-                process["dies"] = {"ended_steps": chance.choice((1, 1, 2, 3))}
+                process["dies"] = {"ended_steps": chance.choice((1, 1, 2, "closing"))}
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
         if on["interrupts"] and chance.random() < 0.5:

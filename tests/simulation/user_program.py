@@ -76,6 +76,9 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
         thread.join()
     for user in users:
         user.leave()
+    process.report(kind="closed")
+    if order["dies_after"] == "closing":
+        process.die()
     for budget in budgets + [purse for user in users for purse in user.purses.values()]:
         amounts = {name: str(getattr(budget, name)) for name in ("limit", "spent", "uncertain", "reserved")}
         process.report(
@@ -97,8 +100,8 @@ class User:
         self._client = client
         self._read: dict[str, str] = {}
         self._ended_steps = 0
-        self.dies_after: int | None = None
-        """After so many steps the process is killed, at once."""
+        self.dies_after: int | str | None = None
+        """After so many steps, or after the clients are closed, the process is killed, at once."""
         self.purses: dict[tuple[float, bool], Any] = {}
         """The budgets of single steps, by their limits: steps with the same limit share one, and processes
         share those that have a file."""

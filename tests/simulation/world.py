@@ -17,7 +17,7 @@ import re
 import signal
 import socket
 import struct
-from collections import deque
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ from llm_provider.simulator._settings import Settings
 from . import scheduler as scheduling
 from .event_loop import SimulatedLoop
 from .http_server import HTTPConnection
+from .network import Faults, Line
 from .process import Channel
 
 LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
@@ -45,30 +46,6 @@ CALLS += (":generateContent", ":streamGenerateContent")
 Message = Any
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Faults:
-    """How the network misbehaves. Shares are fractions of the connections or messages, times are seconds."""
-
-    delay: float = 0.0
-    """The longest time that a message takes."""
-    split: float = 0.0
-    """Messages that arrive in several pieces."""
-    refuse: float = 0.0
-    """Connections that are refused."""
-    cut_request: float = 0.0
-    """Messages to a server instead of which the connection breaks, at both ends."""
-    cut_answer: float = 0.0
-    """Messages to a client after a part of which the connection breaks."""
-    repeat: float = 0.0
-    """Answers that arrive a second time, later."""
-    end: float = 0.0
-    """Answers after which the server ends the connection."""
-    silent: float = 0.0
-    """Answers after which the connection is dead, and neither end is told."""
-    unnoticed: float = 0.0
-    """Connections whose end at the client no provider notices: it answers, and bills, all the same."""
 
 
 class World(scheduling.Scheduler):
@@ -97,6 +74,8 @@ class World(scheduling.Scheduler):
         self.state.faults = RecordingFaults()
         self._application = Application(self.state)
         self.requests: list[ServedRequest] = []
+        self.unused: Counter[str] = Counter()
+        """The connections of each process over which no request has come."""
         self.is_calm = False
         """Whether the accidents are over."""
         self.processor_seconds = 0.0
@@ -149,6 +128,7 @@ class World(scheduling.Scheduler):
             process.send_later(number, "refused")
             return
         process.connections[number] = ServerConnection(self, process, number)
+        self.unused[process.name] += 1
         process.send_later(number, "connected")
 
     async def answer(
@@ -156,6 +136,8 @@ class World(scheduling.Scheduler):
     ) -> None:
         """Have the providers answer a request, and keep an account of it."""
         first = await receive()
+        self.unused[connection.process.name] -= not connection.is_used
+        connection.is_used = True
         request = ServedRequest(
             len(self.requests), connection.process.name, scope["path"], first["body"], self.now
         )
@@ -370,27 +352,6 @@ class RunningProcess:
         self._lines[number].send(note, *arguments, longest=0.0)
 
 
-class Line:
-    """One direction of a connection: what is sent arrives later, in order."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._latest = 0.0
-        self._under_way: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
-
-    def send(self, receive: Callable[..., object], *arguments: Any, longest: float | None = None) -> None:
-        """Call a function after a delay, and after everything that was sent before."""
-        world = self._world
-        longest = world.faults.delay if longest is None else longest
-        self._latest = max(self._latest, world.now + longest * world.random.random() ** 2)
-        self._under_way.append((receive, arguments))
-        asyncio.get_running_loop().call_at(self._latest, self._deliver)
-
-    def _deliver(self) -> None:
-        receive, arguments = self._under_way.popleft()
-        receive(*arguments)
-
-
 class ServerConnection:
     """The server's end of a connection."""
 
@@ -401,7 +362,7 @@ class ServerConnection:
         self._requests = Line(world)
         self._is_cut = False
         self._is_closed = False
-        self._is_silent = False
+        self.is_used = self._is_silent = False
         self._is_doubtful = False
         """Whether an answer comes a second time. A client that sees it takes no further answer from here."""
         self._answer = b""
