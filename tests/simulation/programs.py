@@ -113,6 +113,10 @@ class _Maker:
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
+        if "money" in self.theme:
+            # What an answer costs is near what it may cost, so that money that is forgotten is soon missed.
+            self.max_tokens = 16
+            self.on |= dict.fromkeys(("formats", "tools"), False)
         self.limit = self._choose_limit()
         self.steps = 0
 
