@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=1, help="the number of seeds")
     parser.add_argument("--program", type=Path, nargs="+", help="play the programs of these files instead")
+    parser.add_argument("--day", action="store_true", help="play a day of four processes instead")
     parser.add_argument("--show", action="store_true", help="print every program and its history")
     parser.add_argument("--digest", action="store_true", help="print a digest of every history")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, as it is")
@@ -59,8 +60,11 @@ def main() -> int:
 
 def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]]:
     """The programs that the command line names."""
-    from .programs import make_program
+    from .programs import make_day_program, make_program
 
+    if arguments.day:
+        yield "day", make_day_program()
+        return
     for path in arguments.program or ():
         yield path.name, json.loads(path.read_text(encoding="utf-8"))
     for seed in () if arguments.program else range(arguments.first, arguments.first + arguments.count):

@@ -29,11 +29,8 @@ def play(program: Program, control: socket.socket, folder: Path) -> World:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = {**program["providers"], "prices": str(_write_prices(folder))}
-    until = (
-        UNTIL_WITH_BATCHES
-        if any("batch" in (step["do"], step.get("delivery")) for _, step in list_steps(program))
-        else UNTIL
-    )
+    is_batch = any("batch" in (step["do"], step.get("delivery")) for _, step in list_steps(program))
+    until = program.get("until") or (UNTIL_WITH_BATCHES if is_batch else UNTIL)
     world = World(str(program["seed"]), control, settings, Faults(**program["network"]), until)
     for order in program["faults"]:
         world.state.inject({"provider": None, **order})

@@ -332,6 +332,41 @@ WARM_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+def make_day_program() -> Program:
+    """Four processes that send a hundred prompts an hour together, for one day."""
+
+    def make_step(process: int, number: int) -> dict[str, Any]:
+        name = f"{process}{number:04}"
+        step = {"id": f"s{name}", "do": "call", "after": 142.0, "model": MODELS[number % 3]}
+        return {
+            **step,
+            "questions": [f"q{name}"],
+            "max_tokens": 40,
+            "cancel_after": None,
+            "leave_after": None,
+        }
+
+    processes = [
+        {
+            "name": f"p{process}",
+            "client": {"show_waits": False},
+            "threads": [
+                {"kind": "synchronous", "steps": [make_step(process, number) for number in range(600)]}
+            ],
+        }
+        for process in range(4)
+    ]
+    return {**_CALM, "seed": "day", "until": 90_000.0, "again": False, "processes": processes}
+
+
+_CALM: Program = {
+    "providers": {},
+    "faults": [],
+    "network": {"delay": 0.01},
+    **dict.fromkeys(("switching", "yielding", "lagging", "stepping"), 0.0),
+}
+
+
 def make_warm_program() -> Program:
     """A program that takes each kind of step with each model, without any accident."""
     steps = [
@@ -355,13 +390,4 @@ def make_warm_program() -> Program:
     ]
     threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
     process = {"name": "warm", "client": {}, "threads": threads}
-    return {
-        "seed": "warm",
-        "warm": True,
-        "again": False,
-        "providers": {},
-        "faults": [],
-        "network": {"delay": 0.01},
-        **dict.fromkeys(("switching", "yielding", "lagging", "stepping"), 0.0),
-        "processes": [process],
-    }
+    return {**_CALM, "seed": "warm", "warm": True, "again": False, "processes": [process]}
