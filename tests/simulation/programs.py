@@ -41,6 +41,7 @@ EXACT_THEMES = ("money", "late writes", "shared calls", "left batches", "loops")
 
 THEME_CALLS = {
     "money": ("call", "call", "call_many"),
+    "money of several": ("call", "call_many", "stream"),
     "leases": ("call", "embed", "embed", "embed"),
     "late writes": ("call",),
     "broken streams": ("stream", "stream", "call", "iter_many"),
@@ -103,7 +104,8 @@ class _Maker:
         self.latency = chance.choice((0.05, 0.5, 1.5))
         self.is_exact = chance.random() < (0.6 if self.theme in EXACT_THEMES else 0.1)
         """Whether answers take a fixed time, and what users do comes just when an answer does."""
-        self.models = chance.sample(MODELS, chance.choice((1, 1, 2, 3)))
+        # Calls of one price reach a limit together.
+        self.models = chance.sample(MODELS, 1 if "money" in self.theme else chance.choice((1, 1, 2, 3)))
         self.scale = chance.choice((1, 1, 3, 10))
         if self.theme == "late writes":
             self.scale, self.is_exact = 1, True

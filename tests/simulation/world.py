@@ -396,9 +396,10 @@ class ServerConnection:
             part = data[: world.random.randrange(len(data) + 1)]
             if part:
                 process.send_later(self._number, "data", part)
-            if any(end in self._answer + part for end in LAST_EVENTS):
+            is_whole = any(end in self._answer + part for end in LAST_EVENTS)
+            if is_whole:
                 process.note_in_line(self._number, self._note_delivery, _serving.get())
-            self.cut()
+            self.cut(is_whole)
             return
         for piece in self._split(data):
             process.send_later(self._number, "data", piece)
@@ -434,11 +435,12 @@ class ServerConnection:
     def _close(self, is_cut: bool) -> None:
         self.process.send_later(self._number, "reset" if is_cut else "end")
 
-    def cut(self) -> None:
-        """Break the connection at both ends."""
+    def cut(self, is_whole: bool = False) -> None:
+        """Break the connection at both ends. A provider that has told a whole answer does not notice."""
         self._is_cut = True
         self._close(True)
-        self.http.lose()
+        if not is_whole:
+            self.http.lose()
 
 
 def run_history(world: World, program: Callable[[World], Any]) -> None:
