@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -127,51 +124,6 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
     with warnings.catch_warnings(), Client(ledger=full, cache="off") as client:
         warnings.simplefilter("error")
         assert client.call("gpt-5.5", "Hi").text
-
-
-WRITER = """
-import sys
-from decimal import Decimal
-from llm_provider._money.totals import Key, Posting
-from llm_provider._money.ledger_file import LedgerFile
-from llm_provider import Usage
-
-file, number = LedgerFile(sys.argv[1]), 0
-while number != int(sys.argv[3]):
-    number += 1
-    key = Key("openai", "m" * (number % 300), "s", sys.argv[2])
-    file.append(Posting(number, "answered", key, Decimal(number), Usage(input_tokens=number)))
-    print(number, flush=True)
-"""
-
-
-def started(path: Path, name: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, str(path), name, str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9")
-def test_killed_writers_lose_nothing_that_they_have_written(tmp_path: Path) -> None:
-    path, acknowledged = tmp_path / "calls.jsonl", {}
-    writers = {name: started(path, name, -1) for name in "abcd"}
-    for name, writer in writers.items():
-        assert writer.stdout is not None
-        # At different moments, all of them while the others write.
-        for _ in range(200 * (1 + ord(name) - ord("a"))):
-            last = writer.stdout.readline()
-        writer.send_signal(signal.SIGKILL)
-        rest = [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-        acknowledged[name] = int((rest or [last])[-1])
-        writer.stdout.close()
-        assert writer.wait() == -signal.SIGKILL
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        written = list(read_postings(path))
-    for name, count in acknowledged.items():
-        numbers = [event.usage.input_tokens for event in written if event.key.tag == name and event.usage]
-        # All that it said to have written, and at most one more.
-        assert numbers == list(range(1, len(numbers) + 1))
-        assert count <= len(numbers) <= count + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

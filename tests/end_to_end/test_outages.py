@@ -7,7 +7,6 @@ import re
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +14,11 @@ import pytest
 
 from llm_provider import (
     APIConnectionError,
-    APITimeoutError,
     Client,
     InternalServerError,
     LLMError,
     RequestError,
     Response,
-    Timeouts,
 )
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
@@ -96,59 +93,11 @@ def test_a_batch_is_impatient_once_for_all_its_calls(client: Client, simulator: 
     assert results[-1].attempts == 0
 
 
-@pytest.mark.parametrize(
-    ("fault", "parameters", "error", "most"),
-    [
-        (Fault(status=500), {"deadline": 1}, APITimeoutError, 50),
-        # Nothing is sent twice, and what may have been billed counts as an attempt.
-        (Fault(status=500), {"max_retries": 0, "outage_patience": 1}, InternalServerError, 1),
-        (
-            Fault(delay=30.0),
-            {"max_retries": 1, "timeout": Timeouts(total=0.3), "outage_patience": 1},
-            APITimeoutError,
-            2,
-        ),
-    ],
-    ids=["deadline", "no retries", "maybe billed"],
-)
-def test_a_bound_of_the_call_holds_in_an_outage(
-    client: Client,
-    simulator: Simulator,
-    fault: Fault,
-    parameters: dict[str, Any],
-    error: type[LLMError],
-    most: int,
-) -> None:
-    simulator.inject(fault, times=None)
-    results = client.call_many(MODEL, [str(index) for index in range(50)], max_concurrent=20, **parameters)
-    assert {type(result) for result in results} == {error}
-    requests = Counter(str(request.body) for request in simulator.requests())
-    assert max(requests.values()) <= most
-
-
 def test_one_prompt_that_always_fails_stops_no_batch(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=None, match="poison")
     prompts = ["poison" if index == 7 else str(index) for index in range(100)]
     results = client.call_many(MODEL, prompts, max_concurrent=8, outage_patience=1)
     assert [index for index, result in enumerate(results) if isinstance(result, LLMError)] == [7]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "attempts"),
-    [
-        ({"max_retries": 2}, 3),
-        pytest.param({}, 11, marks=[pytest.mark.long, pytest.mark.timeout(300)]),
-    ],
-)
-def test_max_retries_holds_for_the_inputs_that_are_left(
-    client: Client, simulator: Simulator, parameters: dict[str, Any], attempts: int
-) -> None:
-    prompts = [str(number) for number in range(100)]
-    client.call_many(MODEL, prompts)
-    simulator.inject(Fault(status=500), times=None, match="poison")
-    results = client.call_many(MODEL, [*prompts, "poison 1", "poison 2"], **parameters)
-    assert [type(result) for result in results] == [Response] * 100 + [InternalServerError] * 2
-    assert [result.attempts for result in results[100:] if isinstance(result, LLMError)] == [attempts] * 2
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from llm_provider import Client
 from raw_server import RawServer
@@ -105,19 +103,3 @@ def test_every_answer_is_that_of_its_question(
             assert ask(client, way, model, f"number {number}", base_url=server.root).text == number
             server.send_the_rest()
         assert server.requests == count
-
-
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.integers(0, 400), transport=st.sampled_from(["aiohttp", "http1"]), way=st.sampled_from(WAYS))
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.long
-def test_wherever_the_second_answer_is_cut(
-    model: str, cut: int, transport: Any, way: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    with (
-        TwiceServer(shape_of(model), "split", cut) as server,
-        Client(cache_dir=tmp_path_factory.mktemp("cut"), transport=transport, api_key="sk-test") as client,
-    ):
-        for number in map(str, range(4)):
-            assert ask(client, way, model, f"number {number}", base_url=server.root).text == number
-            server.send_the_rest()

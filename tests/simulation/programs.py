@@ -51,39 +51,17 @@ THEME_CALLS = {
 }
 """What the programs of a theme do, if not everything."""
 
-WORST_CASES = {
-    "gpt-6.1-sol": 1.1e-5,
-    "claude-haiku-5-5": 5.7e-7,
-    "gemini-3.8-flash": 4.3e-6,
-    "text-embedding-3-small": 1e-8,
-} | {"together_ai/zai-org/GLM-5.3": 5.4e-6}
+WORST_CASES = dict(zip((*MODELS, EMBEDDING_MODEL), (1.1e-5, 5.7e-7, 4.3e-6, 5.4e-6, 1e-8), strict=True))
 """What a call may cost at most, in USD for each token of `max_tokens`, roughly: budgets are made of it."""
 FAULTS: tuple[dict[str, Any], ...] = (
-    {"status": 429},
-    {"status": 429, "retry_after": "2"},
-    {"status": 429, "retry_after": "20"},
-    {"status": 500},
-    {"status": 503},
-    {"status": 529},
-    {"status": 400},
-    {"hang": True},
-    {"delay": 3.0},
-    {"delay": 15.0},
-    {"abort_after": 1},
-    {"cut_after": 1},
-    {"error_after": 1},
-    {"stall_after": 1},
-    {"stall_after": 1, "delay": 5.0},
-    {"finish": "length"},
-    {"finish": "no_choices"},
-    {"finish": "empty"},
-    {"text": "{}"},
-    {"text": "certainly"},
-    {"body": "<html>busy</html>", "content_type": "text/html"},
+    {"status": 429}, {"status": 429, "retry_after": "2"}, {"status": 429, "retry_after": "20"},
+    {"status": 500}, {"status": 503}, {"status": 529}, {"status": 400}, {"hang": True},
+    {"delay": 3.0}, {"delay": 15.0}, {"abort_after": 1}, {"cut_after": 1}, {"error_after": 1},
+    {"stall_after": 1}, {"stall_after": 1, "delay": 5.0},
+    {"finish": "length"}, {"finish": "no_choices"}, {"finish": "empty"}, {"text": "{}"},
+    {"text": "certainly"}, {"body": "<html>busy</html>", "content_type": "text/html"},
     {"body": "", "status": 200},
-)
-
-
+)  # fmt: skip
 BAD_ANSWERS = FAULTS[-7:]
 
 

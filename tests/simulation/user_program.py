@@ -22,18 +22,9 @@ from .programs import EMBEDDING_MODEL
 Step = dict[str, Any]
 
 OPTIONS = (
-    "n",
-    "draw",
-    "cache",
-    "delivery",
-    "deadline",
-    "timeout",
-    "max_retries",
-    "budget",
-    "max_tokens",
-    "max_repairs",
-    "dimensions",
-)
+    "n", "draw", "cache", "delivery", "deadline", "timeout", "max_retries", "budget", "max_tokens",
+    "max_repairs", "dimensions",
+)  # fmt: skip
 """The fields of a step that are parameters of the library's functions."""
 
 

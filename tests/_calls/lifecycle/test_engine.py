@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -67,48 +66,3 @@ def test_a_deadline_ends_a_call_that_hangs(client: Client, simulator: Simulator)
 
     patiently(attempt)
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
-
-
-def test_the_queue_counts_for_a_deadline(simulator: Simulator, own_cache: Path) -> None:
-    simulator.inject(Fault(hang=True))
-    with Client(cache_dir=own_cache, max_concurrent=1) as client:
-
-        async def main() -> BaseException | Response:
-            first = asyncio.create_task(client.acall(MODEL, "hangs"))
-            while not simulator.ledger().in_flight:
-                await asyncio.sleep(0.01)
-            second = await asyncio.gather(client.acall(MODEL, "waits", deadline=0.3), return_exceptions=True)
-            first.cancel()
-            await asyncio.gather(first, return_exceptions=True)
-            return second[0]
-
-        error = asyncio.run(main())
-    assert isinstance(error, APITimeoutError)
-    assert error.message == "not answered by the deadline of 0.3 s: nothing was sent"
-    assert (error.attempts, error.maybe_billed) == (0, False)
-    assert simulator.ledger().requests == 1
-
-
-def test_after_the_deadline_of_a_batch_nothing_is_sent_and_stored_answers_are_returned(
-    client: Client, simulator: Simulator
-) -> None:
-    client.call(MODEL, "stored")
-    prompts = [*(f"item {number}" for number in range(60)), "stored"]
-    simulator.inject(Fault(hang=True), times=None)
-
-    def attempt(longer: float) -> None:
-        before = simulator.ledger().requests
-        results = client.call_many(MODEL, prompts, deadline=0.5 * longer, max_concurrent=1)
-        assert isinstance(results[-1], Response)
-        messages = [str(result) for result in results if isinstance(result, APITimeoutError)]
-        assert len(messages) == 60
-        sent = simulator.ledger().requests - before
-        if not sent:
-            raise TooSlowError("nothing was sent in time")
-        assert sent == 1
-        assert sum("nothing was sent" in text for text in messages) == 59
-
-    patiently(attempt)
-    other, stored = asyncio.run(client.acall_many(MODEL, prompts[-2:], deadline=0.2))
-    assert isinstance(other, APITimeoutError)
-    assert isinstance(stored, Response)
