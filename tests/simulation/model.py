@@ -64,7 +64,11 @@ class _Judge(Evidence):
             yield f"two results for one input: {indexes}"
         plan = step.plan
         expected = len(plan["questions"]) if plan["do"] in BATCHES else 1
-        if plan["leave_after"] is None and not whole and len(indexes) != expected:
+        # An iterator may be endless: it is read no further than a used-up budget.
+        is_read = "interval" not in plan or not any(
+            event.get("error") == "BudgetExceededError" for event in step.results
+        )
+        if is_read and plan["leave_after"] is None and not whole and len(indexes) != expected:
             yield f"{len(indexes)} results for {expected} inputs"
         is_broken_off = plan["cancel_after"] is not None or step.process in self.interrupted
         is_broken_off = is_broken_off or (
@@ -114,7 +118,8 @@ class _Judge(Evidence):
         deadline = step.plan.get("deadline")
         if deadline is not None and step.begun is not None and step.ended is not None:
             took = step.ended - step.begun
-            if took > deadline + GRACE:
+            # An iterator that is asked for its next input cannot be interrupted.
+            if took > deadline + GRACE + step.plan.get("interval", 0.0) * len(step.plan["questions"]):
                 yield f"took {took:.3f} s with a deadline of {deadline} s"
 
     def _everything_is_answered_at_last(self) -> Iterator[str]:

@@ -42,7 +42,7 @@ class MoneyJudge(Evidence):
             if not self._arrived_undisturbed(request):
                 # One process takes over what a dead one has begun, and the others go on waiting.
                 is_orphan = request.delivered_at is None and self._was_under_way_at_death(request)
-                explained[_identify(request)] += 1 if is_orphan and request.fault is None else others
+                explained[_identify(request)] += 0 if is_orphan and request.fault is None else others
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
             if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from typing import Any
 
 Program = dict[str, Any]
@@ -18,38 +19,91 @@ CALLS = ("call", "call", "call", "stream", "call_many", "call_many", "iter_many"
 FEATURES = (
     "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
     "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
-    "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift", "keys",
+    "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift", "keys", "slow_inputs",
 )  # fmt: skip
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class Theme:
+    """Features that meet in a program, where the others are rare: so rare crossings are tried too."""
+
+    features: tuple[str, ...]
+    calls: tuple[str, ...] = ()
+    """What its programs do, if not everything."""
+    exact: float = 0.1
+    """The share of its programs in which much happens just when an answer comes."""
+    scales: tuple[int, ...] = (1, 1, 3, 10)
+    """How many times more steps and questions a program has."""
+    crowd: tuple[int, ...] = (1, 2)
+    """How many questions there are, if many ask the same."""
+    processes: tuple[int, ...] = (2, 2, 3, 4)
+    """How many processes there are, if more than one."""
+    kinds: tuple[str, ...] = ("synchronous", "asynchronous")
+    """How threads take their steps."""
+    is_at_once: bool = False
+    """Whether everybody begins at the same time, and dies while the first requests are under way."""
+
+
 THEMES = {
-    "money": ("budgets", "cancellation", "faults", "threads"),
-    "money of several": ("processes", "budgets", "deaths"),
-    "leases": ("processes", "crowds"),
-    "late writes": ("lags", "deaths", "cancellation", "deadlines"),
-    "broken streams": ("network", "leaving"),
-    "shared calls": ("crowds", "samples", "cancellation", "deadlines"),
-    "bad answers": ("faults", "crowds", "formats"),
-    "left batches": ("crowds", "leaving", "cancellation"),
-    "loops": ("threads", "cancellation", "interrupts", "stepping"),
+    "": Theme(features=()),
+    "money": Theme(
+        features=("budgets", "cancellation", "faults", "threads"),
+        calls=("call", "call", "call_many"),
+        exact=0.6,
+    ),
+    "money in line": Theme(
+        features=("budgets", "cancellation"),
+        calls=("call",),
+        exact=1.0,
+        scales=(3,),
+        kinds=("asynchronous",),
+    ),
+    "money of several": Theme(
+        features=("processes", "budgets", "deaths"),
+        calls=("call", "call", "call_many", "stream"),
+        scales=(1, 3),
+        processes=(2, 3, 4),
+        is_at_once=True,
+    ),
+    "leases": Theme(
+        features=("processes", "crowds"),
+        calls=("call", "embed", "embed", "embed"),
+        crowd=(3,),
+        is_at_once=True,
+    ),
+    "leases of the dead": Theme(
+        features=("processes", "crowds", "deaths"),
+        calls=("call",),
+        scales=(1,),
+        processes=(3, 4),
+        is_at_once=True,
+    ),
+    "late writes": Theme(
+        features=("lags", "deaths", "cancellation", "deadlines"), calls=("call",), exact=1.0, scales=(1,)
+    ),
+    "broken streams": Theme(features=("network", "leaving"), calls=("stream", "stream", "call", "iter_many")),
+    "many streams": Theme(
+        features=(), calls=("stream",), exact=1.0, scales=(10,), kinds=("asynchronous",), is_at_once=True
+    ),
+    "shared calls": Theme(
+        features=("crowds", "samples", "cancellation", "deadlines"),
+        calls=("call", "call", "call_many", "stream"),
+        exact=0.6,
+    ),
+    "slow inputs": Theme(features=("slow_inputs",), calls=("call_many", "iter_many"), exact=0.8),
+    "bad answers": Theme(
+        features=("faults", "crowds", "formats"), calls=("call", "call", "stream", "call_many")
+    ),
+    "left batches": Theme(
+        features=("crowds", "leaving", "cancellation"),
+        calls=("call", "iter_many", "iter_many", "call_many"),
+        exact=0.6,
+    ),
+    "loops": Theme(features=("threads", "cancellation", "interrupts", "stepping"), exact=0.6),
+    "full disk": Theme(features=("processes", "full_disk"), calls=("call", "call_many"), scales=(1, 3)),
 }
-"""Features that meet in half of the programs, where the others are rare: so rare crossings are tried too."""
-
-EXACT_THEMES = ("money", "late writes", "shared calls", "left batches", "loops")
-"""Themes in which much happens just when an answer comes."""
-
-THEME_CALLS = {
-    "money": ("call", "call", "call_many"),
-    "money of several": ("call", "call_many", "stream"),
-    "leases": ("call", "embed", "embed", "embed"),
-    "late writes": ("call",),
-    "broken streams": ("stream", "stream", "call", "iter_many"),
-    "shared calls": ("call", "call", "call_many", "stream"),
-    "bad answers": ("call", "call", "stream", "call_many"),
-    "left batches": ("call", "iter_many", "iter_many", "call_many"),
-}
-"""What the programs of a theme do, if not everything."""
 
 WORST_CASES = dict(zip((*MODELS, EMBEDDING_MODEL), (1.1e-5, 5.7e-7, 4.3e-6, 5.4e-6, 1e-8), strict=True))
 """What a call may cost at most, in USD for each token of `max_tokens`, roughly: budgets are made of it."""
@@ -75,25 +129,25 @@ def make_program(seed: int) -> Program:
 class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.theme = chance.choice([*THEMES]) if chance.random() < 0.5 else ""
-        self.on = {name: chance.random() < (0.2 if self.theme else 0.5) for name in FEATURES}
+        self.name = chance.choice([*THEMES][1:]) if chance.random() < 0.5 else ""
+        self.theme = THEMES[self.name]
+        self.on = {name: chance.random() < (0.2 if self.name else 0.5) for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
-        self.on |= dict.fromkeys(THEMES.get(self.theme, ()), True)
+        self.on |= dict.fromkeys(self.theme.features, True)
+        self.is_about_money = "money" in self.name
         self.latency = chance.choice((0.05, 0.5, 1.5))
-        self.is_exact = chance.random() < (0.6 if self.theme in EXACT_THEMES else 0.1)
+        self.is_exact = chance.random() < self.theme.exact
         """Whether answers take a fixed time, and what users do comes just when an answer does."""
         # Calls of one price reach a limit together.
-        self.models = chance.sample(MODELS, 1 if "money" in self.theme else chance.choice((1, 1, 2, 3)))
-        self.scale = chance.choice((1, 1, 3, 10))
-        if self.theme == "late writes":
-            self.scale, self.is_exact = 1, True
-        count = chance.choice((2, 4, 8)) * self.scale
-        if self.on["crowds"]:
-            count = 3 if self.theme == "leases" else chance.choice((1, 2))
+        self.models = chance.sample(MODELS, 1 if self.is_about_money else chance.choice((1, 1, 2, 3)))
+        self.scale = chance.choice(self.theme.scales)
+        count = (
+            chance.choice(self.theme.crowd) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
+        )
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
-        if "money" in self.theme:
+        if self.is_about_money:
             # What an answer costs is near what it may cost, so that money that is forgotten is soon missed.
             self.max_tokens = 16
             self.on |= dict.fromkeys(("formats", "tools"), False)
@@ -102,7 +156,7 @@ class _Maker:
 
     def make(self, seed: int) -> Program:
         chance, on = self.chance, self.on
-        count = chance.choice((2, 2, 3, 4)) if on["processes"] else 1
+        count = chance.choice(self.theme.processes) if on["processes"] else 1
         return {
             "seed": seed,
             "providers": self._make_settings(),
@@ -124,11 +178,10 @@ class _Maker:
         chance, on, accidents = self.chance, self.on, dict[str, Any]()
         if on["full_disk"]:
             size = chance.choice((0, 4_000, 40_000, 400_000))
-            accidents["full_disk"] = {
-                "at": 4 * chance.random() ** 2,
-                "bytes": size,
-                "seconds": chance.choice((1, 60)),
-            }
+            if self.name == "full disk":
+                size = chance.randrange(400, 4_000)  # a line of the ledger is cut
+            times = {"at": 4 * chance.random() ** 2, "seconds": chance.choice((1, 60))}
+            accidents["full_disk"] = {**times, "bytes": size}
         if on["power_cut"]:
             accidents["power_cut"] = {"at": 4 * chance.random() ** 2}
         if on["outages"]:
@@ -142,6 +195,8 @@ class _Maker:
         """One of some times; or the time in which an answer comes, or a few steps or a slow write later."""
         if not self.is_exact:
             return self.chance.choice(seconds)
+        if self.chance.random() < 0.2:
+            return 3 * self.latency * self.chance.random()
         later = self.chance.choice((0.0, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 2e-3))
         if self.chance.random() < (0.6 if self.on["lags"] else 0.1):
             later = 0.3 * self.chance.random()
@@ -180,7 +235,7 @@ class _Maker:
 
     def _make_fault(self) -> dict[str, Any]:
         chance = self.chance
-        faults = BAD_ANSWERS if self.theme == "bad answers" else FAULTS
+        faults = BAD_ANSWERS if self.name == "bad answers" else FAULTS
         order: dict[str, Any] = {"fault": chance.choice(faults), "times": chance.choice((1, 2, 5))}
         if chance.random() < 0.5:
             order["match"] = f"[{chance.choice(self.questions)}]"
@@ -190,7 +245,7 @@ class _Maker:
 
     def _make_network(self) -> dict[str, float]:
         chance = self.chance
-        if self.theme == "broken streams":
+        if self.name == "broken streams":
             return {"delay": 0.01, "cut_answer": chance.choice((0.02, 0.05, 0.1))}
         kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end", "silent"), 2)
         network = {kind: chance.choice((0.05, 0.3)) for kind in kinds}
@@ -204,9 +259,9 @@ class _Maker:
             "outage_patience": chance.choice((0.0, 20.0, 60.0)),
         }
         if on["budgets"] and chance.random() < 0.7:
-            is_shared = self.theme == "money of several" or chance.random() < 0.5
+            is_shared = self.name == "money of several" or chance.random() < 0.5
             client["budget"] = {"limit": self.limit, "is_shared": is_shared}
-        if chance.random() < (0.6 if "money" in self.theme or self.theme == "left batches" else 0.3):
+        if chance.random() < (0.6 if self.is_about_money or self.name == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
@@ -215,14 +270,15 @@ class _Maker:
         threads = chance.choice((2, 3)) if on["threads"] else 1
         process: dict[str, Any] = {
             "name": f"p{number}",
-            "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number and self.theme != "leases" else 0.0,
+            "starts_at": chance.choice((0.0, 0.0, 0.5, 3.0)) if number and not self.theme.is_at_once else 0.0,
             "client": client,
             "clients": chance.choice((1, 2)) if on["clients"] else 1,
             "threads": [self._make_thread() for _ in range(threads)],
         }
         if on["deaths"] and chance.random() < 0.7:
-            process["dies"] = {"at": 4 * chance.random() ** 2, "steps": chance.choice((0, 1, 5, 20, 100))}
-            if chance.random() < (0.8 if self.theme == "late writes" else 0.4):
+            at = 1.5 * self.latency * chance.random() if self.theme.is_at_once else 4 * chance.random() ** 2
+            process["dies"] = {"at": at, "steps": chance.choice((0, 1, 5, 20, 100))}
+            if chance.random() < (0.8 if self.name == "late writes" else 0.4):
                 process["dies"] = {"ended_steps": chance.choice((1, 1, 2, "closing"))}
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
@@ -233,25 +289,25 @@ class _Maker:
         return process
 
     def _choose_after(self) -> float:
-        at_once = self.chance.random() < (0.75 if self.on["crowds"] else 0.5)
+        at_once = self.theme.is_at_once or self.chance.random() < (0.75 if self.on["crowds"] else 0.5)
         return 0.0 if at_once else self._choose_moment(0.01, 0.01 if self.on["crowds"] else 1.0)
 
     def _choose_limit(self) -> float:
         """USD: room for no call, for some calls at a time, or for all."""
-        ample = (10.0, 10_000.0) if "money" not in self.theme else (2.2,)
+        ample = (10.0, 10_000.0) if not self.is_about_money else (2.2,)
         calls = self.chance.choice((1.1, 1.1, 2.2, 3.3, *ample, 0.5 if self.chance.random() < 0.3 else 1.1))
         limit = calls * self.max_tokens * max(WORST_CASES[model] for model in self.models)
         return float(f"{limit:.2g}")
 
     def _make_thread(self) -> dict[str, Any]:
-        kind = self.chance.choice(("synchronous", "asynchronous"))
+        kind = self.chance.choice(self.theme.kinds)
         steps = [self._make_step(kind) for _ in range(self.chance.choice((1, 2, 3)) * self.scale)]
         return {"kind": kind, "steps": steps, "loops": self.chance.choice((1, 1, 2))}
 
     def _make_step(self, kind: str) -> dict[str, Any]:
         chance, on = self.chance, self.on
         self.steps += 1
-        do = chance.choice(THEME_CALLS.get(self.theme) or (CALLS if on["batches"] else CALLS[:-1]))
+        do = chance.choice(self.theme.calls or (CALLS if on["batches"] else CALLS[:-1]))
         many = do in ("call_many", "iter_many", "embed", "batch")
         size = chance.randrange(1, len(self.questions) + 1) if many else 1
         step: dict[str, Any] = {
@@ -263,6 +319,8 @@ class _Maker:
             "cancel_after": None,
             "leave_after": None,
         }
+        if many and on["slow_inputs"] and do.endswith("_many") and chance.random() < 0.7:
+            step["interval"] = self._choose_moment(0.01, 0.3, 1.0)
         if do == "embed":
             step["dimensions"] = DIMENSIONS
         else:

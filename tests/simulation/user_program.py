@@ -153,6 +153,9 @@ class User:
     def _take(self, step: Step) -> Iterator[tuple[int, Any]]:
         client, options = self._client, self._list_options(step)
         model, prompts = step["model"], _write_prompts(step)
+        inputs: Iterable[str] = (
+            self._write_slowly(prompts, step["interval"]) if "interval" in step else prompts
+        )
         match step["do"]:
             case "call":
                 yield 0, client.call(model, prompts[0], **options)
@@ -163,9 +166,9 @@ class User:
                     if step["leave_after"] is None:
                         yield 0, stream.response
             case "call_many":
-                yield from enumerate(client.call_many(model, prompts, progress=False, **options))
+                yield from enumerate(client.call_many(model, inputs, progress=False, **options))
             case "iter_many":
-                results = client.iter_many(model, prompts, **options)
+                results = client.iter_many(model, inputs, **options)
                 yield from _first(results, step["leave_after"])
             case "embed":
                 yield 0, client.embed(EMBEDDING_MODEL, prompts, **options)
@@ -177,6 +180,7 @@ class User:
     async def _take_asynchronously(self, step: Step) -> None:
         client, options = self._client, self._list_options(step)
         model, prompts = step["model"], _write_prompts(step)
+        inputs = _write_asynchronously(prompts, step["interval"]) if "interval" in step else prompts
         match step["do"]:
             case "call":
                 self._report(step, 0, await client.acall(model, prompts[0], **options))
@@ -187,11 +191,11 @@ class User:
                     if step["leave_after"] is None:
                         self._report(step, 0, stream.response)
             case "call_many":
-                results = await client.acall_many(model, prompts, progress=False, **options)
+                results = await client.acall_many(model, inputs, progress=False, **options)
                 for index, result in enumerate(results):
                     self._report(step, index, result)
             case "iter_many":
-                arriving = client.aiter_many(model, prompts, **options)
+                arriving = client.aiter_many(model, inputs, **options)
                 async for index, result in _first_asynchronously(arriving, step["leave_after"]):
                     self._report(step, index, result)
             case "embed":
@@ -218,6 +222,11 @@ class User:
         if step.get("tool"):
             options["tools"], options["max_tool_rounds"] = [self._make_tool(step)], 3
         return options
+
+    def _write_slowly(self, prompts: list[str], interval: float) -> Iterator[str]:
+        for prompt in prompts:
+            yield prompt
+            self._process.sleep(interval)
 
     def _note_delta(self, step: Step, delta: Any) -> None:
         self._read[step["id"]] = self._read.get(step["id"], "") + delta.text
@@ -281,6 +290,12 @@ def _write_prompts(step: Step) -> list[str]:
     if step.get("tool"):
         return [f'[{each}] use the tool look_up({{"question": "{each}"}})' for each in step["questions"]]
     return [write_prompt(question) for question in step["questions"]]
+
+
+async def _write_asynchronously(prompts: list[str], interval: float) -> AsyncIterator[str]:
+    for prompt in prompts:
+        yield prompt
+        await asyncio.sleep(interval)
 
 
 def _first(items: Iterable[Any], count: int | None) -> Iterator[Any]:
