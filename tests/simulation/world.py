@@ -193,6 +193,11 @@ class ServedRequest:
         return self.path.endswith(CALLS)
 
     @property
+    def is_above_limit(self) -> bool:
+        """Whether the provider refused it for its limits."""
+        return self.status == 429 and self.fault is None
+
+    @property
     def is_stream(self) -> bool:
         """Whether the answer comes in pieces."""
         return "streamGenerate" in self.path or b'"stream":true' in self.body
@@ -436,9 +441,12 @@ class ServerConnection:
         self.process.send_later(self._number, "reset" if is_cut else "end")
 
     def cut(self, is_whole: bool = False) -> None:
-        """Break the connection at both ends. A provider that has told a whole answer does not notice."""
+        """Break the connection at both ends. A provider that has told a whole answer does not notice.
+
+        The client sees a reset, or an end as after a whole answer.
+        """
         self._is_cut = True
-        self._close(True)
+        self._close(self._world.random.random() < 0.5)
         if not is_whole:
             self.http.lose()
 
@@ -455,7 +463,7 @@ def run_history(world: World, program: Callable[[World], Any]) -> None:
         for process in list(world.processes):
             process.kill()
         for task in asyncio.all_tasks(loop):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            task._log_destroy_pending = False
         scheduling.activate(None)
         # Not during a history: what garbage does would depend on the histories before.
         gc.collect()
