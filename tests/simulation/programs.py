@@ -57,7 +57,7 @@ THEMES = {
         features=("budgets", "cancellation"),
         calls=("call",),
         exact=1.0,
-        scales=(3,),
+        scales=(3, 10),
         kinds=("asynchronous",),
     ),
     "money of several": Theme(
@@ -105,8 +105,13 @@ THEMES = {
     "full disk": Theme(features=("processes", "full_disk"), calls=("call", "call_many"), scales=(1, 3)),
 }
 
-WORST_CASES = dict(zip((*MODELS, EMBEDDING_MODEL), (1.1e-5, 5.7e-7, 4.3e-6, 5.4e-6, 1e-8), strict=True))
-"""What a call may cost at most, in USD for each token of `max_tokens`, roughly: budgets are made of it."""
+WORST_CASES = {
+    MODELS[0]: (5.39e-3, 1e-5),
+    MODELS[1]: (2.69e-4, 5e-7),
+    MODELS[2]: (1.618e-3, 3.75e-6),
+    MODELS[3]: (3.01e-3, 4.4e-6),
+}
+"""What a call may cost at most, in USD: for its prompt, and for each token of `max_tokens`."""
 FAULTS: tuple[dict[str, Any], ...] = (
     {"status": 429}, {"status": 429, "retry_after": "2"}, {"status": 429, "retry_after": "20"},
     {"status": 500}, {"status": 503}, {"status": 529}, {"status": 400}, {"hang": True},
@@ -147,9 +152,10 @@ class _Maker:
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
+        self.reasons = self.is_about_money and chance.random() < 0.6
+        """Whether answers cost nearly what they may cost, so that money that is forgotten is soon missed."""
         if self.is_about_money:
-            # What an answer costs is near what it may cost, so that money that is forgotten is soon missed.
-            self.max_tokens = 16
+            self.max_tokens = 8_000 if self.reasons else 200
             self.on |= dict.fromkeys(("formats", "tools"), False)
         self.limit = self._choose_limit()
         self.steps = 0
@@ -210,6 +216,8 @@ class _Maker:
             "chunk_interval": chance.choice((0.0, 0.05)),
             "prompt_cache": chance.random() < 0.2,
         }
+        if self.reasons:
+            settings["reasoning_tokens"] = self.max_tokens - 100
         if self.on["batches"]:
             settings["batch_clock"] = 60.0
             settings["batch_errored"] = chance.choice((0.0, 0.3))
@@ -294,9 +302,10 @@ class _Maker:
 
     def _choose_limit(self) -> float:
         """USD: room for no call, for some calls at a time, or for all."""
-        ample = (10.0, 10_000.0) if not self.is_about_money else (2.2,)
+        ample = (10.0, 10_000.0) if not self.is_about_money else (5.5,)
         calls = self.chance.choice((1.1, 1.1, 2.2, 3.3, *ample, 0.5 if self.chance.random() < 0.3 else 1.1))
-        limit = calls * self.max_tokens * max(WORST_CASES[model] for model in self.models)
+        prompt, token = max(WORST_CASES[model] for model in self.models)
+        limit = calls * (prompt + token * self.max_tokens)
         return float(f"{limit:.2g}")
 
     def _make_thread(self) -> dict[str, Any]:
