@@ -130,6 +130,12 @@ class MoneyJudge(Evidence):
             is_read = any("texts" in event and not event["cached"] for event in results)
             is_read = is_read or self._is_waited_for(own[0])
             is_read = is_read and not any("cost" in event and event["cost"] is None for event in results)
+            # The answer and the cancellation of the call that asked may cross on their way.
+            is_read = is_read and not any(
+                event.get("error") in ("CancelledError", "KeyboardInterrupt")
+                and abs(event["at"] - (own[0].delivered_at or 0.0)) < SAME_MOMENT
+                for event in results
+            )
             if is_read and self._arrived_undisturbed(own[0]):
                 cost = sum(event.get("cost") or 0.0 for event in results)
                 if own[0].bill is not None and not math.isclose(cost, float(own[0].bill)):

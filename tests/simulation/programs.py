@@ -59,6 +59,7 @@ THEMES = {
         exact=1.0,
         scales=(3, 10),
         kinds=("asynchronous",),
+        is_at_once=True,
     ),
     "money of several": Theme(
         features=("processes", "budgets", "deaths"),
@@ -152,7 +153,7 @@ class _Maker:
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
-        self.reasons = self.is_about_money and chance.random() < 0.6
+        self.reasons = self.is_about_money and "line" not in self.name and chance.random() < 0.6
         """Whether answers cost nearly what they may cost, so that money that is forgotten is soon missed."""
         if self.is_about_money:
             self.max_tokens = 8_000 if self.reasons else 200
@@ -266,11 +267,13 @@ class _Maker:
             "timeout": chance.choice((10.0, 30.0, 60.0)),
             "outage_patience": chance.choice((0.0, 20.0, 60.0)),
         }
-        if on["budgets"] and chance.random() < 0.7:
+        if on["budgets"] and chance.random() < (0.2 if self.name == "money in line" else 0.7):
             is_shared = self.name == "money of several" or chance.random() < 0.5
             client["budget"] = {"limit": self.limit, "is_shared": is_shared}
         if chance.random() < (0.6 if self.is_about_money or self.name == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
+        if self.name == "money in line":
+            client["max_concurrent"] = chance.choice((2, 3))
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
         if on["keys"]:
@@ -366,7 +369,7 @@ class _Maker:
             step["leave_after"] = chance.choice((1, 2))
         if on["budgets"] and chance.random() < 0.3:
             step["budget"] = self._choose_limit()
-        elif on["budgets"] and chance.random() < 0.3:
+        elif on["budgets"] and chance.random() < (0.8 if self.name == "money in line" else 0.3):
             step["purse"] = self._choose_limit()
             step["is_shared"] = chance.random() < 0.3
         return step
