@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from llm_provider._money.cloud_names import CLOUDS, ZONES
 from llm_provider._requests.routing import ROUTES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
@@ -24,7 +25,9 @@ _PROVIDERS = {name: route for route in ROUTES.values() for name in route.litellm
 _BARE = frozenset({"anthropic", "openai"})
 _MODES = frozenset({"chat", "responses", "completion", "embedding"})
 # Gemini's models for images and speech are called like its chat models.
-_CALLED_LIKE_CHAT = {"gemini": frozenset({"image_generation", "audio_speech"})}
+_CALLED_LIKE_CHAT = dict.fromkeys(("gemini", "vertex_ai"), frozenset({"image_generation", "audio_speech"}))
+# Other ways to write a name that the map has too.
+_DOUBLED = re.compile(r"(global|global-standard|invoke|converse)/.*")
 
 _KEY = re.compile(
     r"(?P<price>[a-z_]+?)(?P<hour>_above_1hr)?(?:_above_(?P<thousand>\d+)k_tokens)?"
@@ -73,12 +76,16 @@ def read(path: Path, today: str) -> Source:
     source = Source(version_name(path))
     for name, entry in entries.items():
         key = key_of(name, entry)
-        if key is None:
+        # The map lists some models of Vertex with the prefix and, with less detail, without.
+        if key is None or (name != "/".join(key) and "/".join(key) in entries):
             continue
         if str(entry.get("deprecation_date", today)) < today:
             source.shut_down.add(key)
         else:
-            source.models.setdefault(key, _quotes(key[0], entry))
+            quotes = source.models.setdefault(key, _quotes(key[0], entry))
+            uplift = entry.get("regional_endpoint_uplift_multiplier")
+            if uplift:
+                source.models.setdefault((key[0], f"regional/{key[1]}"), _scaled(quotes, uplift))
     for key in list(source.models):
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
@@ -86,6 +93,7 @@ def read(path: Path, today: str) -> Source:
     # The map may hold a model twice, with a path before its name and without. Only one of them has shut
     # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
+    source.models |= _regional(source.models)
     return source
 
 
@@ -100,17 +108,59 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
 
     None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
-    route = _PROVIDERS.get(entry.get("litellm_provider", ""))
-    if route is None or not entry.get("input_cost_per_token"):
+    listed = entry.get("litellm_provider", "")
+    route, cloud = _PROVIDERS.get(listed), _cloud(listed)
+    if (route is None and cloud is None) or not entry.get("input_cost_per_token"):
         return None
-    if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(route.provider, frozenset()):
+    provider = cloud or route.provider
+    if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(provider, frozenset()):
         return None
+    if cloud is not None:
+        model = name.removeprefix(f"{cloud}/")
+        return None if _DOUBLED.fullmatch(model) else (cloud, model)
     model = name.removeprefix(f"{route.litellm_names[0]}/")
     if model == name and route.provider not in _BARE:
         return None
     if route.provider == "fireworks_ai":
         model = _FIREWORKS_PATH.sub("", model, count=1)
     return route.provider, model
+
+
+def _cloud(listed: str) -> str | None:
+    """The cloud of a provider's name in the map, such as `vertex_ai-anthropic_models`."""
+    cloud = {"azure_text": "azure", "bedrock_converse": "bedrock"}.get(listed, listed.partition("-")[0])
+    return cloud if cloud in CLOUDS else None
+
+
+def _scaled(quotes: Quotes, factor: Decimal) -> Quotes:
+    """The prices of tokens times a factor. Searches cost the same everywhere."""
+    return {
+        variant: {
+            day: {
+                minimum: {
+                    column: price if column == "web_search" else plain(price * factor)
+                    for column, price in cells.items()
+                }
+                for minimum, cells in tiers.items()
+            }
+            for day, tiers in days.items()
+        }
+        for variant, days in quotes.items()
+    }
+
+
+def _regional(models: Mapping[Key, Quotes]) -> dict[Key, Quotes]:
+    """The prices of the models that cost the same in every zone, or under every profile, that the map lists."""
+    zoned: dict[Key, list[Quotes]] = {}
+    for (provider, model), quotes in models.items():
+        zone = next(filter(model.startswith, ZONES.get(provider, ())), None)
+        if zone is not None:
+            zoned.setdefault((provider, f"regional{zone[-1]}{model.removeprefix(zone)}"), []).append(quotes)
+    return {
+        key: first
+        for key, (first, *others) in zoned.items()
+        if others and all(quotes == first for quotes in others)
+    }
 
 
 def _is_snapshot(other: Key, family: Key) -> bool:

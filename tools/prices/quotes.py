@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
@@ -31,16 +32,18 @@ class Source:
         models: The quotes of each model that it lists as available.
         spellings: The quotes by every name of a model in lower case, aliases included.
         shut_down: The models that it lists as shut down.
+        match: The quotes of a name that the source recognizes by its parts, for other names.
     """
 
     name: str
     models: dict[Key, Quotes] = field(default_factory=dict)
     spellings: dict[Key, Quotes] = field(default_factory=dict)
     shut_down: set[Key] = field(default_factory=set)
+    match: Callable[[Key], Quotes] = lambda key: {}
 
     def quotes(self, key: Key) -> Quotes:
-        """The quotes of a model under exactly this name; empty where the source has none."""
-        return self.models.get(key) or self.spellings.get((key[0], key[1].lower()), {})
+        """The quotes of a model under this name; empty where the source has none."""
+        return self.models.get(key) or self.spellings.get((key[0], key[1].lower())) or self.match(key)
 
 
 def usable(cells: Cells) -> Cells:

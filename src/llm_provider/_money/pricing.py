@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
+from .cloud_names import CLOUDS, SAME_BILL, cloud_spellings, is_provisioned
 from .price_rows import PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
     from decimal import Decimal
 
@@ -220,8 +221,8 @@ class PriceTable:
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         """The rows of the first of a model's names that has any."""
-        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
-        return {} if known is None else self._variants(provider, known)
+        known = next((key for key in listed_keys(provider, model) if key in self._models), None)
+        return {} if known is None else self._variants(*known)
 
     def cost(
         self,
@@ -251,6 +252,8 @@ class PriceTable:
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
+            if is_provisioned(provider, model):
+                self._warn_once((provider, model, variant), "", "provisioned throughput is billed by the hour")
             return None
         if usage.unpriced_tools:
             self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
@@ -285,13 +288,14 @@ class PriceTable:
             variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
         return variants
 
-    def _warn_once(self, row: PriceRow, column: str, reason: str) -> None:
-        key = (row.provider, row.model, column)
+    def _warn_once(self, row: Sequence[object], column: str, reason: str) -> None:
+        provider, model, variant = row[:3]
+        key = (str(provider), str(model), column)
         with self._lock:
             if key in self._warned:
                 return
             self._warned.add(key)
-        message = f"{row.provider}/{row.model} ({row.variant}): {reason}; the cost is unknown"
+        message = f"{provider}/{model} ({variant}): {reason}; the cost is unknown"
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
@@ -367,16 +371,29 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
     return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
 
 
+def listed_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
+    """The providers and names under which a model may be listed, the most specific first."""
+    yield from ((provider, name) for name in spellings(provider, model))
+    other = SAME_BILL.get(provider)
+    if other is not None:
+        yield from ((other, name) for name in spellings(other, model))
+
+
 def spellings(provider: str, model: str) -> Iterator[str]:
     """The names under which a model may be listed, the most specific first, as `PriceTable.find` says."""
+    names = [*(cloud_spellings if provider in CLOUDS else _plain_spellings)(provider, model)]
+    yield from names
+    for name in names:
+        dated = _SNAPSHOT_DATE.fullmatch(name)
+        if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
+            yield dated[1]
+
+
+def _plain_spellings(provider: str, model: str) -> Iterator[str]:
     yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):
             model = model.removeprefix(path)
             yield model
     if provider == "openai" and model.startswith("ft:"):
-        model = ":".join(model.split(":")[:2])
-        yield model
-    dated = _SNAPSHOT_DATE.fullmatch(model)
-    if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
-        yield dated[1]
+        yield ":".join(model.split(":")[:2])

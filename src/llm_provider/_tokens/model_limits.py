@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import PriceWarning, is_date
-from .._money.pricing import find_table, spellings
+from .._money.pricing import find_table, listed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +47,7 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
     A name is matched with a row in the same way as `PriceTable.find` matches it with a price.
     """
     rows = _load()
-    names = spellings(provider, model)
-    return next((rows[provider, name] for name in names if (provider, name) in rows), None)
+    return next((rows[key] for key in listed_keys(provider, model) if key in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
