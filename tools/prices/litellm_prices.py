@@ -150,17 +150,14 @@ def _scaled(quotes: Quotes, factor: Decimal) -> Quotes:
 
 
 def _regional(models: Mapping[Key, Quotes]) -> dict[Key, Quotes]:
-    """The prices of the models that cost the same in every zone, or under every profile, that the map lists."""
+    """The prices that most zones, or profiles, of a model share. The others have rows of their own."""
     zoned: dict[Key, list[Quotes]] = {}
     for (provider, model), quotes in models.items():
         zone = next(filter(model.startswith, ZONES.get(provider, ())), None)
         if zone is not None:
             zoned.setdefault((provider, f"regional{zone[-1]}{model.removeprefix(zone)}"), []).append(quotes)
-    return {
-        key: first
-        for key, (first, *others) in zoned.items()
-        if others and all(quotes == first for quotes in others)
-    }
+    usual = {key: max(lists, key=lists.count) for key, lists in zoned.items() if len(lists) > 1}
+    return {key: quotes for key, quotes in usual.items() if 2 * zoned[key].count(quotes) > len(zoned[key])}
 
 
 def _is_snapshot(other: Key, family: Key) -> bool:

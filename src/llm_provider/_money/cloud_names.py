@@ -25,7 +25,7 @@ ZONES = {"azure": ("us/", "eu/"), "azure_ai": ("us/", "eu/"), "vertex_ai": ()} |
 """The data zones and inference profiles of each cloud that `regional` may stand for."""
 
 _REGION = re.compile(r"(us|eu|apac|us-gov|provisioned|[a-z]+(?:-[a-z]+)+-?[0-9]+)/(.+)")
-_PROFILE = re.compile(r"(?:global|us|eu|jp|au|apac|in|us-gov|regional)\.")
+_PROFILE = re.compile(r"^(?:global|us|eu|jp|au|apac|in|us-gov|regional)\.")
 _GLOBAL = ("global/", "global-standard/", "converse/", "invoke/")
 _ARN = re.compile(r"arn:[a-z-]+:bedrock:([a-z0-9-]*):[0-9]*:(?:foundation-model|inference-profile)/(.+)")
 _VERSION = re.compile(r"(?:@default|:[0-9]+|(?<=.)-v[0-9]+)")
@@ -46,6 +46,20 @@ def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     """
     profiled = provider.startswith("bedrock") and (_PROFILE.match(model) or model.startswith("arn:"))
     return model if region in (None, "", "global") or profiled else f"{region}/{model}"
+
+
+def without_region(provider: str, model: str) -> str:
+    """The name of a cloud's model without its region or profile.
+
+    >>> without_region("bedrock", "eu-west-1/eu.anthropic.claude-opus-5-5")
+    'anthropic.claude-opus-5-5'
+    """
+    if provider in CLOUDS:
+        region = _REGION.fullmatch(model)
+        model = region[2] if region else model.removeprefix("regional/")
+        if provider.startswith("bedrock"):
+            model = _PROFILE.sub("", model, count=1)
+    return model
 
 
 def is_provisioned(provider: str, model: str) -> bool:

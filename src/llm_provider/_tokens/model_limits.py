@@ -11,6 +11,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._money.cloud_names import without_region
 from .._money.price_rows import PriceWarning, is_date
 from .._money.pricing import find_table, listed_keys
 
@@ -44,10 +45,12 @@ COLUMNS = ModelLimits._fields
 def limits_of(provider: str, model: str) -> ModelLimits | None:
     """The limits of a model, None if the file has no row for it.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price.
+    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of a
+    cloud have one row.
     """
     rows = _load()
-    return next((rows[key] for key in listed_keys(provider, model) if key in rows), None)
+    keys = listed_keys(provider, without_region(provider, model))
+    return next((rows[key] for key in keys if key in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
