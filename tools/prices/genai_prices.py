@@ -19,7 +19,9 @@ _CLOUDS = {
 }
 _PROVIDERS = {
     name: tuple(
-        provider for provider, route in ROUTES.items() if name == route.genai_prices_name and provider not in CLOUDS
+        provider
+        for provider, route in ROUTES.items()
+        if name == route.genai_prices_name and provider not in CLOUDS
     )
     + _CLOUDS.get(name, ())
     for name in [*(route.genai_prices_name for route in ROUTES.values()), *_CLOUDS]

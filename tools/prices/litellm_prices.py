@@ -21,8 +21,8 @@ FILE_NAME = "model_prices_and_context_window_backup.json"
 _PROVIDERS = {name: route for route in ROUTES.values() for name in route.litellm_names}
 """Route by provider name of the map."""
 
-# The map lists these providers' models without a prefix.
-_BARE = frozenset({"anthropic", "openai"})
+# The map lists models of these providers without a prefix.
+_BARE = frozenset({"anthropic", "bedrock", "openai", "vertex_ai"})
 _MODES = frozenset({"chat", "responses", "completion", "embedding"})
 # Gemini's models for images and speech are called like its chat models.
 _CALLED_LIKE_CHAT = dict.fromkeys(("gemini", "vertex_ai"), frozenset({"image_generation", "audio_speech"}))
@@ -117,7 +117,8 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
         return None
     if cloud is not None:
         model = name.removeprefix(f"{cloud}/")
-        return None if _DOUBLED.fullmatch(model) else (cloud, model)
+        known = model != name or cloud in _BARE
+        return (cloud, model) if known and not _DOUBLED.fullmatch(model) else None
     model = name.removeprefix(f"{route.litellm_names[0]}/")
     if model == name and route.provider not in _BARE:
         return None

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from .quotes import Cells, Key, PriceList, Source
+from llm_provider._money.cloud_names import CLOUDS
+
+from .quotes import Cells, Key, PriceList, Source, complete_levels
 
 NOT_PUBLISHED = "none"
 """The `source` of a row without prices, which keeps a cheaper row from being applied."""
@@ -69,6 +71,8 @@ def merge(
     variants: dict[str, Dated] = {}
     disagreements: list[Disagreement] = []
     told = {source.name: source.quotes(key) for source in sources}
+    if key[0] in CLOUDS:
+        told = complete_levels(told)
     for variant in sorted({variant for quotes in told.values() for variant in quotes}):
         lists = {name: quotes[variant] for name, quotes in told.items() if variant in quotes}
         dated = variants[variant] = _past_and_announced(lists, today)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
@@ -63,6 +63,28 @@ def usable(cells: Cells) -> Cells:
         for column, price in cells.items()
         if price != cells.get(PART_OF.get(column, ""))
         and not (column.startswith("cache_write") and price < cells.get("input", 0))
+    }
+
+
+def complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
+    """The service levels with a price of every kind of input and output that a standard level prices apart.
+
+    A blank would price images and sound as text.
+
+    >>> audio = {"input": Decimal(2), "input_audio": Decimal(9)}
+    >>> levels = {"standard": {"": {0: audio}}, "flex": {"": {0: {"input": Decimal(1)}}}}
+    >>> list(complete_levels({"a source": levels})["a source"])
+    ['standard']
+    """
+    standard = [tiers[0] for quotes in sources.values() for tiers in quotes.get("standard", {}).values()]
+    needed = {column for cells in standard for column in cells if column in PART_OF} - {"output_reasoning"}
+    return {
+        name: {
+            variant: days
+            for variant, days in quotes.items()
+            if variant == "standard" or all(needed <= tiers[0].keys() for tiers in days.values())
+        }
+        for name, quotes in sources.items()
     }
 
 

@@ -34,7 +34,7 @@ _VERSION = re.compile(r"(?:@default|:[0-9]+|(?<=.)-v[0-9]+)")
 def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     """The name under which `PriceTable` prices a model in a region, data zone or location of a cloud.
 
-    The profile of a Bedrock model decides by itself. `provisioned` is no region: throughput that is bought by the hour
+    A region or profile in the name decides by itself. `provisioned` is no region: throughput that is bought by the hour
     has no price by the token.
 
     >>> name_in_region("azure", "gpt-5.4", "eu")
@@ -44,8 +44,12 @@ def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     >>> name_in_region("bedrock", "eu.anthropic.claude-opus-5-5", "eu-west-1")
     'eu.anthropic.claude-opus-5-5'
     """
+    for prefix in _GLOBAL:
+        model = model.removeprefix(prefix)
     profiled = provider.startswith("bedrock") and (_PROFILE.match(model) or model.startswith("arn:"))
-    return model if region in (None, "", "global") or profiled else f"{region}/{model}"
+    return (
+        model if region in (None, "", "global") or profiled or _REGION.match(model) else f"{region}/{model}"
+    )
 
 
 def without_region(provider: str, model: str) -> str:
@@ -75,11 +79,8 @@ def cloud_spellings(provider: str, model: str) -> Iterator[str]:
     >>> list(cloud_spellings("azure", "eu/gpt-5.4"))
     ['eu/gpt-5.4', 'regional/gpt-5.4']
     """
-    for prefix in _GLOBAL:
-        model = model.removeprefix(prefix)
     arn = _ARN.fullmatch(model)
-    if arn is not None:
-        model = name_in_region(provider, arn[2], arn[1])
+    model = name_in_region(provider, model) if arn is None else name_in_region(provider, arn[2], arn[1])
     while True:
         yield from _in_wider_regions(provider, model)
         ends = [match for match in _VERSION.finditer(model) if match.end() == len(model)]

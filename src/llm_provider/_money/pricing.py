@@ -253,7 +253,9 @@ class PriceTable:
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if is_provisioned(provider, model):
-                self._warn_once((provider, model, variant), "", "provisioned throughput is billed by the hour")
+                self._warn_once(
+                    (provider, model, variant), "", "provisioned throughput is billed by the hour"
+                )
             return None
         if usage.unpriced_tools:
             self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
+from .._money.cloud_names import name_in_region
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
@@ -357,13 +358,17 @@ def _route(model: str) -> tuple[Route, str]:
 def price_names(target: Target) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
-    A call through litellm has the price of the provider that litellm reaches.
+    A call through litellm has the price of the provider that litellm reaches; one to Vertex that of the
+    location in litellm's variables, or of litellm's default, `us-central1`.
 
     >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
     ('anthropic', 'claude-sonnet-5-5')
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
+        if prefix == "vertex_ai" and rest:
+            location = os.environ.get("VERTEXAI_LOCATION") or os.environ.get("VERTEX_LOCATION")
+            return prefix, name_in_region(prefix, rest, location or "us-central1")
         if slash:
             return prefix, rest
         for row in _ROWS:

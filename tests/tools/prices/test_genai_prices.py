@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from llm_provider._money.cloud_names import CLOUDS
 from llm_provider._requests.routing import ROUTES
 from price_sources import needs_genai_prices
 from tools.prices import genai_prices
@@ -36,7 +37,7 @@ def test_the_package_is_read_in_our_columns(genai: Source) -> None:
 @needs_genai_prices
 def test_models_are_listed_under_the_names_of_routes(genai: Source) -> None:
     providers = {provider for provider, _ in genai_prices.listed()}
-    assert {"gemini", "together_ai", "fireworks_ai", "xai"} < providers <= set(ROUTES)
+    assert {"gemini", "together_ai", "fireworks_ai", "xai"} < providers <= {*ROUTES, *CLOUDS}
     assert {provider for provider, _ in genai.models} <= providers
     assert genai.name == genai_prices.version_name()
     assert genai.name.startswith("genai-prices ")
