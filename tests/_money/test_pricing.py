@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from llm_provider._money import pricing
 from llm_provider._money.price_rows import (
+    CLOUDS,
     COLUMNS,
     PRICE_COLUMNS,
     VARIANTS,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_provider._money.cloud_names import without_region
 from llm_provider._money.price_rows import PriceWarning
 from llm_provider._money.pricing import PriceTable, find_table
 from llm_provider._tokens.model_limits import COLUMNS, ModelLimits, limits_of, read

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from llm_provider._money.cloud_names import CLOUDS
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
@@ -147,7 +147,7 @@ def _called(provider: str, name: str, names: set[str]) -> Iterator[str]:
 
 
 def _match_bedrock(key: Key) -> Quotes:
-    """The quotes of a name on Bedrock, which the package recognizes by its parts, as ARNs and profiles hold them.
+    """The quotes of a name on Bedrock, which the package recognizes by its parts.
 
     The package has no prices of single regions, nor of the government's.
     """

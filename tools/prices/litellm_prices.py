@@ -11,7 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from llm_provider._money.cloud_names import CLOUDS, ZONES
+from llm_provider._money.cloud_names import ZONES
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
@@ -109,22 +110,19 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
     None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
     listed = entry.get("litellm_provider", "")
-    route, cloud = _PROVIDERS.get(listed), _cloud(listed)
-    if (route is None and cloud is None) or not entry.get("input_cost_per_token"):
+    cloud, route = _cloud(listed), _PROVIDERS.get(listed)
+    provider = cloud or (route.provider if route else None)
+    if provider is None or not entry.get("input_cost_per_token"):
         return None
-    provider = cloud or route.provider
     if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(provider, frozenset()):
         return None
-    if cloud is not None:
-        model = name.removeprefix(f"{cloud}/")
-        known = model != name or cloud in _BARE
-        return (cloud, model) if known and not _DOUBLED.fullmatch(model) else None
-    model = name.removeprefix(f"{route.litellm_names[0]}/")
-    if model == name and route.provider not in _BARE:
+    prefix = route.litellm_names[0] if route and not cloud else provider
+    model = name.removeprefix(f"{prefix}/")
+    if (model == name and provider not in _BARE) or (cloud and _DOUBLED.fullmatch(model)):
         return None
-    if route.provider == "fireworks_ai":
+    if provider == "fireworks_ai":
         model = _FIREWORKS_PATH.sub("", model, count=1)
-    return route.provider, model
+    return provider, model
 
 
 def _cloud(listed: str) -> str | None:

@@ -1,8 +1,10 @@
 """The names of a cloud's models in `prices.csv`, which hold the region, and the row that each region pays.
 
-A name begins with its region as litellm spells it: `eu/gpt-5.4`, `us-gov-west-1/openai.gpt-oss-20b-1:0`, or an
-inference profile of Bedrock, `eu.anthropic.claude-opus-5-5`. Without a region it is global. `regional` stands for the
-regions whose prices are the same. docs/prices.md has the rules.
+A name begins with its region as litellm spells it: `eu/gpt-5.4`, `us-gov-west-1/openai.gpt-oss-20b-1:0`, or
+an inference profile of Bedrock, `eu.anthropic.claude-opus-5-5`. Without a region it is global. `regional`
+stands for the regions whose prices are the same. docs/prices.md has the rules.
+
+Only names of clouds load this module, because its patterns take a millisecond to compile.
 """
 
 from __future__ import annotations
@@ -10,14 +12,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .price_rows import CLOUDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})
-"""The clouds, as litellm prefixes their models."""
-
 SAME_BILL = {"azure_ai": "azure", "bedrock_mantle": "bedrock"}
-"""A cloud's second door → the first one, whose prices hold where the second has none of its own."""
+"""An API of a cloud → the one whose prices hold where the first has no row. genai-prices does not part them."""
 
 ZONES = {"azure": ("us/", "eu/"), "azure_ai": ("us/", "eu/"), "vertex_ai": ()} | dict.fromkeys(
     ("bedrock", "bedrock_mantle"), ("us.", "eu.", "jp.", "au.", "apac.", "in.")
@@ -34,8 +35,8 @@ _VERSION = re.compile(r"(?:@default|:[0-9]+|(?<=.)-v[0-9]+)")
 def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     """The name under which `PriceTable` prices a model in a region, data zone or location of a cloud.
 
-    A region or profile in the name decides by itself. `provisioned` is no region: throughput that is bought by the hour
-    has no price by the token.
+    A region or profile in the name decides by itself. With the region `provisioned`, for throughput that is
+    bought by the hour, it is a name without a price.
 
     >>> name_in_region("azure", "gpt-5.4", "eu")
     'eu/gpt-5.4'
@@ -66,13 +67,8 @@ def without_region(provider: str, model: str) -> str:
     return model
 
 
-def is_provisioned(provider: str, model: str) -> bool:
-    """Whether a name is that of throughput bought by the hour."""
-    return provider in CLOUDS and (model.startswith("provisioned/") or ":provisioned-model/" in model)
-
-
 def cloud_spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a cloud's model may be listed, the most specific first, without those of its family.
+    """The names under which a cloud's model may be listed, the most specific first. All keep its date.
 
     >>> list(cloud_spellings("vertex_ai", "us-east5/claude-opus-5-5"))
     ['us-east5/claude-opus-5-5', 'regional/claude-opus-5-5', 'claude-opus-5-5']

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
-from .cloud_names import CLOUDS, SAME_BILL, cloud_spellings, is_provisioned
-from .price_rows import PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
+from .price_rows import CLOUDS, PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,9 @@ Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
 _Variants: TypeAlias = "dict[str, list[PriceRow]]"
 
 _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-9]{4})([0-9]{2})([0-9]{2}))")
+
+_PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
+"""Names of throughput that a cloud bills by the hour."""
 
 _SECONDS_OF_A_DAY = 86_400
 
@@ -252,7 +254,7 @@ class PriceTable:
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
-            if is_provisioned(provider, model):
+            if provider in CLOUDS and _PROVISIONED.search(model):
                 self._warn_once(
                     (provider, model, variant), "", "provisioned throughput is billed by the hour"
                 )
@@ -375,15 +377,19 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
 
 def listed_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
     """The providers and names under which a model may be listed, the most specific first."""
-    yield from ((provider, name) for name in spellings(provider, model))
-    other = SAME_BILL.get(provider)
-    if other is not None:
-        yield from ((other, name) for name in spellings(other, model))
+    if provider not in CLOUDS:
+        spelled = _plain_spellings(provider, model)
+        yield from ((provider, name) for name in _with_families(spelled))
+        return
+    from .cloud_names import SAME_BILL, cloud_spellings
+
+    for cloud in filter(None, (provider, SAME_BILL.get(provider))):
+        yield from ((cloud, name) for name in _with_families(cloud_spellings(cloud, model)))
 
 
-def spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a model may be listed, the most specific first, as `PriceTable.find` says."""
-    names = [*(cloud_spellings if provider in CLOUDS else _plain_spellings)(provider, model)]
+def _with_families(spelled: Iterable[str]) -> Iterator[str]:
+    """Names, then those of the families that dated ones belong to."""
+    names = list(spelled)
     yield from names
     for name in names:
         dated = _SNAPSHOT_DATE.fullmatch(name)
@@ -392,6 +398,7 @@ def spellings(provider: str, model: str) -> Iterator[str]:
 
 
 def _plain_spellings(provider: str, model: str) -> Iterator[str]:
+    """The name, and those without a resource path or the suffix of a fine-tuned model."""
     yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
-from .._money.cloud_names import name_in_region
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
@@ -367,6 +366,8 @@ def price_names(target: Target) -> tuple[str, str]:
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
         if prefix == "vertex_ai" and rest:
+            from .._money.cloud_names import name_in_region
+
             location = os.environ.get("VERTEXAI_LOCATION") or os.environ.get("VERTEX_LOCATION")
             return prefix, name_in_region(prefix, rest, location or "us-central1")
         if slash:

@@ -11,8 +11,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._money.cloud_names import without_region
-from .._money.price_rows import PriceWarning, is_date
+from .._money.price_rows import CLOUDS, PriceWarning, is_date
 from .._money.pricing import find_table, listed_keys
 
 if TYPE_CHECKING:
@@ -45,12 +44,15 @@ COLUMNS = ModelLimits._fields
 def limits_of(provider: str, model: str) -> ModelLimits | None:
     """The limits of a model, None if the file has no row for it.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of a
-    cloud have one row.
+    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of
+    a cloud have one row.
     """
+    if provider in CLOUDS:
+        from .._money.cloud_names import without_region
+
+        model = without_region(provider, model)
     rows = _load()
-    keys = listed_keys(provider, without_region(provider, model))
-    return next((rows[key] for key in keys if key in rows), None)
+    return next((rows[key] for key in listed_keys(provider, model) if key in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:

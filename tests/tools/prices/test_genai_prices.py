@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from llm_provider._money.cloud_names import CLOUDS
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 from price_sources import needs_genai_prices
 from tools.prices import genai_prices
