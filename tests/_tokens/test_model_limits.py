@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._money.cloud_names import without_region
+from llm_provider._money.cloud_names import drop_region
 from llm_provider._money.price_rows import PriceWarning
 from llm_provider._money.pricing import PriceTable, find_table
 from llm_provider._tokens.model_limits import COLUMNS, ModelLimits, limits_of, read
@@ -24,7 +24,7 @@ def test_the_shipped_table_is_good_and_sorted() -> None:
     rows = list(read(find_table("model_limits.csv")))
     assert len(rows) > 500
     assert rows == sorted(rows)
-    assert set(rows) <= {(row.provider, without_region(row.provider, row.model)) for row in PriceTable.load()}
+    assert set(rows) <= {(row.provider, drop_region(row.provider, row.model)) for row in PriceTable.load()}
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def read(path: Path, today: str) -> Source:
             quotes = source.models.setdefault(key, _quotes(key[0], entry))
             uplift = entry.get("regional_endpoint_uplift_multiplier")
             if uplift:
-                source.models.setdefault((key[0], f"regional/{key[1]}"), _scaled(quotes, uplift))
+                source.models.setdefault((key[0], f"regional/{key[1]}"), _scale(quotes, uplift))
     for key in list(source.models):
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
@@ -94,7 +94,7 @@ def read(path: Path, today: str) -> Source:
     # The map may hold a model twice, with a path before its name and without. Only one of them has shut
     # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
-    source.models |= _regional(source.models)
+    source.models |= _find_regional(source.models)
     return source
 
 
@@ -110,7 +110,7 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
     None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
     listed = entry.get("litellm_provider", "")
-    cloud, route = _cloud(listed), _PROVIDERS.get(listed)
+    cloud, route = _cloud_of(listed), _PROVIDERS.get(listed)
     provider = cloud or (route.provider if route else None)
     if provider is None or not entry.get("input_cost_per_token"):
         return None
@@ -125,13 +125,13 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
     return provider, model
 
 
-def _cloud(listed: str) -> str | None:
+def _cloud_of(listed: str) -> str | None:
     """The cloud of a provider's name in the map, such as `vertex_ai-anthropic_models`."""
     cloud = {"azure_text": "azure", "bedrock_converse": "bedrock"}.get(listed, listed.partition("-")[0])
     return cloud if cloud in CLOUDS else None
 
 
-def _scaled(quotes: Quotes, factor: Decimal) -> Quotes:
+def _scale(quotes: Quotes, factor: Decimal) -> Quotes:
     """The prices of tokens times a factor. Searches cost the same everywhere."""
     return {
         variant: {
@@ -148,7 +148,7 @@ def _scaled(quotes: Quotes, factor: Decimal) -> Quotes:
     }
 
 
-def _regional(models: Mapping[Key, Quotes]) -> dict[Key, Quotes]:
+def _find_regional(models: Mapping[Key, Quotes]) -> dict[Key, Quotes]:
     """The prices that most zones, or profiles, of a model share. The others have rows of their own."""
     zoned: dict[Key, list[Quotes]] = {}
     for (provider, model), quotes in models.items():

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from llm_provider._money.price_rows import CLOUDS
 
-from .quotes import Cells, Key, PriceList, Source, complete_levels
+from .quotes import Cells, Key, PriceList, Source, keep_complete_levels
 
 NOT_PUBLISHED = "none"
 """The `source` of a row without prices, which keeps a cheaper row from being applied."""
@@ -72,7 +72,7 @@ def merge(
     disagreements: list[Disagreement] = []
     told = {source.name: source.quotes(key) for source in sources}
     if key[0] in CLOUDS:
-        told = complete_levels(told)
+        told = keep_complete_levels(told)
     for variant in sorted({variant for quotes in told.values() for variant in quotes}):
         lists = {name: quotes[variant] for name, quotes in told.items() if variant in quotes}
         dated = variants[variant] = _past_and_announced(lists, today)

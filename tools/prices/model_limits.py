@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_provider._money.cloud_names import without_region
+from llm_provider._money.cloud_names import drop_region
 from llm_provider._tokens.model_limits import ModelLimits
 
 from . import genai_prices, litellm_prices
@@ -75,7 +75,7 @@ def refresh_limits(
     """
     refreshed = RefreshedLimits()
     listed = list(sources)
-    for key in sorted({*rows, *((provider, without_region(provider, model)) for provider, model in models)}):
+    for key in sorted({*rows, *((provider, drop_region(provider, model)) for provider, model in models)}):
         told = [(source.name, found) for source in listed if (found := source.figures(key))]
         had = rows.get(key)
         if not told:
@@ -105,7 +105,7 @@ def _of_litellm(price_map: Path) -> LimitSource:
         longest = None if entry["mode"] == "embedding" else _tokens(entry.get("max_output_tokens"))
         if window or longest:
             # The first region that the map lists speaks for all.
-            source.models.setdefault((key[0], without_region(*key)), (window, longest))
+            source.models.setdefault((key[0], drop_region(*key)), (window, longest))
     return source
 
 
@@ -114,7 +114,7 @@ def _of_genai() -> LimitSource:
     for provider, model in genai_prices.listed():
         if model.context_window:
             for name in genai_prices.spellings(model):
-                key = (provider, without_region(provider, name))
+                key = (provider, drop_region(provider, name))
                 source.spellings.setdefault(key, (model.context_window, None))
     return source
 

@@ -66,14 +66,14 @@ def usable(cells: Cells) -> Cells:
     }
 
 
-def complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
+def keep_complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
     """The service levels with a price of every kind of input and output that a standard level prices apart.
 
     A blank would price images and sound as text.
 
     >>> audio = {"input": Decimal(2), "input_audio": Decimal(9)}
     >>> levels = {"standard": {"": {0: audio}}, "flex": {"": {0: {"input": Decimal(1)}}}}
-    >>> list(complete_levels({"a source": levels})["a source"])
+    >>> list(keep_complete_levels({"a source": levels})["a source"])
     ['standard']
     """
     standard = [tiers[0] for quotes in sources.values() for tiers in quotes.get("standard", {}).values()]

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
-from llm_provider._money.pricing import listed_keys
+from llm_provider._money.pricing import list_keys
 
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
 from .quotes import Key, Source
@@ -107,7 +107,7 @@ def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
     known = listed | set(old)
 
     def is_new(key: Key) -> bool:
-        family = next((other for other in listed_keys(*key) if other != key and other in known), None)
+        family = next((other for other in list_keys(*key) if other != key and other in known), None)
         if family is None:
             return True
         return any(source.quotes(key) not in ({}, source.quotes(family)) for source in sources)

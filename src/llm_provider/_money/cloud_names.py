@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SAME_BILL = {"azure_ai": "azure", "bedrock_mantle": "bedrock"}
-"""An API of a cloud → the one whose prices hold where the first has no row. genai-prices does not part them."""
+"""An API of a cloud → the one whose prices hold where it has no row. genai-prices does not part the two."""
 
 ZONES = {"azure": ("us/", "eu/"), "azure_ai": ("us/", "eu/"), "vertex_ai": ()} | dict.fromkeys(
     ("bedrock", "bedrock_mantle"), ("us.", "eu.", "jp.", "au.", "apac.", "in.")
@@ -53,10 +53,10 @@ def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     )
 
 
-def without_region(provider: str, model: str) -> str:
+def drop_region(provider: str, model: str) -> str:
     """The name of a cloud's model without its region or profile.
 
-    >>> without_region("bedrock", "eu-west-1/eu.anthropic.claude-opus-5-5")
+    >>> drop_region("bedrock", "eu-west-1/eu.anthropic.claude-opus-5-5")
     'anthropic.claude-opus-5-5'
     """
     if provider in CLOUDS:
@@ -67,12 +67,12 @@ def without_region(provider: str, model: str) -> str:
     return model
 
 
-def cloud_spellings(provider: str, model: str) -> Iterator[str]:
+def spell_cloud_name(provider: str, model: str) -> Iterator[str]:
     """The names under which a cloud's model may be listed, the most specific first. All keep its date.
 
-    >>> list(cloud_spellings("vertex_ai", "us-east5/claude-opus-5-5"))
+    >>> list(spell_cloud_name("vertex_ai", "us-east5/claude-opus-5-5"))
     ['us-east5/claude-opus-5-5', 'regional/claude-opus-5-5', 'claude-opus-5-5']
-    >>> list(cloud_spellings("azure", "eu/gpt-5.4"))
+    >>> list(spell_cloud_name("azure", "eu/gpt-5.4"))
     ['eu/gpt-5.4', 'regional/gpt-5.4']
     """
     arn = _ARN.fullmatch(model)

@@ -223,7 +223,7 @@ class PriceTable:
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         """The rows of the first of a model's names that has any."""
-        known = next((key for key in listed_keys(provider, model) if key in self._models), None)
+        known = next((key for key in list_keys(provider, model) if key in self._models), None)
         return {} if known is None else self._variants(*known)
 
     def cost(
@@ -375,19 +375,19 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
     return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
 
 
-def listed_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
+def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
     """The providers and names under which a model may be listed, the most specific first."""
     if provider not in CLOUDS:
-        spelled = _plain_spellings(provider, model)
-        yield from ((provider, name) for name in _with_families(spelled))
+        spelled = _spell_name(provider, model)
+        yield from ((provider, name) for name in _add_families(spelled))
         return
-    from .cloud_names import SAME_BILL, cloud_spellings
+    from .cloud_names import SAME_BILL, spell_cloud_name
 
     for cloud in filter(None, (provider, SAME_BILL.get(provider))):
-        yield from ((cloud, name) for name in _with_families(cloud_spellings(cloud, model)))
+        yield from ((cloud, name) for name in _add_families(spell_cloud_name(cloud, model)))
 
 
-def _with_families(spelled: Iterable[str]) -> Iterator[str]:
+def _add_families(spelled: Iterable[str]) -> Iterator[str]:
     """Names, then those of the families that dated ones belong to."""
     names = list(spelled)
     yield from names
@@ -397,7 +397,7 @@ def _with_families(spelled: Iterable[str]) -> Iterator[str]:
             yield dated[1]
 
 
-def _plain_spellings(provider: str, model: str) -> Iterator[str]:
+def _spell_name(provider: str, model: str) -> Iterator[str]:
     """The name, and those without a resource path or the suffix of a fine-tuned model."""
     yield model
     for path in _MODEL_PATHS.get(provider, ()):

@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import CLOUDS, PriceWarning, is_date
-from .._money.pricing import find_table, listed_keys
+from .._money.pricing import find_table, list_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,11 +48,11 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
     a cloud have one row.
     """
     if provider in CLOUDS:
-        from .._money.cloud_names import without_region
+        from .._money.cloud_names import drop_region
 
-        model = without_region(provider, model)
+        model = drop_region(provider, model)
     rows = _load()
-    return next((rows[key] for key in listed_keys(provider, model) if key in rows), None)
+    return next((rows[key] for key in list_keys(provider, model) if key in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:

@@ -10,6 +10,7 @@ import pytest
 from llm_provider._requests.routing import ROUTES, Route
 from price_sources import TINY, TODAY, cells, entry, price_map
 from tools.prices import litellm_prices
+from tools.prices.refresh import refresh
 
 
 def test_the_map_is_read_in_our_columns(tmp_path: Path) -> None:
@@ -84,6 +85,37 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         ("gemini", "speaker"),
     }
     assert source.shut_down == {("openai", "bygone"), ("openai", "family-2026-01-01"), ("openai", "family")}
+
+
+def test_the_clouds_regions_have_rows_where_a_wider_one_does_not_answer(tmp_path: Path) -> None:
+    dear, dearer = {"input_cost_per_token": 2.2e-06}, {"input_cost_per_token": 2.4e-06}
+    searches = {"search_context_cost_per_query": {"search_context_size_low": 0.01}}
+    path = price_map(
+        tmp_path,
+        azure__tiny=entry("azure"),
+        azure__global__tiny=entry("azure", **dearer),
+        azure__us__tiny=entry("azure", **dear),
+        **{"azure/eu/tiny-2026-01-01": entry("azure", **dear)},
+        azure__eu__tiny=entry("azure", **dear),
+        azure__apac__tiny=entry("azure", **dearer),
+        azure_ai__tiny=entry("azure_ai"),
+        **{"a.tiny-v1:0": entry("bedrock_converse"), "global.a.tiny-v1:0": entry("bedrock_converse")},
+        **{f"{zone}.a.tiny-v1:0": entry("bedrock", **dear) for zone in ("us", "eu")},
+        **{"jp.a.tiny-v1:0": entry("bedrock", **dearer), "us-gov.a.tiny-v1:0": entry("bedrock", **dearer)},
+        **{"bedrock/us-gov-west-1/a.tiny-v1:0": entry("bedrock", **dearer)},
+        **{"bedrock/us-east-1/a.tiny-v1:0": entry("bedrock")},
+        tiny=entry("vertex_ai-language-models", **dearer),
+        vertex_ai__tiny=entry("vertex_ai", regional_endpoint_uplift_multiplier=1.1, **searches),
+        **{"vertex_ai/tiny@default": entry("vertex_ai", **searches)},
+    )
+    rows = refresh([], [litellm_prices.read(path, TODAY)], TODAY).rows
+    assert {(*row[:2], str(row.input)) for row in rows} == {
+        ("azure", "apac/tiny", "2.4"), ("azure", "regional/tiny", "2.2"), ("azure", "tiny", "2"),
+        ("bedrock", "a.tiny-v1:0", "2"), ("bedrock", "jp.a.tiny-v1:0", "2.4"),
+        ("bedrock", "regional.a.tiny-v1:0", "2.2"), ("bedrock", "us-gov.a.tiny-v1:0", "2.4"),
+        ("vertex_ai", "regional/tiny", "2.2"), ("vertex_ai", "tiny", "2"),
+    }  # fmt: skip
+    assert {row.web_search for row in rows if row.provider == "vertex_ai"} == {10}
 
 
 def test_limits_exclude_themselves_except_xais(tmp_path: Path) -> None:
