@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def is_known(provider: str, model: str) -> bool:
-    """Whether both peers price the model. litellm has none of OpenRouter's, genai-prices few of the clouds'."""
+    """Whether both peers price the model; litellm has none of OpenRouter's, genai-prices few of clouds."""
     plain = (provider, model, "standard", usages()[0])
     genai, litellm = genai_cost(*plain) is not None, litellm_cost(*plain) is not None
     return (genai or provider in CLOUDS) and (litellm or provider == "openrouter")

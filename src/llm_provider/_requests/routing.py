@@ -379,10 +379,11 @@ def price_names(target: Target) -> tuple[str, str]:
 
 
 def list_known_models() -> Iterable[str]:
-    """The models of `prices.csv`, as `provider/model`. They serve only as suggestions."""
+    """The models of `prices.csv` without the clouds', as `provider/model`. They serve only as suggestions."""
+    from .._money.price_rows import CLOUDS
     from .._money.pricing import PriceTable
 
-    return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load()})
+    return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider not in CLOUDS})
 
 
 def _suggestion(model: str) -> str:
