@@ -39,27 +39,16 @@ class Point:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (None, None),
-        ({"a": (1, 2.5, True)}, {"a": [1, 2.5, True]}),
-        (MappingProxyType({1: frozenset({"x"})}), {"1": ["x"]}),
-        (Decimal("0.00000006"), "0.00000006"),
-        (Decimal("NaN"), "NaN"),
-        ("ü".encode(), "ü"),
-        (b"\xff\x00", "/wA="),
-        (Level.LOW, "low"),
-        (Size.SMALL, 1),
-        (Point(Decimal("1.50")), {"x": "1.50"}),
+        (None, None), ({"a": (1, 2.5, True)}, {"a": [1, 2.5, True]}),
+        (MappingProxyType({1: frozenset({"x"})}), {"1": ["x"]}), (Decimal("0.00000006"), "0.00000006"),
+        (Decimal("NaN"), "NaN"), ("ü".encode(), "ü"), (b"\xff\x00", "/wA="), (Level.LOW, "low"),
+        (Size.SMALL, 1), (Point(Decimal("1.50")), {"x": "1.50"}),
         (City(name="Bern", founded=date(1191, 1, 1)), {"name": "Bern", "founded": "1191-01-01"}),
-        (numpy.int64(3), 3),
-        (numpy.float32(0.5), 0.5),
-        (numpy.float64(0.5), 0.5),
-        (numpy.bool_(True), True),
-        (numpy.str_("text"), "text"),
-        (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
-        (date(2026, 11, 22), "2026-11-22"),
-        (Usage, "<class 'llm_provider._types.usage.Usage'>"),
+        (numpy.int64(3), 3), (numpy.float32(0.5), 0.5), (numpy.float64(0.5), 0.5), (numpy.bool_(True), True),
+        (numpy.str_("text"), "text"), (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (date(2026, 11, 22), "2026-11-22"), (Usage, "<class 'llm_provider._types.usage.Usage'>"),
     ],
-)
+)  # fmt: skip
 def test_every_value_gets_a_form_that_json_has(value: Any, expected: Any) -> None:
     form = json_value(value)
     assert form == expected

@@ -31,11 +31,10 @@ def unsent(results: Results[object]) -> list[LLMError]:  # type: ignore[type-var
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Fault(status=401), AuthenticationError),
-        (Fault(quota=True), QuotaExceededError),
+        (Fault(status=401), AuthenticationError), (Fault(quota=True), QuotaExceededError),
         (Fault(status=404), NotFoundError),
     ],
-)
+)  # fmt: skip
 def test_a_batch_stops_with_one_warning_and_a_second_run_sends_the_rest(
     client: Client, simulator: Simulator, fault: Fault, kind: type[LLMError]
 ) -> None:
@@ -114,16 +113,14 @@ def test_the_last_key_of_a_pool_has_to_fail(simulator: Simulator, own_cache: Pat
 @pytest.mark.parametrize(
     ("stored", "to_send", "failing", "all_read", "blames"),
     [
-        (100, 2, 2, True, True),
-        (1, 4, 4, True, True),
+        (100, 2, 2, True, True), (1, 4, 4, True, True),
         (0, 2, 2, True, False),  # nothing was answered: an outage looks the same
         (100, 3, 2, True, False),  # one is left to try
         (100, 2, 2, False, False),  # more inputs may follow
-        (19, 5, 5, True, False),
-        (20, 5, 5, True, True),
+        (19, 5, 5, True, False), (20, 5, 5, True, True),
         (68, 32, 32, True, False),  # a third of the batch: rather an outage
     ],
-)
+)  # fmt: skip
 def test_few_failing_inputs_beside_answered_ones_are_the_suspects(
     stored: int, to_send: int, failing: int, *, all_read: bool, blames: bool
 ) -> None:

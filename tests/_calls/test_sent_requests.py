@@ -40,13 +40,12 @@ def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        (sent(), "nothing was sent"),
-        (sent(REFUSED, LATE), "after RateLimitError, APITimeoutError"),
+        (sent(), "nothing was sent"), (sent(REFUSED, LATE), "after RateLimitError, APITimeoutError"),
         (sent(REFUSED, under_way=1), "a request was under way, after RateLimitError"),
         (sent(CHARGE), "1 request was answered"),
         (sent(CHARGE, CHARGE, LATE), "2 requests were answered, after APITimeoutError"),
     ],
-)
+)  # fmt: skip
 def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: str) -> None:
     error = requests.deadline_error(DEADLINE)
     assert str(error).startswith(f"not answered by the deadline of 5 s: {message}")

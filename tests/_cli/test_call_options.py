@@ -34,14 +34,12 @@ def test_any_parameter_of_a_call_can_be_given(run: RunCommand, simulator: Simula
     [
         ("top_p", "expected NAME=JSON, such as top_p=0.9"),
         ("service_tier=flex", """for a text write --param 'service_tier="flex"'"""),
-        ("tempratur=1", "did you mean 'temperature'?"),
-        ("max_output_tokens=4", "write max_tokens="),
+        ("tempratur=1", "did you mean 'temperature'?"), ("max_output_tokens=4", "write max_tokens="),
         ("api_key=sk-1", "does not belong on a command line"),
         ('extra_headers={"x": "y"}', "do not belong on a command line"),
-        ("max_tokens=3", "max_tokens is given twice"),
-        ("top_p=7", "top_p"),
+        ("max_tokens=3", "max_tokens is given twice"), ("top_p=7", "top_p"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_parameter_is_refused(
     run: RunCommand, simulator: Simulator, parameter: str, message: str
 ) -> None:

@@ -56,13 +56,11 @@ def test_every_command_is_in_the_help(run: RunCommand) -> None:
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ("llm-provider ma", "map"),
-        ("llm-provider ask claude-haiku-5", "claude-haiku-5-5"),
-        ("llm-provider map --temp", "--template"),
-        ("llm-provider batches wa", "wait"),
+        ("llm-provider ma", "map"), ("llm-provider ask claude-haiku-5", "claude-haiku-5-5"),
+        ("llm-provider map --temp", "--template"), ("llm-provider batches wa", "wait"),
         ("llm-provider completion b", "bash"),
     ],
-)
+)  # fmt: skip
 def test_a_shell_completes_commands_options_and_models(
     run: RunCommand, monkeypatch: pytest.MonkeyPatch, line: str, completed: str
 ) -> None:

@@ -15,12 +15,10 @@ SDKS = {"openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "ai
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (Fault(status=401), 1),
-        (Fault(quota=True), 1),
-        (Fault(status=400, message="no\nsuch\n\x1b[2Jfield"), 2),
-        (Fault(context_length=True), 2),
+        (Fault(status=401), 1), (Fault(quota=True), 1),
+        (Fault(status=400, message="no\nsuch\n\x1b[2Jfield"), 2), (Fault(context_length=True), 2),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("how", [(), ("--no-stream",), ("--json",)])
 def test_a_failure_is_one_line(
     run: RunCommand, simulator: Simulator, fault: Fault, code: int, how: tuple[str, ...]
@@ -36,8 +34,7 @@ def test_a_failure_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ((), "COMMAND"),
-        (("ask",), "MODEL"),
+        ((), "COMMAND"), (("ask",), "MODEL"),
         (("ask", "nonsense-model", "Hi"), "no route for the model name"),
         (("ask", MODEL, "Hi", "--temperature", "0.5"), "temperature"),
         (("ask", MODEL, "Hi", "--max-tokens", "few"), "--max-tokens"),
@@ -48,7 +45,7 @@ def test_a_failure_is_one_line(
         (("ask", MODEL, "lone \udcff surrogate"), ""),
         (("prices", MODEL, "openai/nonsense"), "no price for 'openai/nonsense'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_is_one_line_and_sends_nothing(
     run: RunCommand, simulator: Simulator, arguments: tuple[str, ...], reason: str
 ) -> None:
@@ -86,15 +83,12 @@ def test_the_key_is_never_printed(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("ask", MODEL, "Hi", "--api-key", CANARY),
-        ("ask", MODEL, "--api-key", CANARY),
-        ("ask", "--api-key", CANARY, MODEL, "Hi"),
-        ("--api-key", CANARY, "ask", MODEL, "Hi"),
-        ("ask", MODEL, "Hi", f"--api-key={CANARY}"),
-        ("ask", MODEL, "Hi", "--key", CANARY),
+        ("ask", MODEL, "Hi", "--api-key", CANARY), ("ask", MODEL, "--api-key", CANARY),
+        ("ask", "--api-key", CANARY, MODEL, "Hi"), ("--api-key", CANARY, "ask", MODEL, "Hi"),
+        ("ask", MODEL, "Hi", f"--api-key={CANARY}"), ("ask", MODEL, "Hi", "--key", CANARY),
         ("ask", MODEL, "Hi", f"--openai-key={CANARY}"),
     ],
-)
+)  # fmt: skip
 def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     run: RunCommand, simulator: Simulator, arguments: tuple[str, ...]
 ) -> None:

@@ -148,16 +148,13 @@ def test_a_schema_fills_parsed(run: RunCommand, simulator: Simulator, tmp_path: 
         ('{"messages": [{"role": "user"}]}\n', (), "row 1 (line 1): messages[0]"),
         ('{"a": 1, "i": 1}\n{"a": 2, "i": 1}\n', (*TEMPLATE, "--id", "i"), "row 2 (line 2) has the same 'i'"),
         ('{"a": 1}\n', (*TEMPLATE, "--id", "i"), "row 1 (line 1) has no value for 'i'"),
-        ("\n", (), "has no rows"),
-        ('"a"\n{', (), "line 2 is not JSON"),
-        ('"a"\n', ("--temperature", "9"), "temperature"),
-        ('"a"\n', ("--cache", "maybe"), "cache"),
-        ('"a"\n', ("--delivery", "pigeon"), "delivery"),
-        ('"a"\n', ("--budget", "-1"), "budget"),
+        ("\n", (), "has no rows"), ('"a"\n{', (), "line 2 is not JSON"),
+        ('"a"\n', ("--temperature", "9"), "temperature"), ('"a"\n', ("--cache", "maybe"), "cache"),
+        ('"a"\n', ("--delivery", "pigeon"), "delivery"), ('"a"\n', ("--budget", "-1"), "budget"),
         ('"a"\n', ("--max-concurrent", "0"), "max_concurrent"),
         ('"a"\n', ("--template", "x"), "the template has no field"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named_and_nothing_is_sent(
     run: RunCommand, simulator: Simulator, source: Path, target: Path, content: str, words: Any, message: str
 ) -> None:

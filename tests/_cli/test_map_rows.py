@@ -78,12 +78,10 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str, content: byte
 @pytest.mark.parametrize(
     ("form", "content"),
     [
-        ("txt", b"a b\n\nc\n"),
-        ("jsonl", b'"a b"\n{"x": 1}\n'),
-        ("csv", b'q,r\n"a\nb",1\n'),
+        ("txt", b"a b\n\nc\n"), ("jsonl", b'"a b"\n{"x": 1}\n'), ("csv", b'q,r\n"a\nb",1\n'),
         ("tsv", b"q\tr\n1\t2\n"),
     ],
-)
+)  # fmt: skip
 def test_a_compressed_file_has_the_rows_of_its_content(
     tmp_path: Path, name: str, compress: Callable[[bytes], bytes], form: Format, content: bytes
 ) -> None:

@@ -121,11 +121,10 @@ def test_stored_questions_correct_the_estimate_of_further_ones(client: Client, m
     ("model", "extra", "noted"),
     [
         ("gpt-5.5-pro", {"tools": [{"type": "web_search"}]}, True),
-        ("gemini-3.8-flash", {"tools": [{"googleSearch": {}}]}, True),
-        ("gpt-5-search-api", {}, True),
+        ("gemini-3.8-flash", {"tools": [{"googleSearch": {}}]}, True), ("gpt-5-search-api", {}, True),
         (MODEL, {}, False),
     ],
-)
+)  # fmt: skip
 def test_searches_are_noted(client: Client, model: str, extra: dict[str, Any], noted: bool) -> None:
     estimated = client.estimate(model, ["What is new?"], extra_body=extra)
     assert any("web searches" in assumption for assumption in estimated.assumptions) == noted

@@ -195,16 +195,14 @@ def test_something_may_always_be_sent_again(seed: int) -> None:
 @pytest.mark.parametrize(
     ("error", "outage", "answer"),
     [
-        (BROKEN, True, False),
-        (REFUSED, True, False),
-        (OverloadedError("HTTP 529", status=529), True, False),
-        (APITimeoutError("no answer"), True, False),
+        (BROKEN, True, False), (REFUSED, True, False),
+        (OverloadedError("HTTP 529", status=529), True, False), (APITimeoutError("no answer"), True, False),
         (APIConnectionError("certificate", retryable=False), False, False),
         (RateLimitError("HTTP 429", status=429), False, True),
         (BadRequestError("HTTP 400", status=400), False, True),
         (AuthenticationError("HTTP 401", status=401), False, True),
         (APIResponseValidationError("not JSON", status=200), False, False),
     ],
-)
+)  # fmt: skip
 def test_what_counts_as_a_failure_and_what_as_an_answer(error: LLMError, outage: bool, answer: bool) -> None:
     assert (is_outage(error), is_answer(error)) == (outage, answer)

@@ -68,13 +68,11 @@ def test_refused_requests_that_use_the_limit_are_seen_by_none_getting_through() 
 @pytest.mark.parametrize(
     ("by_tokens", "refused", "then"),
     [
-        (False, [3.0, 1.0, 4.0, 2.0, 0.5, 3.0], True),
-        (False, [1.0, 0.2, 3.0, 0.1, 0.5, 1.2] * 9, False),
-        (True, [0.1, 0.3, 0.2, 0.8, 0.1] * 4, False),
-        (True, [1.0, 0.2, 3.0, 0.1, 0.5, 1.2] * 9, True),
+        (False, [3.0, 1.0, 4.0, 2.0, 0.5, 3.0], True), (False, [1.0, 0.2, 3.0, 0.1, 0.5, 1.2] * 9, False),
+        (True, [0.1, 0.3, 0.2, 0.8, 0.1] * 4, False), (True, [1.0, 0.2, 3.0, 0.1, 0.5, 1.2] * 9, True),
     ],
     ids=["large ones: tokens", "any: still requests", "small ones: requests", "any: still tokens"],
-)
+)  # fmt: skip
 def test_what_is_refused_tells_what_the_limit_is_of(
     by_tokens: bool, refused: list[float], then: bool
 ) -> None:

@@ -63,11 +63,10 @@ def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "package", "hint"),
     [
-        ("to_pandas", "pandas", "pip install pandas"),
-        ("to_polars", "polars", "pip install polars"),
+        ("to_pandas", "pandas", "pip install pandas"), ("to_polars", "polars", "pip install polars"),
         ("plot", "matplotlib", r"pip install '.\[plot\]' in a checkout"),
     ],
-)
+)  # fmt: skip
 def test_a_missing_package_is_named(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, method: str, package: str, hint: str
 ) -> None:

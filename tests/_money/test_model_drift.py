@@ -17,17 +17,14 @@ ALIAS = ("openai", "", MODEL)
 @pytest.mark.parametrize(
     ("name", "other", "expected"),
     [
-        ("gpt-5.5", "gpt-5.5", True),
-        ("zai-org/GLM-5.3", "zai-org/glm-5.3", True),
-        ("accounts/fireworks/models/kimi-k3", "kimi-k3", True),
-        ("gpt-5.5", "gpt-5.5-2026-10-21", True),
+        ("gpt-5.5", "gpt-5.5", True), ("zai-org/GLM-5.3", "zai-org/glm-5.3", True),
+        ("accounts/fireworks/models/kimi-k3", "kimi-k3", True), ("gpt-5.5", "gpt-5.5-2026-10-21", True),
         ("claude-sonnet-5-5@20261021", "claude-sonnet-5-5-20261021", True),
         ("claude-sonnet-5-5-20261021", "claude-sonnet-5-5-20261119", False),
-        ("gpt-5.5", "gpt-5.5-mini", False),
-        ("gpt-5", "gpt-5.5", False),
+        ("gpt-5.5", "gpt-5.5-mini", False), ("gpt-5", "gpt-5.5", False),
         ("gemini-3.8-flash-001", "gemini-3.8-flash-002", False),
     ],
-)
+)  # fmt: skip
 def test_which_names_are_one_model(name: str, other: str, expected: bool) -> None:
     assert is_same_model(name, other) is is_same_model(other, name) is expected
 

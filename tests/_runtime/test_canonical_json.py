@@ -60,24 +60,19 @@ def test_values_of_different_types_are_different() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (math.nan, "the value is nan"),
-        ({"a": [1, {"b": math.inf}]}, r"a\[1\].b is inf"),
-        ({"a": (-math.inf,)}, r"a\[0\] is -inf"),
-        ({"a": "x\ud800"}, "a holds a lone surrogate"),
+        (math.nan, "the value is nan"), ({"a": [1, {"b": math.inf}]}, r"a\[1\].b is inf"),
+        ({"a": (-math.inf,)}, r"a\[0\] is -inf"), ({"a": "x\ud800"}, "a holds a lone surrogate"),
         ({"\udfff": 1}, "a key of the value holds a lone surrogate"),
         ({"a": 2**64}, "a is an integer beyond 64 bits"),
-        ({"a": -(2**63) - 1}, "a is an integer beyond 64 bits"),
-        ({"a": b"bytes"}, "a is of type bytes"),
-        ({"a": {1, 2}}, "a is of type set"),
-        ({"a": object()}, "a is of type object"),
-        ([None, True, object()], r"\[2\] is of type object"),
-        ({"a": math.nan, "b": object()}, "a is nan"),
+        ({"a": -(2**63) - 1}, "a is an integer beyond 64 bits"), ({"a": b"bytes"}, "a is of type bytes"),
+        ({"a": {1, 2}}, "a is of type set"), ({"a": object()}, "a is of type object"),
+        ([None, True, object()], r"\[2\] is of type object"), ({"a": math.nan, "b": object()}, "a is nan"),
         ({"a": Strange(0.5)}, "a is of type Strange, not a plain float"),
         ({1: 2}, "the value has a key that is not a str: 1"),
         ({"a": types.MappingProxyType({"b": 1})}, "a is a mappingproxy, not a dict"),
         (nested(300), "nested more than 250 levels deep"),
     ],
-)
+)  # fmt: skip
 def test_what_json_cannot_say_is_refused_and_named(value: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         canonical(value)

@@ -135,13 +135,12 @@ INTERRUPTED = """
     ("model", "modules"),
     [
         # orjson's own import, and what its extension imports.
-        ("gpt-6.1-sol", ["orjson.orjson"]),
-        ("gpt-6.1-sol", ["orjson.orjson", "*"]),
+        ("gpt-6.1-sol", ["orjson.orjson"]), ("gpt-6.1-sol", ["orjson.orjson", "*"]),
         ("gpt-6.1-sol", ["openai._client"]),
         pytest.param("claude-sonnet-5-5", ["anthropic._client"], marks=pytest.mark.long),
         pytest.param("gemini/gemini-4-argon", ["google.genai.client"], marks=pytest.mark.long),
     ],
-)
+)  # fmt: skip
 def test_an_interrupt_within_an_import_ends_the_call_after_it(
     simulator: Simulator, run_script: RunScript, model: str, modules: list[str]
 ) -> None:

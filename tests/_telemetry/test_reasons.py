@@ -18,10 +18,9 @@ from llm_provider._telemetry.reasons import reason
         (APIConnectionError("secret"), "no connection"),
         (APIConnectionError("secret", maybe_billed=True), "connection broke"),
         (APITimeoutError("secret", phase="total", limit=0.5), "timeout of 0.5 s (total)"),
-        (APITimeoutError("secret"), "timeout"),
-        (LLMError("secret", status=418), "LLMError (HTTP 418)"),
+        (APITimeoutError("secret"), "timeout"), (LLMError("secret", status=418), "LLMError (HTTP 418)"),
         (KeyboardInterrupt("secret"), "KeyboardInterrupt"),
     ],
-)
+)  # fmt: skip
 def test_a_reason_in_a_few_words(error: BaseException, words: str) -> None:
     assert reason(error) == words

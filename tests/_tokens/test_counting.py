@@ -112,15 +112,14 @@ def test_an_address_of_data_is_text_where_text_is(maker: Client, model: str) -> 
 @pytest.mark.parametrize(
     ("model", "extra"),
     [
-        ("gpt-6.1-sol", {"web_search_options": {}}),
-        ("gpt-5.5-pro", {"tools": [{"type": "web_search"}]}),
+        ("gpt-6.1-sol", {"web_search_options": {}}), ("gpt-5.5-pro", {"tools": [{"type": "web_search"}]}),
         ("gpt-5.5-pro", {"previous_response_id": "resp_1"}),
         ("claude-sonnet-5-5", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
         ("gemini-3.8-flash", {"tools": [{"googleSearch": {}}]}),
         ("openrouter/openai/gpt-6.1-sol", {"plugins": [{"id": "web"}]}),
         ("openrouter/openai/gpt-6.1-sol:online", {}),
     ],
-)
+)  # fmt: skip
 def test_what_a_provider_fetches_has_no_bound(maker: Client, model: str, extra: dict[str, Any]) -> None:
     assert most_input_tokens(made(maker, model, "Hi", extra_body=extra)) is None
 
@@ -182,20 +181,16 @@ def test_a_document_may_fill_the_context_window(maker: Client) -> None:
 @pytest.mark.parametrize(
     ("model", "parameters", "most"),
     [
-        ("gpt-6.1-sol", {"max_tokens": 50}, 50),
-        ("gpt-6.1-sol", {}, 128_000),
-        ("gpt-5.5-pro", {"max_tokens": 50}, 50),
-        ("claude-sonnet-5-5", {"max_tokens": 50}, 50),
-        ("gemini-3.8-flash", {"max_tokens": 50}, 50),
-        ("gemini-3.8-flash", {}, 65_536),
+        ("gpt-6.1-sol", {"max_tokens": 50}, 50), ("gpt-6.1-sol", {}, 128_000),
+        ("gpt-5.5-pro", {"max_tokens": 50}, 50), ("claude-sonnet-5-5", {"max_tokens": 50}, 50),
+        ("gemini-3.8-flash", {"max_tokens": 50}, 50), ("gemini-3.8-flash", {}, 65_536),
         ("litellm/anthropic/claude-sonnet-5-5", {}, 128_000),
         ("litellm/gpt-6.1-sol", {"max_tokens": 50}, 50),
         ("groq/openai/gpt-oss-120b", {"extra_body": {"max_completion_tokens": 70}}, 70),
-        ("openrouter/openai/gpt-6.1-sol", {}, None),
-        ("local/unknown", {}, None),
+        ("openrouter/openai/gpt-6.1-sol", {}, None), ("local/unknown", {}, None),
         ("local/unknown", {"max_tokens": 50}, 50),
     ],
-)
+)  # fmt: skip
 def test_the_longest_answer(maker: Client, model: str, parameters: dict[str, Any], most: int | None) -> None:
     assert most_output_tokens(made(maker, model, "Hi", **parameters)) == most
 

@@ -61,12 +61,10 @@ def test_what_is_no_image_has_the_size_of_a_guess(noise: bytes, start: bytes) ->
     ("provider", "model", "size", "options", "tokens"),
     [
         # The examples of the providers' own pages.
-        ("openai", "gpt-4o", (1024, 1024), {}, 765),
-        ("openai", "gpt-4o", (2048, 4096), {}, 1105),
+        ("openai", "gpt-4o", (1024, 1024), {}, 765), ("openai", "gpt-4o", (2048, 4096), {}, 1105),
         ("openai", "gpt-4o", (4096, 8192), {"detail": "low"}, 85),
         ("openai", "gpt-4o-mini", (1024, 1024), {}, 2833 + 4 * 5667),
-        ("openai", "gpt-5", (1024, 1024), {}, 630),
-        ("openai", "o3", (1024, 1024), {}, 675),
+        ("openai", "gpt-5", (1024, 1024), {}, 630), ("openai", "o3", (1024, 1024), {}, 675),
         ("openai", "gpt-4.1-mini", (1024, 1024), {}, 1024 * 1.62),
         ("openai", "gpt-6.1-sol", (1024, 1024), {}, 1024),
         ("anthropic", "claude-sonnet-4-5", (200, 200), {}, 64),
@@ -77,7 +75,7 @@ def test_what_is_no_image_has_the_size_of_a_guess(noise: bytes, start: bytes) ->
         ("gemini", "gemini-3.8-flash", (4000, 300), {}, 1120),
         ("gemini", "gemini-3.8-flash", (4000, 300), {"detail": "low"}, 280),
     ],
-)
+)  # fmt: skip
 def test_the_published_rules(
     provider: str, model: str, size: tuple[int, int], options: dict[str, str], tokens: float
 ) -> None:

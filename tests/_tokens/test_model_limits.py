@@ -30,15 +30,12 @@ def test_the_shipped_table_is_good_and_sorted() -> None:
 @pytest.mark.parametrize(
     ("provider", "model"),
     [
-        ("openai", "gpt-6.1-sol"),
-        ("openai", "ft:gpt-4.1-2025-04-14:my-org::id"),
-        ("anthropic", "claude-sonnet-5-5"),
-        ("gemini", "models/gemini-3.8-flash"),
+        ("openai", "gpt-6.1-sol"), ("openai", "ft:gpt-4.1-2025-04-14:my-org::id"),
+        ("anthropic", "claude-sonnet-5-5"), ("gemini", "models/gemini-3.8-flash"),
         ("fireworks_ai", "accounts/fireworks/models/kimi-k3"),
-        ("bedrock", "eu-west-1/jp.anthropic.claude-opus-5-5"),
-        ("azure_ai", "us/gpt-5.4"),
+        ("bedrock", "eu-west-1/jp.anthropic.claude-opus-5-5"), ("azure_ai", "us/gpt-5.4"),
     ],
-)
+)  # fmt: skip
 def test_models_are_found_by_the_rules_of_the_price_table(provider: str, model: str) -> None:
     limits = limits_of(provider, model)
     assert limits is not None

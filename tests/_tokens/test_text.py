@@ -34,13 +34,10 @@ def total(text: str) -> float:
 @pytest.mark.parametrize(
     ("path", "error"),
     [
-        ("docs/design.md", 0.1),
-        ("docs/prices.md", 0.15),
-        ("src/llm_provider/_requests/request.py", 0.12),
-        ("prices.csv", 0.1),
-        ("tests/data/peer_costs.json", 0.25),
+        ("docs/design.md", 0.1), ("docs/prices.md", 0.15), ("src/llm_provider/_requests/request.py", 0.12),
+        ("prices.csv", 0.1), ("tests/data/peer_costs.json", 0.25),
     ],
-)
+)  # fmt: skip
 def test_files_of_this_repository(count: Callable[[str], int], path: str, error: float) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")[:_LONG_TEXT]
     assert total(text) == pytest.approx(count(text), rel=error)

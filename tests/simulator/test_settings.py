@@ -13,19 +13,13 @@ from llm_provider.simulator import Settings
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("latency", -1, ValueError),
-        ("latency", math.inf, ValueError),
-        ("latency", True, TypeError),
-        ("latency", None, TypeError),
-        ("chunks", 1.5, TypeError),
-        ("error_rate", 1.5, ValueError),
-        ("limits_per", "planet", ValueError),
-        ("batch_counts", "some", ValueError),
-        ("answer", None, TypeError),
-        ("unknown", 1, TypeError),
+        ("latency", -1, ValueError), ("latency", math.inf, ValueError), ("latency", True, TypeError),
+        ("latency", None, TypeError), ("chunks", 1.5, TypeError), ("error_rate", 1.5, ValueError),
+        ("limits_per", "planet", ValueError), ("batch_counts", "some", ValueError),
+        ("answer", None, TypeError), ("unknown", 1, TypeError),
         *(("key_limits", limits, ValueError) for limits in ("key1", "key1=", "=5", "key1=-5")),
     ],
-)
+)  # fmt: skip
 def test_mistakes(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=name):
         Settings().copy_with({name: value})

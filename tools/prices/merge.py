@@ -48,7 +48,12 @@ Dated: TypeAlias = dict[str, dict[int, Tier]]
 
 
 def newest(days: Iterable[str], limit: str) -> str | None:
-    """The last day that is not after `limit`; "" precedes every other day."""
+    """The last day that is not after `limit`; "" precedes every other day.
+
+    >>> newest(["2026-11-21", "", "2026-11-20"], "2026-11-20"), newest(["", "2026-11-21"], "2026-11-20")
+    ('2026-11-20', '')
+    >>> newest(["2026-11-21"], "2026-11-20")
+    """
     return max((day for day in days if day <= limit), default=None)
 
 

@@ -100,13 +100,11 @@ def test_nothing_is_added_from_a_file_with_a_damaged_line(tmp_path: Path, open_s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not an exported cache"),
-        (b"hello\n", "not an exported cache"),
-        (b"[]\n", "not an exported cache"),
-        (b'{"llm_provider_cache":1}\n', "version 1, but only version 2"),
+        (b"", "not an exported cache"), (b"hello\n", "not an exported cache"),
+        (b"[]\n", "not an exported cache"), (b'{"llm_provider_cache":1}\n', "version 1, but only version 2"),
         (b'{"llm_provider_cache":99}\n', "version 99, but only version 2"),
     ],
-)
+)  # fmt: skip
 def test_other_files_and_versions_are_refused(
     tmp_path: Path, open_store: OpenStore, content: bytes, message: str
 ) -> None:

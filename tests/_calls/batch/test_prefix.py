@@ -39,12 +39,10 @@ def cached(simulator: Simulator) -> Simulator:
 @pytest.mark.parametrize(
     ("model", "write", "read", "written", "form"),
     [
-        (CLAUDE, "2.5", "0.1", TOKENS, "system"),
-        ("gpt-6.1-sol", "2.5", "0.1", TOKENS, "parts"),
-        ("gpt-5.5", "5", "0.5", 0, "parts"),
-        ("gemini-3.8-flash", "0.75", "0.075", 0, "system"),
+        (CLAUDE, "2.5", "0.1", TOKENS, "system"), ("gpt-6.1-sol", "2.5", "0.1", TOKENS, "parts"),
+        ("gpt-5.5", "5", "0.5", 0, "parts"), ("gemini-3.8-flash", "0.75", "0.075", 0, "system"),
     ],
-)
+)  # fmt: skip
 def test_a_prefix_is_written_once_and_then_read(
     cached: Simulator, client: Client, model: str, write: str, read: str, written: int, form: str
 ) -> None:

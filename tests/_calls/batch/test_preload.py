@@ -109,16 +109,11 @@ ASK = {
 @pytest.mark.parametrize(
     ("left", "ask"),
     [
-        (0, "call_many"),
-        (20, "call_many"),
-        (0, "call"),
+        (0, "call_many"), (20, "call_many"), (0, "call"),
         (5, "acall_many"),  # asyncio.run needs some for itself
-        (100, "call_many"),
-        (20, "call"),
-        (100, "call"),
-        (100, "acall_many"),
+        (100, "call_many"), (20, "call"), (100, "call"), (100, "acall_many"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("before", ["", "call({model!r}, 'before')"], ids=["first", "after a call"])
 @pytest.mark.sampled(7)
 def test_a_process_without_descriptors_gets_a_typed_error(

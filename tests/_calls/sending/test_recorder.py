@@ -23,13 +23,10 @@ def bill(simulator: Simulator) -> None:
 @pytest.mark.parametrize(
     ("fault", "error", "unknown"),
     [
-        (Fault(status=429, retry_after="0.01"), None, 0),
-        (Fault(status=401), LLMError, 0),
-        (Fault(status=500), None, 1),
-        (Fault(body="no JSON"), None, 1),
-        (Fault(abort_after=1), None, 1),
+        (Fault(status=429, retry_after="0.01"), None, 0), (Fault(status=401), LLMError, 0),
+        (Fault(status=500), None, 1), (Fault(body="no JSON"), None, 1), (Fault(abort_after=1), None, 1),
     ],
-)
+)  # fmt: skip
 def test_the_most_that_a_failed_request_may_have_cost(
     client: Client, simulator: Simulator, fault: Fault, error: type[LLMError] | None, unknown: int
 ) -> None:

@@ -152,21 +152,14 @@ TEXT_PART = {"type": "text", "text": "Hi"}
 @pytest.mark.parametrize(
     ("value", "content"),
     [
-        ("text", "text"),
-        (Word.YES, "yes"),
-        (None, "null"),
-        (2.5, "2.5"),
+        ("text", "text"), (Word.YES, "yes"), (None, "null"), (2.5, "2.5"),
         ({"a": [1, "b"], "when": dt.date(2026, 1, 2)}, '{"a":[1,"b"],"when":"2026-01-02"}'),
-        (Point(1), '{"x":1}'),
-        (Model(day=dt.date(2026, 1, 2)), '{"day":"2026-01-02"}'),
-        ([Point(1), {2}], '[{"x":1},[2]]'),
-        (numpy.array([1, 2]), "[1,2]"),
-        ({"n": numpy.int64(3)}, '{"n":3}'),
-        ([TEXT_PART], [TEXT_PART]),
-        ([{"type": "text"}], '[{"type":"text"}]'),
-        ([], "[]"),
+        (Point(1), '{"x":1}'), (Model(day=dt.date(2026, 1, 2)), '{"day":"2026-01-02"}'),
+        ([Point(1), {2}], '[{"x":1},[2]]'), (numpy.array([1, 2]), "[1,2]"),
+        ({"n": numpy.int64(3)}, '{"n":3}'), ([TEXT_PART], [TEXT_PART]),
+        ([{"type": "text"}], '[{"type":"text"}]'), ([], "[]"),
     ],
-)
+)  # fmt: skip
 def test_values_become_content(value: Any, content: Any) -> None:
     assert content_of(value) == content
 
@@ -174,12 +167,10 @@ def test_values_become_content(value: Any, content: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (PNG, "image/png"),
-        (bytearray(b"\xff\xd8\xff"), "image/jpeg"),
-        (b"GIF89a", "image/gif"),
+        (PNG, "image/png"), (bytearray(b"\xff\xd8\xff"), "image/jpeg"), (b"GIF89a", "image/gif"),
         (b"RIFF0000WEBP", "image/webp"),
     ],
-)
+)  # fmt: skip
 def test_images_become_parts(data: bytes, kind: str) -> None:
     (part,) = content_of(data)
     assert part == {
