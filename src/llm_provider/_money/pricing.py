@@ -1,7 +1,7 @@
 """The cost of a call: exact USD from `prices.csv` and a `Usage`, or None where a price is not known.
 
 Importing this module reads no file; `PriceTable.load` does. It only indexes the package's own file, which
-takes 1 ms in place of 25 ms, and parses a model's rows at their first use. Finding the price list in effect
+takes 2 ms in place of 60 ms, and parses a model's rows at their first use. Finding the price list in effect
 anew for each call would add 8 % to the instructions of a call, so it is remembered for an hour.
 
 docs/prices.md describes the layout of the file, the sources of its figures, and its limits.
@@ -88,7 +88,7 @@ def find_table(name: str) -> str:
 
 @functools.cache
 def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
-    """The package's own file and its index, which all clients share: it takes 8 ms to read."""
+    """The package's own file and its index, which all clients share."""
     file = PriceFile(path)
     return file, file.by_model()
 
