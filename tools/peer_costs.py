@@ -14,14 +14,19 @@ import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._money.pricing import PriceTable
 
 MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MODELS_OF = {
     "anthropic": 9, "deepseek": 2, "fireworks_ai": 5, "gemini": 9, "groq": 2, "mistral": 6, "openai": 18,
     "openrouter": 9, "together_ai": 5, "xai": 5,
+    "azure": 6, "azure_ai": 3, "bedrock": 9, "bedrock_mantle": 3, "vertex_ai": 6,
 }  # fmt: skip
-GENAI_PROVIDERS = {"fireworks_ai": "fireworks", "gemini": "google", "together_ai": "together", "xai": "x-ai"}
+GENAI_PROVIDERS = {
+    "fireworks_ai": "fireworks", "gemini": "google", "together_ai": "together", "xai": "x-ai",
+    "azure_ai": "azure", "bedrock": "aws", "bedrock_mantle": "aws", "vertex_ai": "google",
+}  # fmt: skip
 GENAI_CONTEXTS = {
     "standard": None,
     "batch": {"processing": "batch"},
@@ -72,9 +77,10 @@ def main() -> None:
 
 
 def is_known(provider: str, model: str) -> bool:
-    """Whether both peers price the model; of OpenRouter's, litellm has none."""
+    """Whether both peers price the model; litellm has none of OpenRouter's, genai-prices few of clouds."""
     plain = (provider, model, "standard", usages()[0])
-    return genai_cost(*plain) is not None and (provider == "openrouter" or litellm_cost(*plain) is not None)
+    genai, litellm = genai_cost(*plain) is not None, litellm_cost(*plain) is not None
+    return (genai or provider in CLOUDS) and (litellm or provider == "openrouter")
 
 
 def record(provider: str, model: str, variant: str) -> dict[str, object]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from llm_provider._money import pricing
 from llm_provider._money.price_rows import (
+    CLOUDS,
     COLUMNS,
     PRICE_COLUMNS,
     VARIANTS,
@@ -97,15 +98,12 @@ def test_each_token_is_billed_once_to_the_last_digit(row: dict[str, object], usa
         + price["cache_write_1h"] * usage.cache_write_1h_input_tokens
         + price["output"] * usage.output_tokens
     ) / 1_000_000
-    assert Fraction(str(cost_of(table_of(row), usage))) == by_hand
-
-
-@given(priced(), usages())
-def test_the_callers_decimal_context_changes_nothing(row: dict[str, object], usage: Usage) -> None:
     table = table_of(row)
-    expected = cost_of(table, usage)
+    cost = str(cost_of(table, usage))
+    assert Fraction(cost) == by_hand
+    # The caller's decimal context changes nothing.
     with localcontext(Context(prec=2, rounding=ROUND_UP)):
-        assert str(cost_of(table, usage)) == str(expected)
+        assert str(cost_of(table, usage)) == cost
 
 
 # What is not known is None
@@ -225,9 +223,17 @@ def test_names_are_found_by_rule(shipped: PriceTable, provider: str, model: str,
     assert row.model == listed
 
 
+NO_DATES = (
+    "-2026-13-01", "-2026-02-30", "-20261399", "@2026-10-21", "-2026-10", "-1021", "-latest", "-unknown",
+    "-2026-10-21-preview", "-2026-10-21-2026-10-21",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("provider", "model", "variant"),
     [
+        # Suffixes that are nearly a date.
+        *(("openai", f"gpt-6.1-sol{suffix}", "standard") for suffix in NO_DATES),
         # A fine-tuned model costs more than its base, whose price it must not borrow.
         ("openai", "ft:gpt-6.1-sol:my-org::abc123", "standard"),
         ("mistral", "ft:gpt-4o-mini-2024-07-18:my-org::abc123", "standard"),
@@ -249,17 +255,6 @@ def test_unknown_is_none_without_a_warning(
 ) -> None:
     assert shipped.find(provider, model, variant=variant, at=TODAY) is None
     assert shipped.cost(provider, model, Usage(input_tokens=1), variant=variant) is None
-
-
-NO_DATES = (
-    "-2026-13-01", "-2026-02-30", "-20261399", "@2026-10-21", "-2026-10", "-1021", "-latest", "-unknown",
-    "-2026-10-21-preview", "-2026-10-21-2026-10-21",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("suffix", NO_DATES)
-def test_a_suffix_that_is_nearly_a_date_is_another_model(shipped: PriceTable, suffix: str) -> None:
-    assert shipped.find("openai", f"gpt-6.1-sol{suffix}", at=TODAY) is None
 
 
 # Tiers and dates
@@ -505,10 +500,10 @@ def test_every_model_has_a_standard_price_today(shipped: PriceTable) -> None:
 
 def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) -> None:
     providers = {row.provider for row in shipped}
-    assert providers == {
+    assert providers - CLOUDS == {
         "anthropic", "deepseek", "fireworks_ai", "gemini", "groq",
         "mistral", "openai", "openrouter", "sambanova", "together_ai", "xai",
     }  # fmt: skip
     # A host that was added since has no rows until the next `make prices`.
-    assert providers < set(ROUTES)
+    assert CLOUDS < providers < {*ROUTES, *CLOUDS}
     assert {row.variant for row in shipped} == VARIANTS

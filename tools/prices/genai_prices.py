@@ -7,14 +7,27 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 
-from .quotes import SNAPSHOT, PriceList, Quotes, Source, plain, usable
+from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
 
-_PROVIDERS = {
-    route.genai_prices_name: provider for provider, route in ROUTES.items() if route.genai_prices_name
+_CLOUDS = {
+    "aws": ("bedrock", "bedrock_mantle"),
+    "azure": ("azure", "azure_ai"),
+    "google": ("vertex_ai",),
 }
-"""Route by provider name of genai-prices."""
+_PROVIDERS = {
+    name: tuple(
+        provider
+        for provider, route in ROUTES.items()
+        if name == route.genai_prices_name and provider not in CLOUDS
+    )
+    + _CLOUDS.get(name, ())
+    for name in [*(route.genai_prices_name for route in ROUTES.values()), *_CLOUDS]
+    if name
+}
+"""Providers of `prices.csv` by provider name of genai-prices."""
 
 _COLUMNS = {
     "input_mtok": "input",
@@ -42,7 +55,14 @@ _VARIANTS = {
 _OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderation|ocr|voice")
 # The package lists models of Vertex under Google, where other companies' models have other prices. OpenAI
 # does not serve its own open models.
-_OWN_NAMES = {"gemini": re.compile(r"gemini-"), "openai": re.compile(r"(?!gpt-oss-)")}
+_OWN_NAMES = {
+    "gemini": re.compile(r"gemini-"),
+    "openai": re.compile(r"(?!gpt-oss-)"),
+    # Its names of Azure's models are those of other hosts.
+    **dict.fromkeys(_CLOUDS["azure"], re.compile("(?!)")),
+    # Mantle serves other models than Bedrock, and the package does not say which.
+    "bedrock_mantle": re.compile("(?!)"),
+}
 _MISSING = "genai-prices is not installed; it is a development dependency: pip install genai-prices"
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 
@@ -51,7 +71,8 @@ def read() -> Source:
     """Read the data of the installed package.
 
     A model counts under its whole names only: the package's prefixes and patterns also match models that do
-    not exist. Deprecated models and prices of 0 are left out.
+    not exist. They only price the names of Bedrock that another source has. Deprecated models and prices of 0
+    are left out.
 
     Raises:
         ModuleNotFoundError: genai-prices is not installed.
@@ -63,10 +84,11 @@ def read() -> Source:
             continue
         for name in spellings(model):
             source.spellings.setdefault((provider, name), quotes)
-        names = set(_whole_names(model.match))
+        names = spellings(model) if provider == "bedrock" else set(_whole_names(model.match))
         if model.id.lower() in names and not model.deprecated:
             for name in _called(provider, model.id, names):
                 source.models.setdefault((provider, name), quotes)
+    source.match = _match_bedrock
     return source
 
 
@@ -93,8 +115,7 @@ def listed() -> Iterator[tuple[str, Any]]:
     except ModuleNotFoundError:
         raise ModuleNotFoundError(_MISSING) from None
     for group in providers:
-        provider = _PROVIDERS.get(group.id)
-        if provider is not None:
+        for provider in _PROVIDERS.get(group.id, ()):
             yield from ((provider, model) for model in group.models)
 
 
@@ -104,8 +125,10 @@ def spellings(model: Any) -> set[str]:
 
 
 def _whole_names(match: Any) -> Iterator[str]:
-    if hasattr(match, "equals"):
-        yield match.equals.lower()
+    # Claude's names on Vertex may follow a path.
+    whole = getattr(match, "equals", None) or getattr(match, "ends_with", "")
+    if whole and not whole.startswith("/"):
+        yield whole.lower()
     for clause in getattr(match, "or_", ()):
         yield from _whole_names(clause)
 
@@ -121,6 +144,21 @@ def _called(provider: str, name: str, names: set[str]) -> Iterator[str]:
     elif ":" not in name and _MODEL.fullmatch(name) and not _OTHER_KINDS.search(name):
         own = _OWN_NAMES.get(provider)
         yield from [name] if own is None or own.match(name) else []
+
+
+def _match_bedrock(key: Key) -> Quotes:
+    """The quotes of a name on Bedrock, which the package recognizes by its parts.
+
+    The package has no prices of single regions, nor of the government's.
+    """
+    from genai_prices.data import providers
+
+    provider, name = key
+    if provider not in _CLOUDS["aws"] or "/" in name or name.startswith("us-gov."):
+        return {}
+    group = next(group for group in providers if group.id == "aws")
+    model = group.find_model(re.sub(r"^regional\.", "us.", name))
+    return {} if model is None else _quotes(provider, model)
 
 
 def _quotes(provider: str, model: Any) -> Quotes:

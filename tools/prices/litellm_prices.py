@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from llm_provider._money.cloud_names import ZONES
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
@@ -20,11 +22,13 @@ FILE_NAME = "model_prices_and_context_window_backup.json"
 _PROVIDERS = {name: route for route in ROUTES.values() for name in route.litellm_names}
 """Route by provider name of the map."""
 
-# The map lists these providers' models without a prefix.
-_BARE = frozenset({"anthropic", "openai"})
+# The map lists models of these providers without a prefix.
+_BARE = frozenset({"anthropic", "bedrock", "openai", "vertex_ai"})
 _MODES = frozenset({"chat", "responses", "completion", "embedding"})
 # Gemini's models for images and speech are called like its chat models.
-_CALLED_LIKE_CHAT = {"gemini": frozenset({"image_generation", "audio_speech"})}
+_CALLED_LIKE_CHAT = dict.fromkeys(("gemini", "vertex_ai"), frozenset({"image_generation", "audio_speech"}))
+# Other ways to write a name that the map has too.
+_DOUBLED = re.compile(r"(global|global-standard|invoke|converse)/.*")
 
 _KEY = re.compile(
     r"(?P<price>[a-z_]+?)(?P<hour>_above_1hr)?(?:_above_(?P<thousand>\d+)k_tokens)?"
@@ -73,12 +77,16 @@ def read(path: Path, today: str) -> Source:
     source = Source(version_name(path))
     for name, entry in entries.items():
         key = key_of(name, entry)
-        if key is None:
+        # The map lists some models of Vertex with the prefix and, with less detail, without.
+        if key is None or (name != "/".join(key) and "/".join(key) in entries):
             continue
         if str(entry.get("deprecation_date", today)) < today:
             source.shut_down.add(key)
         else:
-            source.models.setdefault(key, _quotes(key[0], entry))
+            quotes = source.models.setdefault(key, _quotes(key[0], entry))
+            uplift = entry.get("regional_endpoint_uplift_multiplier")
+            if uplift:
+                source.models.setdefault((key[0], f"regional/{key[1]}"), _scale(quotes, uplift))
     for key in list(source.models):
         snapshots = {other for other in (*source.models, *source.shut_down) if _is_snapshot(other, key)}
         if snapshots and snapshots <= source.shut_down:
@@ -86,6 +94,7 @@ def read(path: Path, today: str) -> Source:
     # The map may hold a model twice, with a path before its name and without. Only one of them has shut
     # down.
     source.models = {key: quotes for key, quotes in source.models.items() if key not in source.shut_down}
+    source.models |= _find_regional(source.models)
     return source
 
 
@@ -100,17 +109,54 @@ def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
 
     None where the entry is no chat or embedding model of a route of `ROUTES`, or has no price.
     """
-    route = _PROVIDERS.get(entry.get("litellm_provider", ""))
-    if route is None or not entry.get("input_cost_per_token"):
+    listed = entry.get("litellm_provider", "")
+    cloud, route = _cloud_of(listed), _PROVIDERS.get(listed)
+    provider = cloud or (route.provider if route else None)
+    if provider is None or not entry.get("input_cost_per_token"):
         return None
-    if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(route.provider, frozenset()):
+    if entry.get("mode") not in _MODES | _CALLED_LIKE_CHAT.get(provider, frozenset()):
         return None
-    model = name.removeprefix(f"{route.litellm_names[0]}/")
-    if model == name and route.provider not in _BARE:
+    prefix = route.litellm_names[0] if route and not cloud else provider
+    model = name.removeprefix(f"{prefix}/")
+    if (model == name and provider not in _BARE) or (cloud and _DOUBLED.fullmatch(model)):
         return None
-    if route.provider == "fireworks_ai":
+    if provider == "fireworks_ai":
         model = _FIREWORKS_PATH.sub("", model, count=1)
-    return route.provider, model
+    return provider, model
+
+
+def _cloud_of(listed: str) -> str | None:
+    """The cloud of a provider's name in the map, such as `vertex_ai-anthropic_models`."""
+    cloud = {"azure_text": "azure", "bedrock_converse": "bedrock"}.get(listed, listed.partition("-")[0])
+    return cloud if cloud in CLOUDS else None
+
+
+def _scale(quotes: Quotes, factor: Decimal) -> Quotes:
+    """The prices of tokens times a factor. Searches cost the same everywhere."""
+    return {
+        variant: {
+            day: {
+                minimum: {
+                    column: price if column == "web_search" else plain(price * factor)
+                    for column, price in cells.items()
+                }
+                for minimum, cells in tiers.items()
+            }
+            for day, tiers in days.items()
+        }
+        for variant, days in quotes.items()
+    }
+
+
+def _find_regional(models: Mapping[Key, Quotes]) -> dict[Key, Quotes]:
+    """The prices that most zones, or profiles, of a model share. The others have rows of their own."""
+    zoned: dict[Key, list[Quotes]] = {}
+    for (provider, model), quotes in models.items():
+        zone = next(filter(model.startswith, ZONES.get(provider, ())), None)
+        if zone is not None:
+            zoned.setdefault((provider, f"regional{zone[-1]}{model.removeprefix(zone)}"), []).append(quotes)
+    usual = {key: max(lists, key=lists.count) for key, lists in zoned.items() if len(lists) > 1}
+    return {key: quotes for key, quotes in usual.items() if 2 * zoned[key].count(quotes) > len(zoned[key])}
 
 
 def _is_snapshot(other: Key, family: Key) -> bool:

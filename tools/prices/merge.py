@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from .quotes import Cells, Key, PriceList, Source
+from llm_provider._money.price_rows import CLOUDS
+
+from .quotes import Cells, Key, PriceList, Source, keep_complete_levels
 
 NOT_PUBLISHED = "none"
 """The `source` of a row without prices, which keeps a cheaper row from being applied."""
@@ -46,7 +48,12 @@ Dated: TypeAlias = dict[str, dict[int, Tier]]
 
 
 def newest(days: Iterable[str], limit: str) -> str | None:
-    """The last day that is not after `limit`; "" precedes every other day."""
+    """The last day that is not after `limit`; "" precedes every other day.
+
+    >>> newest(["2026-11-21", "", "2026-11-20"], "2026-11-20"), newest(["", "2026-11-21"], "2026-11-20")
+    ('2026-11-20', '')
+    >>> newest(["2026-11-21"], "2026-11-20")
+    """
     return max((day for day in days if day <= limit), default=None)
 
 
@@ -69,6 +76,8 @@ def merge(
     variants: dict[str, Dated] = {}
     disagreements: list[Disagreement] = []
     told = {source.name: source.quotes(key) for source in sources}
+    if key[0] in CLOUDS:
+        told = keep_complete_levels(told)
     for variant in sorted({variant for quotes in told.values() for variant in quotes}):
         lists = {name: quotes[variant] for name, quotes in told.items() if variant in quotes}
         dated = variants[variant] = _past_and_announced(lists, today)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from llm_provider._money.cloud_names import drop_region
 from llm_provider._tokens.model_limits import ModelLimits
 
 from . import genai_prices, litellm_prices
@@ -74,7 +75,7 @@ def refresh_limits(
     """
     refreshed = RefreshedLimits()
     listed = list(sources)
-    for key in sorted({*rows, *models}):
+    for key in sorted({*rows, *((provider, drop_region(provider, model)) for provider, model in models)}):
         told = [(source.name, found) for source in listed if (found := source.figures(key))]
         had = rows.get(key)
         if not told:
@@ -103,7 +104,8 @@ def _of_litellm(price_map: Path) -> LimitSource:
         window = _tokens(entry.get("max_input_tokens"))
         longest = None if entry["mode"] == "embedding" else _tokens(entry.get("max_output_tokens"))
         if window or longest:
-            source.models.setdefault(key, (window, longest))
+            # The first region that the map lists speaks for all.
+            source.models.setdefault((key[0], drop_region(*key)), (window, longest))
     return source
 
 
@@ -112,7 +114,8 @@ def _of_genai() -> LimitSource:
     for provider, model in genai_prices.listed():
         if model.context_window:
             for name in genai_prices.spellings(model):
-                source.spellings.setdefault((provider, name), (model.context_window, None))
+                key = (provider, drop_region(provider, name))
+                source.spellings.setdefault(key, (model.context_window, None))
     return source
 
 

@@ -12,9 +12,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._money.pricing import list_keys
 
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
-from .quotes import SNAPSHOT, Key, Source
+from .quotes import Key, Source
 
 _OldModel: TypeAlias = dict[str, dict[str, dict[int, PriceRow]]]
 """The rows of a model by variant, `effective_from` and `min_input_tokens`."""
@@ -96,15 +97,18 @@ def _held(lists: _OldModel, today: str) -> Held:
 
 
 def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
-    """Models that the file lacks, without dated snapshots that have the price of their family."""
+    """Models that the file lacks, without those that cost what the table answers for them anyway.
+
+    These are dated snapshots with the price of their family, and regions of a cloud with that of a wider one.
+    """
     gone = {key for source in sources for key in source.shut_down}
     listed = {key for source in sources for key in source.models} - gone
 
+    known = listed | set(old)
+
     def is_new(key: Key) -> bool:
-        provider, model = key
-        dated = SNAPSHOT.search(model)
-        family = (provider, model[: dated.start()]) if dated and dated.end() == len(model) else key
-        if family == key or family not in listed | set(old):
+        family = next((other for other in list_keys(*key) if other != key and other in known), None)
+        if family is None:
             return True
         return any(source.quotes(key) not in ({}, source.quotes(family)) for source in sources)
 

@@ -1,7 +1,7 @@
 """The cost of a call: exact USD from `prices.csv` and a `Usage`, or None where a price is not known.
 
 Importing this module reads no file; `PriceTable.load` does. It only indexes the package's own file, which
-takes 1 ms in place of 25 ms, and parses a model's rows at their first use. Finding the price list in effect
+takes 2 ms in place of 60 ms, and parses a model's rows at their first use. Finding the price list in effect
 anew for each call would add 8 % to the instructions of a call, so it is remembered for an hour.
 
 docs/prices.md describes the layout of the file, the sources of its figures, and its limits.
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
-from .price_rows import PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
+from .price_rows import CLOUDS, PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
     from decimal import Decimal
 
@@ -34,6 +34,9 @@ Overrides: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, object]]"
 _Variants: TypeAlias = "dict[str, list[PriceRow]]"
 
 _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-9]{4})([0-9]{2})([0-9]{2}))")
+
+_PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
+"""Names of throughput that a cloud bills by the hour."""
 
 _SECONDS_OF_A_DAY = 86_400
 
@@ -85,7 +88,7 @@ def find_table(name: str) -> str:
 
 @functools.cache
 def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
-    """The package's own file and its index, which all clients share: it takes 8 ms to read."""
+    """The package's own file and its index, which all clients share."""
     file = PriceFile(path)
     return file, file.by_model()
 
@@ -220,8 +223,8 @@ class PriceTable:
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         """The rows of the first of a model's names that has any."""
-        known = next((name for name in spellings(provider, model) if (provider, name) in self._models), None)
-        return {} if known is None else self._variants(provider, known)
+        known = next((key for key in list_keys(provider, model) if key in self._models), None)
+        return {} if known is None else self._variants(*known)
 
     def cost(
         self,
@@ -251,6 +254,10 @@ class PriceTable:
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
+            if provider in CLOUDS and _PROVISIONED.search(model):
+                self._warn_once(
+                    (provider, model, variant), "", "provisioned throughput is billed by the hour"
+                )
             return None
         if usage.unpriced_tools:
             self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
@@ -285,13 +292,14 @@ class PriceTable:
             variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
         return variants
 
-    def _warn_once(self, row: PriceRow, column: str, reason: str) -> None:
-        key = (row.provider, row.model, column)
+    def _warn_once(self, row: Sequence[object], column: str, reason: str) -> None:
+        provider, model, variant = row[:3]
+        key = (str(provider), str(model), column)
         with self._lock:
             if key in self._warned:
                 return
             self._warned.add(key)
-        message = f"{row.provider}/{row.model} ({row.variant}): {reason}; the cost is unknown"
+        message = f"{provider}/{model} ({variant}): {reason}; the cost is unknown"
         warnings.warn(PriceWarning(message), stacklevel=3)
 
 
@@ -367,16 +375,34 @@ def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
     return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
 
 
-def spellings(provider: str, model: str) -> Iterator[str]:
-    """The names under which a model may be listed, the most specific first, as `PriceTable.find` says."""
+def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
+    """The providers and names under which a model may be listed, the most specific first."""
+    if provider not in CLOUDS:
+        spelled = _spell_name(provider, model)
+        yield from ((provider, name) for name in _add_families(spelled))
+        return
+    from .cloud_names import SAME_BILL, spell_cloud_name
+
+    for cloud in filter(None, (provider, SAME_BILL.get(provider))):
+        yield from ((cloud, name) for name in _add_families(spell_cloud_name(cloud, model)))
+
+
+def _add_families(spelled: Iterable[str]) -> Iterator[str]:
+    """Names, then those of the families that dated ones belong to."""
+    names = list(spelled)
+    yield from names
+    for name in names:
+        dated = _SNAPSHOT_DATE.fullmatch(name)
+        if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
+            yield dated[1]
+
+
+def _spell_name(provider: str, model: str) -> Iterator[str]:
+    """The name, and those without a resource path or the suffix of a fine-tuned model."""
     yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):
             model = model.removeprefix(path)
             yield model
     if provider == "openai" and model.startswith("ft:"):
-        model = ":".join(model.split(":")[:2])
-        yield model
-    dated = _SNAPSHOT_DATE.fullmatch(model)
-    if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
-        yield dated[1]
+        yield ":".join(model.split(":")[:2])

@@ -357,13 +357,19 @@ def _route(model: str) -> tuple[Route, str]:
 def price_names(target: Target) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
-    A call through litellm has the price of the provider that litellm reaches.
+    A call through litellm has the price of the provider that litellm reaches; one to Vertex that of the
+    location in litellm's variables, or of litellm's default, `us-central1`.
 
     >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
     ('anthropic', 'claude-sonnet-5-5')
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
+        if prefix == "vertex_ai" and rest:
+            from .._money.cloud_names import name_in_region
+
+            location = os.environ.get("VERTEXAI_LOCATION") or os.environ.get("VERTEX_LOCATION")
+            return prefix, name_in_region(prefix, rest, location or "us-central1")
         if slash:
             return prefix, rest
         for row in _ROWS:
@@ -373,10 +379,11 @@ def price_names(target: Target) -> tuple[str, str]:
 
 
 def list_known_models() -> Iterable[str]:
-    """The models of `prices.csv`, as `provider/model`. They serve only as suggestions."""
+    """The models of `prices.csv` without the clouds', as `provider/model`. They serve only as suggestions."""
+    from .._money.price_rows import CLOUDS
     from .._money.pricing import PriceTable
 
-    return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load()})
+    return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider not in CLOUDS})
 
 
 def _suggestion(model: str) -> str:

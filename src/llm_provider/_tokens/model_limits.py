@@ -11,8 +11,8 @@ import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._money.price_rows import PriceWarning, is_date
-from .._money.pricing import find_table, spellings
+from .._money.price_rows import CLOUDS, PriceWarning, is_date
+from .._money.pricing import find_table, list_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +44,15 @@ COLUMNS = ModelLimits._fields
 def limits_of(provider: str, model: str) -> ModelLimits | None:
     """The limits of a model, None if the file has no row for it.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price.
+    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of
+    a cloud have one row.
     """
+    if provider in CLOUDS:
+        from .._money.cloud_names import drop_region
+
+        model = drop_region(provider, model)
     rows = _load()
-    names = spellings(provider, model)
-    return next((rows[provider, name] for name in names if (provider, name) in rows), None)
+    return next((rows[key] for key in list_keys(provider, model) if key in rows), None)
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import RequestError
+from .._money.price_rows import CLOUDS
 from .._requests.model_kinds import kind_of
 from .._requests.routing import ROUTES
 from .model_limits import limits_of
@@ -68,7 +69,11 @@ def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
         check_provider(provider)
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
-        if row.provider in ROUTES and provider in (None, row.provider):
+        # The rows `regional` of a cloud are no models.
+        is_model = row.provider in ROUTES and not (
+            row.provider in CLOUDS and row.model.startswith("regional")
+        )
+        if is_model and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
     return sorted(models, key=lambda model: (model.provider, model.name))

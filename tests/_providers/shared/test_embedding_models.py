@@ -24,7 +24,7 @@ def check(model: str) -> None:
         ("mistral/mistral-large-4", "mistral/mistral-embed"),
         ("litellm/mistral/mistral-large-4", "mistral/mistral-embed"),
         ("litellm/anthropic/claude-sonnet-5-5", "text-embedding-3-small"),
-        ("bedrock/claude-sonnet-5-5", "text-embedding-3-small"),
+        ("bedrock/claude-sonnet-5-5", "bedrock/amazon.titan-embed-text-v2:0"),
         ("deepseek/deepseek-v4-pro", "text-embedding-3-small"),
         ("xai/grok-4.7", "text-embedding-3-small"),
         ("fireworks_ai/accounts/fireworks/models/kimi-k3", "nomic-ai/nomic-embed-text-v1.5"),

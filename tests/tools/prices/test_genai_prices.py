@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from llm_provider._money.price_rows import CLOUDS
 from llm_provider._requests.routing import ROUTES
 from price_sources import needs_genai_prices
 from tools.prices import genai_prices
@@ -31,12 +32,18 @@ def test_the_package_is_read_in_our_columns(genai: Source) -> None:
     assert not genai.quotes(("openai", "gpt-5.5-turbo-nonsense"))
     assert ("gemini", "claude-opus-5-5") not in genai.models
     assert ("openai", "gpt-oss-120b") not in genai.models
+    # Of Bedrock by the parts of its names, but of no single region.
+    regional = genai.quotes(("bedrock", "regional.anthropic.claude-opus-4-8"))
+    assert regional["standard"][""][0]["input"] * 10 == 55
+    assert genai.quotes(("bedrock", "au.anthropic.claude-opus-4-8")) == regional
+    assert not genai.quotes(("bedrock", "eu-west-1/anthropic.claude-opus-4-8"))
+    assert not [model for provider, model in genai.models if provider in {"azure", "bedrock_mantle"}]
 
 
 @needs_genai_prices
 def test_models_are_listed_under_the_names_of_routes(genai: Source) -> None:
     providers = {provider for provider, _ in genai_prices.listed()}
-    assert {"gemini", "together_ai", "fireworks_ai", "xai"} < providers <= set(ROUTES)
+    assert {"gemini", "together_ai", "fireworks_ai", "xai"} < providers <= {*ROUTES, *CLOUDS}
     assert {provider for provider, _ in genai.models} <= providers
     assert genai.name == genai_prices.version_name()
     assert genai.name.startswith("genai-prices ")

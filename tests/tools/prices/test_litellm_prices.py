@@ -10,6 +10,7 @@ import pytest
 from llm_provider._requests.routing import ROUTES, Route
 from price_sources import TINY, TODAY, cells, entry, price_map
 from tools.prices import litellm_prices
+from tools.prices.refresh import refresh
 
 
 def test_the_map_is_read_in_our_columns(tmp_path: Path) -> None:
@@ -84,6 +85,30 @@ def test_only_models_that_can_be_called_by_the_token_are_read(tmp_path: Path) ->
         ("gemini", "speaker"),
     }
     assert source.shut_down == {("openai", "bygone"), ("openai", "family-2026-01-01"), ("openai", "family")}
+
+
+def test_the_clouds_regions_have_rows_where_a_wider_one_does_not_answer(tmp_path: Path) -> None:
+    searches = {"search_context_cost_per_query": {"search_context_size_low": 0.01}}
+    usd = {
+        2: "azure/tiny azure_ai/tiny a.tiny-v1:0 global.a.tiny-v1:0 bedrock/us-east-1/a.tiny-v1:0",
+        2.2: "azure/us/tiny azure/eu/tiny azure/eu/tiny-2026-01-01 us.a.tiny-v1:0 eu.a.tiny-v1:0",
+        2.4: "azure/global/tiny azure/apac/tiny jp.a.tiny-v1:0 us-gov.a.tiny-v1:0 "
+        "bedrock/us-gov-west-1/a.tiny-v1:0",
+    }  # fmt: skip
+    entries = {
+        name: entry(name.split("/")[0] if "/" in name else "bedrock", input_cost_per_token=price / 1e6)
+        for price, names in usd.items() for name in names.split()
+    }  # fmt: skip
+    entries["tiny"] = entry("vertex_ai-language-models", input_cost_per_token=9)
+    entries["vertex_ai/tiny"] = entry("vertex_ai", regional_endpoint_uplift_multiplier=1.1, **searches)
+    entries["vertex_ai/tiny@default"] = entry("vertex_ai", **searches)
+    rows = refresh([], [litellm_prices.read(price_map(tmp_path, **entries), TODAY)], TODAY).rows
+    assert " ".join(f"{row.provider}/{row.model}={row.input}" for row in rows) == (
+        "azure/apac/tiny=2.4 azure/regional/tiny=2.2 azure/tiny=2 bedrock/a.tiny-v1:0=2 "
+        "bedrock/jp.a.tiny-v1:0=2.4 bedrock/regional.a.tiny-v1:0=2.2 bedrock/us-gov.a.tiny-v1:0=2.4 "
+        "vertex_ai/regional/tiny=2.2 vertex_ai/tiny=2"
+    )
+    assert {row.web_search for row in rows if row.provider == "vertex_ai"} == {10}
 
 
 def test_limits_exclude_themselves_except_xais(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 from price_sources import TINY, TODAY, cells, flat, row, shown, source
-from tools.prices.merge import newest
 from tools.prices.quotes import Quotes
 from tools.prices.refresh import refresh
 
@@ -53,10 +52,3 @@ def test_a_level_without_a_price_of_its_own_never_borrows_a_cheaper_one() -> Non
         (0, "2027-01-01", None, "none"),
         (1001, "", None, "none"),
     ]
-
-
-def test_the_newest_day_is_the_last_that_has_come() -> None:
-    days = ["2026-11-21", "", "2026-11-20", "2026-01-01"]
-    assert newest(days, TODAY) == TODAY
-    assert newest([""], TODAY) == ""
-    assert newest(["2026-11-21"], TODAY) is None

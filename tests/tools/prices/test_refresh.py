@@ -34,14 +34,9 @@ def test_a_new_model_comes_with_its_history_and_what_is_announced() -> None:
     assert {(entry.source, entry.as_of) for entry in done.rows} == {("new 1", TODAY)}
 
 
-def test_what_holds_stays_as_it_was_read() -> None:
-    old = [row(input=1, output=2)]
-    done = refresh(old, [source("new 2", flat(input=1, output=2))], TODAY)
-    assert done == Refreshed(rows=old)
-
-
 def test_a_change_adds_a_row_of_today_and_keeps_the_old() -> None:
     old = [row(input=1, output=2)]
+    assert refresh(old, [source("new 2", flat(input=1, output=2))], TODAY) == Refreshed(rows=old)
     done = refresh(old, [source("new 2", flat(input=1, output=3))], TODAY)
     assert shown(done.rows) == [("standard", 0, "", 1, 2), ("standard", 0, TODAY, 1, 3)]
     assert done.rows[0] is old[0]
@@ -57,11 +52,8 @@ def test_a_change_begins_on_the_day_that_the_source_tells() -> None:
 def test_a_tier_that_comes_or_goes_is_a_change() -> None:
     tiered: Quotes = {"standard": {"": {0: cells(input=1), 1001: cells(input=2)}}}
     done = refresh([row(input=1)], [source("new 2", tiered)], TODAY)
-    assert [(entry.min_input_tokens, entry.effective_from) for entry in done.rows] == [
-        (0, ""),
-        (0, TODAY),
-        (1001, TODAY),
-    ]
+    rows = [(entry.min_input_tokens, entry.effective_from) for entry in done.rows]
+    assert rows == [(0, ""), (0, TODAY), (1001, TODAY)]
     back = refresh(done.rows, [source("new 3", flat(input=1))], "2026-12-24")
     assert [(entry.min_input_tokens, entry.effective_from) for entry in back.added] == [(0, "2026-12-24")]
 
@@ -131,13 +123,9 @@ def test_the_disagreements_of_today_are_listed_and_what_was_kept_is_in_the_file(
         listed = list(csv.DictReader(file))
     assert listed
     for disagreement in listed:
-        kept = table.find(
-            disagreement["provider"],
-            disagreement["model"],
-            variant=disagreement["variant"],
-            input_tokens=int(disagreement["min_input_tokens"]),
-            at=date.fromisoformat(TODAY),
-        )
+        key, size = (disagreement["provider"], disagreement["model"]), int(disagreement["min_input_tokens"])
+        day = date.fromisoformat(TODAY)
+        kept = table.find(*key, variant=disagreement["variant"], input_tokens=size, at=day)
         assert getattr(kept, disagreement["column"]) == Decimal(disagreement["kept"]), disagreement
 
 
