@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import PriceWarning, is_date
 from .._money.pricing import find_table, spellings
+from .._requests.routing import Target, price_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,18 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
     rows = _load()
     names = spellings(provider, model)
     return next((rows[provider, name] for name in names if (provider, name) in rows), None)
+
+
+def limits_of_target(target: Target) -> ModelLimits | None:
+    """The limits of a target's model: those that its host gives, else those of the file."""
+    provider, model = price_names(target)
+    host = target.route.host
+    if host is None:
+        return limits_of(provider, model)
+    known = host.find_limits(model)
+    return ModelLimits(
+        provider, model, known.get("context_window"), known.get("max_output_tokens"), source="host", as_of=""
+    )
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
