@@ -83,7 +83,7 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
     # Imported here because few clients have one.
-    from ._requests.host import read_hosts
+    from ._requests.host_routes import read_hosts
 
     return read_hosts(hosts)
 

@@ -35,7 +35,7 @@ def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Calla
             loaded = PriceTable.load(overrides=own)
         except (OSError, ValueError) as error:
             raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
-        loaded.replace(row for route in hosts.values() if route.host for row in route.host.price_rows())
+        loaded.replace_rows(row for route in hosts.values() if route.host for row in route.host.price_rows())
         return loaded
 
     if own is not None:

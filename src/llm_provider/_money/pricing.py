@@ -103,7 +103,7 @@ class PriceTable:
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
-        self.replace(rows)
+        self.replace_rows(rows)
 
     @classmethod
     def load(
@@ -128,10 +128,10 @@ class PriceTable:
         if overrides is not None:
             files = isinstance(overrides, (str, os.PathLike))
             lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]  # `files` narrows
-            table.replace(check(lines))
+            table.replace_rows(check(lines))
         return table
 
-    def replace(self, rows: Iterable[PriceRow]) -> None:
+    def replace_rows(self, rows: Iterable[PriceRow]) -> None:
         """Put rows in the place of all rows of their providers, models and variants."""
         for (provider, model, variant), its_rows in _group(rows).items():
             self._variants(provider, model)[variant] = its_rows

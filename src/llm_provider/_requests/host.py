@@ -1,27 +1,17 @@
-"""`Host`: an OpenAI-compatible server of the user's own, from `Client(hosts=)` or a TOML file.
-
-Imported where there is one. A host becomes a row like those of `ROUTES`, and nothing else knows its dialect.
-"""
+"""`Host`: an OpenAI-compatible server of the user's own. `host_routes` makes rows of hosts."""
 
 from __future__ import annotations
 
-import os
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, get_args
+from typing import Literal, NoReturn, TypeAlias, get_args
 
 from .._errors import RequestError, cite
-from .._json_values import JSONMapping, plain_number
+from .._json_values import plain_number
 from .._money.price_rows import PRICE_COLUMNS, PriceRow, check_row, mapping_lines
 from .base_url import check_base_url
-from .routing import ROUTES, UNPUBLISHED, EmbeddingLimits, Route
-
-VARIABLE = "LLM_PROVIDER_HOSTS"
-"""The environment variable that names a file of hosts."""
 
 Dialect: TypeAlias = Literal["openai", "vllm", "sglang", "llama.cpp", "ollama", "lm_studio", "tgi"]
 """The kind of a server."""
@@ -43,29 +33,10 @@ _LACKS_ONLY = frozenset({"n", "dimensions"})
 """Parameters that every dialect has unless it lacks them."""
 
 _LIMITS = ("context_window", "max_output_tokens")
-
-# What each server reads of a request for an answer. A parameter that it ignores would be dropped silently.
-_DIALECTS: Mapping[Dialect, JSONMapping] = {
-    # The server decides.
-    "openai": {"like_openai": True, "stores_answers": True},
-    # `ChatCompletionRequest` of vllm/entrypoints/openai and of sglang/srt/entrypoints/openai.
-    "vllm": {"stores_answers": True},
-    "sglang": {"stores_answers": True},
-    # tools/server: "Only one completion choice is allowed".
-    "llama.cpp": {"lacks": {"n"}},
-    # `ChatCompletionRequest` of ollama's openai/openai.go.
-    "ollama": {"lacks": {"n", "tool_choice", "top_k", "logit_bias", "parallel_tool_calls"}},
-    # "Supported payload parameters" of LM Studio's developer documentation.
-    "lm_studio": {
-        "lacks": {"n", "logprobs", "top_logprobs", "parallel_tool_calls"}, "stores_answers": True
-    },
-    # `ChatRequest` of text-generation-inference marks `n` and `logit_bias` as unused and has no others.
-    "tgi": {"lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}},
-}  # fmt: skip
+_EMBEDDING_LIMITS = ("texts", "tokens", "text_tokens")
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
-_SECRET = re.compile(r"(?i).*(key|secret|password|authorization)s?|(access_|api_|auth_)?tokens?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +64,7 @@ class Host:
         tokenizer: The vocabulary of its models, for estimates, where their names do not tell it.
 
     Raises:
-        RequestError: a value is not valid, or the name is that of a provider.
+        RequestError: a value is not valid.
 
     >>> lab = Host("lab", "http://10.0.0.7:8000/v1", "vllm", prices={"*": {"input": 0.1, "output": 0.4}})
     >>> lab.url, lab.dialect
@@ -117,9 +88,6 @@ class Host:
                 "the name of a host must be lower-case letters, digits, '_' and '-', such as 'lab', not "
                 f"{cite(self.name)}"
             )
-        owner = next((row.provider for row in ROUTES.values() if self.name in row.other_names), self.name)
-        if owner in ROUTES:
-            self._refuse(f"the name belongs to the provider {owner!r}: choose another one")
         object.__setattr__(self, "url", self._check_url())
         self._check_choice("dialect", self.dialect, get_args(Dialect))
         if self.tokenizer is not None:
@@ -135,7 +103,7 @@ class Host:
         self._check_parameters("lacks", self.lacks, PARAMETERS | _LACKS_ONLY)
         self._check_table("prices", self.prices, PRICE_COLUMNS)
         self._check_table("limits", self.limits, _LIMITS)
-        self._check_figures("embeddings", self.embeddings, EmbeddingLimits._fields, whole=True)
+        self._check_figures("embeddings", self.embeddings, _EMBEDDING_LIMITS, whole=True)
         list(self.price_rows())
 
     def _check_url(self) -> str:
@@ -149,7 +117,7 @@ class Host:
     def _check_choice(self, what: str, value: object, choices: Sequence[str]) -> None:
         if value not in choices:
             self._refuse(
-                f"{what} must be one of {', '.join(choices)}, not {cite(value)}{_near(value, choices)}"
+                f"{what} must be one of {', '.join(choices)}, not {cite(value)}{suggest_near(value, choices)}"
             )
 
     def _check_parameters(self, what: str, names: object, known: Collection[str]) -> None:
@@ -158,7 +126,7 @@ class Host:
         for name in names:
             if name not in known:
                 known_names = ", ".join(sorted(known))
-                self._refuse(f"{what} has {cite(name)}{_near(name, known)}; it takes {known_names}")
+                self._refuse(f"{what} has {cite(name)}{suggest_near(name, known)}; it takes {known_names}")
 
     def _check_table(self, what: str, table: object, columns: Sequence[str]) -> None:
         if not isinstance(table, Mapping):
@@ -176,7 +144,7 @@ class Host:
         for column, figure in figures.items():
             if column not in columns:
                 self._refuse(
-                    f"{what} has {cite(column)}{_near(column, columns)}; it takes {', '.join(columns)}"
+                    f"{what} has {cite(column)}{suggest_near(column, columns)}; it takes {', '.join(columns)}"
                 )
             number = figure if isinstance(figure, Decimal) else plain_number(figure)
             if number is None or (whole and (not isinstance(number, int) or number < 1)):
@@ -185,24 +153,6 @@ class Host:
 
     def _refuse(self, problem: str) -> NoReturn:
         raise RequestError(f"host {self.name!r}: {problem}")
-
-    def make_route(self) -> Route:
-        """The row of this host."""
-        columns = dict(_DIALECTS[self.dialect])
-        lacks = columns.pop("lacks", frozenset())
-        return Route(
-            self.name,
-            self.url,
-            key_variables=() if self.key_variable is None else (self.key_variable,),
-            key_required=self.key_variable is not None,
-            default_effort=True,
-            parts=frozenset({"media in results", "thinking"}),
-            embedding_limits=UNPUBLISHED._replace(**self.embeddings),
-            options=frozenset(self.accepts),
-            lacks=frozenset(lacks).difference(self.accepts).union(self.lacks),
-            host=self,
-            **columns,
-        )
 
     def price_rows(self) -> Iterator[PriceRow]:
         """The rows of this host in the price table. A host without prices has one whose prices are blank.
@@ -226,76 +176,9 @@ class Host:
         return self.limits.get(model, self.limits.get("*", {}))
 
 
-def _near(name: object, known: Collection[str]) -> str:
+def suggest_near(name: object, known: Collection[str]) -> str:
+    """The end of a message about an unknown name: the known name that is like it, if there is one."""
     import difflib
 
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def read_hosts(hosts: object = ()) -> dict[str, Route]:
-    """The rows of a client's hosts by name, with those of the file that `LLM_PROVIDER_HOSTS` names.
-
-    A host of the client comes before one of the file with its name.
-
-    Raises:
-        RequestError: something else than a list of hosts was given, a name occurs twice, or the file is not
-            valid. The message has its path, and its line where it is not TOML.
-    """
-    if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, Host) for host in hosts):
-        raise RequestError(
-            "hosts must be a list of hosts: write hosts=[Host('lab', 'http://10.0.0.7:8000/v1')], not "
-            f"{cite(hosts)}"
-        )
-    names = [host.name for host in hosts]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise RequestError(f"hosts has two hosts with the name {twice!r}: give one of them another name")
-    path = os.environ.get(VARIABLE, "").strip()
-    both = [*(_read_file(Path(path).expanduser()) if path else ()), *hosts]
-    return {host.name: host.make_route() for host in both}
-
-
-def _read_file(path: Path) -> Iterator[Host]:
-    where = f"{VARIABLE}: {str(path)!r}"
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        tables = tomllib.loads(text)
-    except FileNotFoundError:
-        raise RequestError(f"{where} is not there: write the path of the file") from None
-    except OSError as error:
-        raise RequestError(f"{where} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise RequestError(f"{where} is not UTF-8 text: save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        # The message of the error may quote the text, which may hold a key.
-        line = re.search(r"at line (\d+)", str(error))
-        raise RequestError(
-            f"{where} is not TOML: correct line {line[1] if line else len(text.splitlines())}"
-        ) from None
-    for name, table in tables.items():
-        yield _read_table(where, name, table)
-
-
-def _read_table(where: str, name: str, table: Any) -> Host:
-    """The host of one table. Values of unknown names are not quoted."""
-    if not isinstance(table, dict):
-        raise RequestError(
-            f"{where} has {cite(name)} outside a table: write [lab] above the settings of a host"
-        )
-    known = [column.name for column in fields(Host) if column.name != "name"]
-    for column in table:
-        if column not in known:
-            problem = f"has {cite(column)}{_near(column, known)}; it takes {', '.join(known)}"
-            if _SECRET.fullmatch(column):
-                problem = (
-                    f"has {cite(column)}, and a key does not belong into a file that is shared: write "
-                    "key_variable, the name of an environment variable that holds it"
-                )
-            raise RequestError(f"{where}: [{name}] {problem}")
-    if "url" not in table:
-        raise RequestError(f"{where}: [{name}] has no url: write url = 'http://10.0.0.7:8000/v1'")
-    try:
-        return Host(name, **table)
-    except RequestError as error:
-        raise RequestError(f"{where}: {error.message}") from None

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
+from .compatible_hosts import HOSTS
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
@@ -50,6 +51,10 @@ class BatchService(NamedTuple):
     """The purpose with which the file is uploaded."""
     operations: tuple[str, ...] = ()
     """The endpoints that it serves; empty for all that OpenAI's does."""
+
+
+def _name_variable(provider: str, what: str) -> str:
+    return f"{provider.removesuffix('_ai').upper()}_{what}"
 
 
 # A row is its own identity: what is derived from it is remembered by the row.
@@ -130,10 +135,9 @@ class Route:
     def __post_init__(self) -> None:
         if self.base_url is None or self.host is not None:
             return
-        host = self.provider.removesuffix("_ai").upper()
         derived = {
-            "base_url_variable": f"{host}_BASE_URL",
-            "key_variables": (f"{host}_API_KEY",),
+            "base_url_variable": _name_variable(self.provider, "BASE_URL"),
+            "key_variables": (_name_variable(self.provider, "API_KEY"),),
             "litellm_names": (self.provider,),
             "genai_prices_name": self.provider,
         }
@@ -266,6 +270,16 @@ _ROWS = (
         key_required=False,
         default_effort=True,
         lacks=frozenset({"n"}),
+    ),
+    *(
+        # Few hosts have `n`, and a host that ignores it would return one sample.
+        Route(
+            name,
+            url,
+            key_variables=(_name_variable(name, "API_KEY"), *variables),
+            lacks=frozenset({"n"}),
+        )
+        for name, (url, *variables) in HOSTS.items()
     ),
 )
 
