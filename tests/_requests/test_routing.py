@@ -138,7 +138,7 @@ class TestRoutes:
     def test_every_row_is_whole(self) -> None:
         for provider, row in ROUTES.items():
             assert row.provider == provider
-            assert re.fullmatch(r"[a-z_]+", provider)
+            assert re.fullmatch(r"[a-z][a-z0-9_]*", provider)
             assert row.key_variables or not row.key_required
             assert row.base_url is None or resolve("local/m", row.base_url).base_url == row.base_url
         # A bare name belongs to one row.

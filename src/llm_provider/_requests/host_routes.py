@@ -62,11 +62,11 @@ def read_hosts(hosts: object = ()) -> dict[str, Route]:
     if twice is not None:
         raise RequestError(f"hosts has two hosts with the name {twice!r}: give one of them another name")
     path = os.environ.get(VARIABLE, "").strip()
-    both = [*(_read_file(Path(path).expanduser()) if path else ()), *hosts]
-    return {host.name: _make_route(host) for host in both}
+    routes = [*(_read_file(Path(path).expanduser()) if path else ()), *map(_make_route, hosts)]
+    return {route.provider: route for route in routes}
 
 
-def _read_file(path: Path) -> Iterator[Host]:
+def _read_file(path: Path) -> Iterator[Route]:
     where = f"{VARIABLE}: {str(path)!r}"
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -87,8 +87,8 @@ def _read_file(path: Path) -> Iterator[Host]:
         yield _read_table(where, name, table)
 
 
-def _read_table(where: str, name: str, table: Any) -> Host:
-    """The host of one table. Values of unknown names are not quoted."""
+def _read_table(where: str, name: str, table: Any) -> Route:
+    """The row of one table. Values of unknown names are not quoted."""
     if not isinstance(table, dict):
         raise RequestError(
             f"{where} has {cite(name)} outside a table: write [lab] above the settings of a host"
@@ -106,7 +106,7 @@ def _read_table(where: str, name: str, table: Any) -> Host:
     if "url" not in table:
         raise RequestError(f"{where}: [{name}] has no url: write url = 'http://10.0.0.7:8000/v1'")
     try:
-        return Host(name, **table)
+        return _make_route(Host(name, **table))
     except RequestError as error:
         raise RequestError(f"{where}: {error.message}") from None
 
