@@ -41,20 +41,26 @@ def test_its_names_are_those_of_the_rooms_above() -> None:
         ({"tokenizer": "gpt2"}, "tokenizer must be one of o200k_base"),
         ({"key_variable": "sk-live-1"}, "key_variable must be the name of an environment variable"),
         ({"accepts": "top_k"}, "accepts must be a list of parameters"),
-        ({"accepts": ["n"]}, "accepts has 'n'; it takes allowed_tools, "),
-        ({"lacks": ["topk"]}, "lacks has 'topk'; did you mean 'top_k'"),
+        ({"accepts": ["n"]}, "each of accepts must be one of allowed_tools, .*, not 'n'"),
+        ({"lacks": ["topk"]}, "each of lacks must be one of .*, not 'topk'; did you mean 'top_k'"),
         (
             {"prices": {"input": 1}},
             r"prices\['input'\] must be a dict of numbers, such as {'input': 1}, not 1",
         ),
-        ({"prices": {"m": {"imput": 1}}}, r"prices\['m'\] has 'imput'; did you mean 'input'"),
+        (
+            {"prices": {"m": {"imput": 1}}},
+            r"each name in prices\['m'\] must be one of .*, not 'imput'; did you mean 'input'",
+        ),
         ({"prices": {"m": {"input": "1"}}}, r"prices\['m'\]\['input'\] must be a number of USD, 0 or more"),
         ({"prices": {"m": {"input": -1}}}, r"prices\['m'\]: input '-1' is not a plain decimal"),
         ({"prices": {"m": {"input": float("nan")}}}, "input 'NaN' is not a plain decimal"),
         ({"prices": {"=m": {"input": 1}}}, "model '=m' is not a model's name"),
         ({"limits": {"*": {"context_window": 0.5}}}, "must be a whole number from 1 on, not 0.5"),
         ({"limits": []}, r"limits must be a dict by model, such as {'\*': {'context_window': 1}}"),
-        ({"embeddings": {"text": 1}}, "embeddings has 'text'; did you mean 'texts'"),
+        (
+            {"embeddings": {"text": 1}},
+            "each name in embeddings must be one of texts, .*, not 'text'; did you mean 'texts'",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_remedy(given: dict[str, Any], problem: str) -> None:

@@ -89,9 +89,9 @@ class Host:
                 f"{cite(self.name)}"
             )
         object.__setattr__(self, "url", self._check_url())
-        self._check_choice("dialect", self.dialect, get_args(Dialect))
+        self._check_name("dialect", self.dialect, get_args(Dialect))
         if self.tokenizer is not None:
-            self._check_choice("tokenizer", self.tokenizer, get_args(Tokenizer))
+            self._check_name("tokenizer", self.tokenizer, get_args(Tokenizer))
         key = self.key_variable
         if key is not None and (not isinstance(key, str) or _VARIABLE_NAME.fullmatch(key) is None):
             # Not quoted: it may be the key itself.
@@ -114,19 +114,16 @@ class Host:
         except RequestError as error:
             self._refuse(error.message.replace("base_url", "url"))
 
-    def _check_choice(self, what: str, value: object, choices: Sequence[str]) -> None:
-        if value not in choices:
-            self._refuse(
-                f"{what} must be one of {', '.join(choices)}, not {cite(value)}{suggest_near(value, choices)}"
-            )
+    def _check_name(self, what: str, name: object, known: Sequence[str]) -> None:
+        if name not in known:
+            near = suggest_near(name, known)
+            self._refuse(f"{what} must be one of {', '.join(known)}, not {cite(name)}{near}")
 
     def _check_parameters(self, what: str, names: object, known: Collection[str]) -> None:
         if isinstance(names, str) or not isinstance(names, Collection):
             self._refuse(f"{what} must be a list of parameters, such as ['top_k'], not {cite(names)}")
         for name in names:
-            if name not in known:
-                known_names = ", ".join(sorted(known))
-                self._refuse(f"{what} has {cite(name)}{suggest_near(name, known)}; it takes {known_names}")
+            self._check_name(f"each of {what}", name, sorted(known))
 
     def _check_table(self, what: str, table: object, columns: Sequence[str]) -> None:
         if not isinstance(table, Mapping):
@@ -142,10 +139,7 @@ class Host:
                 f"{what} must be a dict of numbers, such as {{{columns[0]!r}: 1}}, not {cite(figures)}"
             )
         for column, figure in figures.items():
-            if column not in columns:
-                self._refuse(
-                    f"{what} has {cite(column)}{suggest_near(column, columns)}; it takes {', '.join(columns)}"
-                )
+            self._check_name(f"each name in {what}", column, columns)
             number = figure if isinstance(figure, Decimal) else plain_number(figure)
             if number is None or (whole and (not isinstance(number, int) or number < 1)):
                 kind = "a whole number from 1 on" if whole else "a number of USD, 0 or more"
@@ -155,12 +149,12 @@ class Host:
         raise RequestError(f"host {self.name!r}: {problem}")
 
     def price_rows(self) -> Iterator[PriceRow]:
-        """The rows of this host in the price table. A host without prices has one whose prices are blank.
+        """The rows of this host in the price table. The prices of models without an entry are blank.
 
         Raises:
             RequestError: a price, or the name of a model, is not one that the table can have.
         """
-        table = self.prices or {"*": {}}
+        table = {"*": {}, **self.prices}
         rows = [
             {"provider": self.name, "model": model, "source": "host", **figures}
             for model, figures in table.items()
