@@ -8,16 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from llm_provider import (
-    Client,
-    Host,
-    MissingAPIKeyError,
-    PriceWarning,
-    RequestError,
-    UnknownModelError,
-    UnsupportedParameterError,
-    Usage,
-)
+import llm_provider as llm
+from llm_provider import Client, Host, RequestError, UnsupportedParameterError, Usage
 from llm_provider._requests.host import Dialect
 from llm_provider._requests.host_routes import VARIABLE
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
@@ -25,12 +17,8 @@ from llm_provider.simulator import Simulator
 
 PRICES = {"*": {"input": 1, "output": 2}, "free": {"input": 0, "output": 0}}
 LIMITS = {"*": {"max_output_tokens": 50, "context_window": 999}}
-LACKS = {
-    "llama.cpp": {"n"},
-    "ollama": {"n", "top_k", "logit_bias"},
-    "lm_studio": {"n", "logprobs"},
-    "tgi": {"n", "top_k", "logit_bias"},
-}
+NO_SAMPLING = {"n", "top_k", "logit_bias"}
+LACKS = {"llama.cpp": {"n"}, "ollama": NO_SAMPLING, "tgi": NO_SAMPLING, "lm_studio": {"n", "logprobs"}}
 
 
 def bill(usage: Usage) -> float:
@@ -58,7 +46,7 @@ def test_calls_follow_the_dialect(llm_simulator: Simulator, own_cache: Path, dia
         assert client.estimate("lab/mine", ["Hi"]).output_tokens.high == 50
         assert "lab/some-new-model" in [model.name for model in client.models("lab", live=True)]
         assert [model.name for model in client.models("lab")] == ["lab/free"]
-        with pytest.raises(UnknownModelError, match="names a provider but no model"):
+        with pytest.raises(llm.UnknownModelError, match="names a provider but no model"):
             client.call("lab/", "Hi")
 
 
@@ -82,10 +70,12 @@ def test_a_shared_file_names_the_variable_of_the_key(
     path.write_text(f'[lab]\nurl = "{server}"\nkey_variable = "LAB_KEY"\n[ours]\nurl = "http://a/v1"\n')
     monkeypatch.setenv(VARIABLE, str(path))
     with Client(cache="off") as client:
-        with pytest.raises(MissingAPIKeyError, match="no API key for lab: set LAB_KEY"):
+        with pytest.raises(llm.MissingAPIKeyError, match="no API key for lab: set LAB_KEY"):
             client.call("lab/mine", "Hi")
         monkeypatch.setenv("LAB_KEY", "sk-of-the-lab")
-        with pytest.warns(PriceWarning, match="lab/.*no price for input tokens; the cost is unknown") as told:
+        with pytest.warns(
+            llm.PriceWarning, match="lab/.*no price for input tokens; the cost is unknown"
+        ) as told:
             assert [client.call("lab/mine", "Hi").cost for _ in range(2)] == [None, None]
         assert len(told) == 1
     keys = {"lab": "sk-of-the-client"}
