@@ -36,7 +36,7 @@ ERRORS = [
 CLASSES = [
     "AskedCall", "AsyncStream", "Batch", "BatchCounts", "Budget", "CacheWarning", "Choice", "Citation",
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
-    "FailedAttempt", "GeneratedAudio", "GeneratedImage", "KeyWarning", "Ledger", "LedgerRow",
+    "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
     "Response", "Results", "ScopeStatistics", "ServerToolCall", "SharedControllerWarning",
     "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",

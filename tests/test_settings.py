@@ -22,19 +22,6 @@ def test_each_setting_has_a_check_a_type_and_a_row_of_the_manual() -> None:
     assert set(re.findall(r"^\| `([a-z_]+)` \|", manual, flags=re.MULTILINE)) == NAMES
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"max_concurrent": 0}, {"max_concurrent": True}, {"max_concurrent": 2.5}, {"timeout": 0},
-        {"timeout": float("nan")}, {"max_retries": -1}, {"cache": "maybe"}, {"transport": "carrier pigeon"},
-        {"keys": {"opnai": "k"}}, {"keys": {"openai": 5}}, {"keys": {"openai": ""}},
-    ],
-)  # fmt: skip
-def test_a_wrong_setting_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match=next(iter(settings))):
-        Client(**settings)
-
-
 def test_settings_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from ._money.price_rows import PriceWarning
     from ._money.track import track
     from ._requests.api_keys import KeyWarning
+    from ._requests.host import Host
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
     from ._telemetry.observed_call import AskedCall
     from ._telemetry.telemetry import Telemetry
@@ -121,8 +122,8 @@ __all__ = [
     "Budget", "BudgetExceededError", "CacheMissError", "CacheStatistics", "CacheWarning", "Choice",
     "Citation", "Client", "Content", "ContextWindowExceededError", "Cost", "Delta", "EmbedParameters",
     "Embeddings", "Estimate", "Estimates", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio",
-    "GeneratedImage", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger",
-    "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
+    "GeneratedImage", "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError",
+    "Ledger", "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
     "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
     "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt",
     "ProviderError", "QuotaExceededError", "Range", "RateLimitError", "RefusalError", "RequestError",
@@ -144,7 +145,8 @@ _HOMES = (
     "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
-    "_telemetry.observed_call", "_requests.parameters", "_limits.shared_controller", "_batches.handle",
+    "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
+    "_batches.handle",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
-from ._requests.routing import ROUTES, Route, Transport
+from ._requests.routing import NO_HOSTS, ROUTES, Route, Transport
 from ._telemetry.logs import install_from_environment
 from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, check_telemetry, switch
 from ._types.messages import FinishReason
@@ -77,6 +77,15 @@ def _check_env_file(_: str, path: Path) -> EnvFile:
     from ._requests.env_file import EnvFile
 
     return EnvFile(path)
+
+
+def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
+    if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
+        return NO_HOSTS
+    # Imported here because few clients have one.
+    from ._requests.host_routes import read_hosts
+
+    return read_hosts(hosts)
 
 
 def _check_dollars(name: str, amount: float | None) -> float | None:
@@ -154,8 +163,13 @@ class Settings:
         metadata=_Rule(check=lambda _, most: concurrency(most), default=concurrency_of_environment)
     )
     keys: Mapping[str, Accounts] = field(
-        metadata=_Rule(check=lambda _, keys: seal_keys(keys, ROUTES), default=lambda: seal_keys({}, ROUTES))
+        # Sealed by `parse_settings`, which knows the hosts too.
+        metadata=_Rule(check=_keep, default={})
     )
+    hosts: Mapping[str, Route] = field(
+        metadata=_Rule(check=_read_hosts, default=lambda: _read_hosts("hosts", ()))
+    )
+    """The rows of the user's own hosts, by name."""
     env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
     prices: Path | None = field(metadata=_Rule(check=_keep))
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))
@@ -221,4 +235,5 @@ def parse_settings(parameters: JSONMapping) -> Settings:
         else:
             default = rule.get("default")
             values[attribute] = default() if callable(default) else default
+    values["keys"] = seal_keys(values["keys"], {**ROUTES, **values["hosts"]})
     return Settings(**values)

@@ -30,11 +30,11 @@ LIVE = [
     "azure/gpt-4o",
     "vertex_ai/gemini-2.5-pro",
     "vertex_ai/gemini-3-flash-preview",
-    "deepinfra/deepseek-ai/DeepSeek-V3",
-    "dashscope/qwen-flash",
+    "moonshot/kimi-k3",
+    "litellm/dashscope/qwen-flash",
 ]
 UNLISTED = {"vertex_ai/gemini-2.5-pro", *LIVE[-2:]}
-ONLY_LITELLM = "deepinfra/deepseek-ai/DeepSeek-V3"
+ONLY_LITELLM = "moonshot/kimi-k3"
 
 
 def ask(client: Client, model: str, *, stream: bool, **parameters: Any) -> Any:

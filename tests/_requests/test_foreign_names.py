@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from llm_provider import UnknownModelError
 from llm_provider._requests.foreign_names import _PARAMETERS, describe_unexpected, problem_with
 from llm_provider._requests.parameters import BatchParameters
 from llm_provider._requests.routing import ROUTES, resolve
@@ -18,13 +17,6 @@ def test_embeddings_have_fewer_parameters() -> None:
 
 def test_no_parameter_is_taken_for_a_foreign_one() -> None:
     assert not _PARAMETERS.keys() & BatchParameters.__annotations__.keys()
-
-
-def test_the_prefix_of_this_library_is_named() -> None:
-    with pytest.raises(UnknownModelError, match="write 'xai/grok-4'"):
-        resolve("x-ai/grok-4")
-    with pytest.raises(UnknownModelError, match=r"write 'local/a/b' and base_url='http://localhost:1234/v1'"):
-        resolve("lmstudio/a/b")
 
 
 def test_servers_that_litellm_knows_go_through_litellm() -> None:

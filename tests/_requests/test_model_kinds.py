@@ -17,23 +17,16 @@ EMBEDDERS = [
     "mistral/mistral-embed",
     "together_ai/BAAI/embed-v1",
 ]
-OTHERS = {
-    "dall-e-3": "makes images",
-    "openai/gpt-image-1": "makes images",
-    "gpt-image-1-mini": "makes images",
-    "gemini/imagen-4.0-generate-001": "makes images",
-    "sora-2": "makes videos",
-    "tts-1": "speaks",
-    "gpt-4o-mini-tts": "speaks",
-    "whisper-1": "transcribes speech",
-    "groq/whisper-large-v3": "transcribes speech",
-    "gpt-4o-transcribe": "transcribes speech",
-    "omni-moderation-latest": "moderation",
-    "mistral/mistral-moderation-latest": "moderation",
-    "gpt-realtime": "real time",
-    "gpt-4o-realtime-preview": "real time",
-    "together_ai/Salesforce/Llama-Rank-reranker-V1": "ranks documents",
+KINDS = {
+    "makes images": "dall-e-3 openai/gpt-image-1 gpt-image-1-mini gemini/imagen-4.0-generate-001",
+    "makes videos": "sora-2",
+    "speaks": "tts-1 gpt-4o-mini-tts",
+    "transcribes speech": "whisper-1 groq/whisper-large-v3 gpt-4o-transcribe",
+    "moderation": "omni-moderation-latest mistral/mistral-moderation-latest",
+    "real time": "gpt-realtime gpt-4o-realtime-preview",
+    "ranks documents": "together_ai/Salesforce/Llama-Rank-reranker-V1",
 }
+OTHERS = {model: kind for kind, models in KINDS.items() for model in models.split()}
 WAYS: dict[str, Callable[[Client, str], Any]] = {
     "call": lambda client, model: client.call(model, "Hi"),
     "stream": lambda client, model: list(client.stream(model, "Hi")),

@@ -19,66 +19,58 @@ def _no_base_urls(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
+ROUTED = {
+    "openai": "gpt-5.5-pro-2026-04-23 chatgpt-4o-latest o3 o4-mini ft:gpt-5.4-mini:org::id "
+    "text-embedding-3-small openai/gpt-oss-120b",
+    "anthropic": "claude-sonnet-5-5 anthropic/claude-opus-5-5",
+    "gemini": "gemini-3.8-flash gemini-embedding-001",
+    "groq": "groq/openai/gpt-oss-120b",
+    "local": "local/qwen2.5:7b",
+    "litellm": "litellm/claude-sonnet-5-5 litellm/gemini/gemini-3.8-flash bedrock/anthropic.claude-opus-5-5 "
+    "litellm/some-model",
+}
+PRICED = {
+    "litellm/claude-sonnet-5-5": ("anthropic", "claude-sonnet-5-5"),
+    "litellm/gemini/gemini-3.8-flash": ("gemini", "gemini-3.8-flash"),
+    "bedrock/anthropic.claude-opus-5-5": ("bedrock", "anthropic.claude-opus-5-5"),
+}
+"""What goes through litellm has the price of what it reaches."""
+NEAR = {
+    "gpt-oss-120b": "groq/openai/gpt-oss-120b",
+    "cluade-sonnet-5-5": "anthropic/claude-sonnet-5-5",
+    "GPT-6.1-Sol": "openai/gpt-6.1-sol",
+    "gemnii-3.8-flash": "gemini/gemini-3.8-flash",
+}
+
+
 class TestResolve:
     @pytest.mark.parametrize(
-        ("model", "provider", "name"),
-        [
-            ("gpt-5.5-pro-2026-04-23", "openai", "gpt-5.5-pro-2026-04-23"),
-            ("chatgpt-4o-latest", "openai", "chatgpt-4o-latest"),
-            ("o3", "openai", "o3"),
-            ("o4-mini", "openai", "o4-mini"),
-            ("ft:gpt-5.4-mini:org::id", "openai", "ft:gpt-5.4-mini:org::id"),
-            ("text-embedding-3-small", "openai", "text-embedding-3-small"),
-            ("openai/gpt-oss-120b", "openai", "gpt-oss-120b"),
-            ("claude-sonnet-5-5", "anthropic", "claude-sonnet-5-5"),
-            ("anthropic/claude-opus-5-5", "anthropic", "claude-opus-5-5"),
-            ("gemini-3.8-flash", "gemini", "gemini-3.8-flash"),
-            ("gemini-embedding-001", "gemini", "gemini-embedding-001"),
-            ("groq/openai/gpt-oss-120b", "groq", "openai/gpt-oss-120b"),
-            ("local/qwen2.5:7b", "local", "qwen2.5:7b"),
-            ("litellm/claude-sonnet-5-5", "litellm", "claude-sonnet-5-5"),
-            ("litellm/anthropic/claude-sonnet-5-5", "litellm", "anthropic/claude-sonnet-5-5"),
-            ("bedrock/anthropic.claude-opus-5-5", "litellm", "bedrock/anthropic.claude-opus-5-5"),
-        ],
+        ("provider", "model"),
+        [(provider, model) for provider in ROUTED for model in ROUTED[provider].split()],
     )
-    def test_every_route(self, model: str, provider: str, name: str) -> None:
+    def test_every_route(self, provider: str, model: str) -> None:
         target = resolve(model)
-        assert (target.provider, target.model) == (provider, name)
+        assert (target.provider, target.model) == (provider, model.removeprefix(f"{provider}/"))
         assert target.base_url == ROUTES[provider].base_url
         assert not target.custom_base_url
-
-    @pytest.mark.parametrize("provider", ROUTES)
-    def test_any_route_can_be_forced(self, provider: str) -> None:
-        assert resolve(f"{provider}/any-model").provider == provider
-        with pytest.raises(UnknownModelError, match="no model"):
-            resolve(f"{provider}/")
+        assert price_names(target) == PRICED.get(model, (provider, target.model))
 
     @pytest.mark.parametrize(
         "model",
         [
-            "gpt-oss-120b", "gpt-oss-20b", "gpt-neo", "gpt-j-6b", "gpt", "o1x", "o2", "o5-mini",
-            "GPT-5.5", "xgpt-5.5", "llama-4", "claude", "gemini", "mistral-large-4", "openai",
-            "ft:gpt-oss-20b",
+            *NEAR, "gpt-oss-20b", "gpt-neo", "gpt-j-6b", "gpt", "o1x", "o2", "o5-mini", "GPT-5.5", "xgpt-5.5",
+            "llama-4", "claude", "gemini", "mistral-large-4", "openai", "ft:gpt-oss-20b",
         ],
     )  # fmt: skip
-    def test_a_bare_name_is_never_guessed(self, model: str) -> None:
-        with pytest.raises(UnknownModelError) as caught:
+    def test_a_bare_name_is_never_guessed_and_near_names_are_suggested(self, model: str) -> None:
+        near = (
+            f"did you mean .*{re.escape(NEAR[model])}"
+            if model in NEAR
+            else "put the provider before the name"
+        )
+        with pytest.raises(UnknownModelError, match=near) as caught:
             resolve(model)
-        assert "put the provider before the name" in str(caught.value)
         assert caught.value.model == model
-
-    @pytest.mark.parametrize(
-        ("model", "near"),
-        [
-            ("gpt-oss-120b", "groq/openai/gpt-oss-120b"),
-            ("cluade-sonnet-5-5", "anthropic/claude-sonnet-5-5"),
-            ("GPT-6.1-Sol", "openai/gpt-6.1-sol"),
-            ("gemnii-3.8-flash", "gemini/gemini-3.8-flash"),
-        ],
-    )
-    def test_near_names_are_suggested(self, model: str, near: str) -> None:
-        with pytest.raises(UnknownModelError, match=f"did you mean .*{re.escape(near)}"):
-            resolve(model)
 
     @settings(deadline=None)
     @given(
@@ -101,24 +93,6 @@ class TestResolve:
             assert resolve(model).model
 
 
-class TestPricedAs:
-    @pytest.mark.parametrize(
-        ("model", "expected"),
-        [
-            ("gpt-6.1-sol", ("openai", "gpt-6.1-sol")),
-            ("groq/openai/gpt-oss-120b", ("groq", "openai/gpt-oss-120b")),
-            ("litellm/claude-sonnet-5-5", ("anthropic", "claude-sonnet-5-5")),
-            ("litellm/gemini/gemini-3.8-flash", ("gemini", "gemini-3.8-flash")),
-            ("bedrock/anthropic.claude-opus-5-5", ("bedrock", "anthropic.claude-opus-5-5")),
-            ("litellm/some-model", ("litellm", "some-model")),
-        ],
-    )
-    def test_what_goes_through_litellm_has_the_price_of_what_it_reaches(
-        self, model: str, expected: tuple[str, str]
-    ) -> None:
-        assert price_names(resolve(model)) == expected
-
-
 class TestBaseURL:
     def test_the_environment_points_a_route_elsewhere_and_the_call_wins(
         self, monkeypatch: pytest.MonkeyPatch
@@ -135,19 +109,18 @@ class TestBaseURL:
 
 
 class TestRoutes:
-    def test_every_row_is_whole(self) -> None:
+    def test_every_row_is_whole_and_shares_no_variable(self) -> None:
+        variables = [
+            name for row in ROUTES.values() for name in (row.base_url_variable, *row.key_variables) if name
+        ]
+        assert len(variables) == len(set(variables))
         for provider, row in ROUTES.items():
-            assert row.provider == provider
-            assert re.fullmatch(r"[a-z_]+", provider)
+            assert row.provider == resolve(f"{provider}/any-model").provider == provider
+            with pytest.raises(UnknownModelError, match="no model"):
+                resolve(f"{provider}/")
+            assert re.fullmatch(r"[a-z][a-z0-9_]*", provider)
             assert row.key_variables or not row.key_required
             assert row.base_url is None or resolve("local/m", row.base_url).base_url == row.base_url
         # A bare name belongs to one row.
         for model in ("gpt-6.1-sol", "o3", "claude-opus-5-5", "gemini-3.8-flash"):
             assert sum(bool(re.fullmatch(row.bare_names, model)) for row in ROUTES.values()) == 1
-
-    def test_no_variable_is_shared(self) -> None:
-        variables = [
-            variable for row in ROUTES.values() for variable in (row.base_url_variable, *row.key_variables)
-        ]
-        named = [variable for variable in variables if variable]
-        assert len(named) == len(set(named))

@@ -18,7 +18,6 @@ from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._providers.shared.request_facts import RequestFacts
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import price_names
 from llm_provider._tokens import counting
 from llm_provider._tokens.range import Range
 from llm_provider._tokens.tokenizer import counter_for
@@ -46,15 +45,15 @@ def likely_input_tokens(call: Call) -> int:
 
 
 def input_tokens(call: Call, count: Callable[[str], int] | None = None) -> Range:
-    return counting.input_tokens(call.facts(), *price_names(call.target), count)
+    return counting.input_tokens(call.facts(), call.target, count)
 
 
 def most_input_tokens(call: Call) -> int | None:
-    return counting.most_input_tokens(call.facts(), call.body, *price_names(call.target))
+    return counting.most_input_tokens(call.facts(), call.body, call.target)
 
 
 def most_output_tokens(call: Call) -> int | None:
-    return counting.most_output_tokens(call.facts(), *price_names(call.target))
+    return counting.most_output_tokens(call.facts(), call.target)
 
 
 def test_a_short_body_without_an_image_is_all_that_the_cheap_guess_looks_at() -> None:

@@ -37,7 +37,7 @@ def total(text: str) -> float:
         ("docs/design.md", 0.1),
         ("docs/prices.md", 0.15),
         ("src/llm_provider/_requests/request.py", 0.12),
-        ("prices.csv", 0.1),
+        ("prices.csv", 0.12),
         ("tests/data/peer_costs.json", 0.25),
     ],
 )

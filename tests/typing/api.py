@@ -168,7 +168,7 @@ class Shared:
 
 def second_level() -> None:
     llm.Client(cache="valkey://cache.lab:6379/0").close()
-    llm.Client(cache=Shared()).close()
+    llm.Client(cache=Shared(), hosts=[llm.Host("lab", "http://a/v1", "vllm", lacks=["n"])]).close()
     llm.Client(cache=llm.SecondLevel(Shared(), wait_for_writes=True, mode="refresh")).close()
 
 

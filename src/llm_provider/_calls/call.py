@@ -222,7 +222,7 @@ class Call(Generic[T]):
         target, encoded = self.target, self.encoded
         key = cache_key(
             provider=target.provider,
-            base_url=target.base_url,
+            base_url=target.url_in_key,
             operation=encoded.operation,
             body=body,
             headers=encoded.headers,
@@ -241,7 +241,7 @@ class Call(Generic[T]):
         """The part of the key that does not depend on the payload."""
         return {
             "provider": self.target.provider,
-            "base_url": self.target.base_url,
+            "base_url": self.target.url_in_key,
             "operation": self.encoded.operation,
             "headers": self.encoded.headers,
         }

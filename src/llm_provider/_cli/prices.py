@@ -30,10 +30,11 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
+    from .._client.files import prices_of
     from .._money.price_rows import COLUMNS
-    from .._money.pricing import PriceTable
+    from .._requests.host_routes import read_hosts
 
-    table = PriceTable.load()
+    table = prices_of(None, read_hosts())()
     rows = list(dict.fromkeys([row for model in models for row in _rows_of(table, model)] or table))
     if as_json:
         # A price has few digits, which a float keeps.

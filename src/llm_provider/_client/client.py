@@ -85,7 +85,7 @@ class Client(BatchMethods):
             rest = {name: value for name, value in parameters.items() if name not in NAMES}
             defaults = check_defaults("Client", rest, NAMES)
         self._original: Client | None = None
-        prices, ledger_file = prices_of(settings.prices), ledger_of(settings.ledger)
+        prices, ledger_file = prices_of(settings.prices, settings.hosts), ledger_of(settings.ledger)
         recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
         self._usage = Ledger(recorder.totals)
         self._cache = cache_of(
@@ -338,10 +338,10 @@ class Client(BatchMethods):
         if not isinstance(live, bool):
             raise RequestError(f"live must be True or False, not {cite(live)}")
         if not live:
-            return list_models(self._runner.prices(), provider)
+            return list_models(self._runner.prices(), provider, self._engine.settings.hosts)
         if provider is None:
             raise RequestError("live=True asks one provider: write models('openai', live=True)")
-        check_provider(provider)
+        check_provider(provider, self._engine.settings.hosts)
         from .._calls.operations.list_models import ask_for_models, find_destination
         from .._runtime import event_loop
 

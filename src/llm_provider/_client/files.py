@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from .._cache.response_cache import ResponseCache
@@ -12,6 +12,7 @@ from .._errors import RequestError
 from .._money.ledger_file import LedgerFile
 from .._money.pricing import PriceTable
 from .._requests.checks import flag
+from .._requests.routing import NO_HOSTS, Route
 from .._runtime.files import check_path
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 
-def prices_of(path: Path | None) -> Callable[[], PriceTable]:
-    """Returns the price table, which the first use reads.
+def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Callable[[], PriceTable]:
+    """Returns the price table, with the prices of the user's own hosts. The first use reads it.
 
     Raises:
         RequestError: the user's own file cannot be read. It is read at once, before an answer is paid for.
@@ -31,9 +32,11 @@ def prices_of(path: Path | None) -> Callable[[], PriceTable]:
     @functools.cache
     def table() -> PriceTable:
         try:
-            return PriceTable.load(overrides=own)
+            loaded = PriceTable.load(overrides=own)
         except (OSError, ValueError) as error:
             raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
+        loaded.replace_rows(row for route in hosts.values() if route.host for row in route.host.price_rows())
+        return loaded
 
     if own is not None:
         table()

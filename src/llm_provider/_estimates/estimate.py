@@ -21,7 +21,7 @@ from .._money.price_rows import VARIANTS
 from .._requests.routing import price_names
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
-from .._tokens.tokenizer import counter_for
+from .._tokens.tokenizer import counter_of_target
 from .._words import format_duration, format_usd
 from .history import History, history_of
 from .prompt_cache import collect_cached_input
@@ -251,9 +251,9 @@ class Estimator:
         self._inputs += inputs
         self._duplicates += inputs - len(call.parts)
         self._cached += len(call.parts) - len(missing)
-        self._count = counter_for(*self._priced) if self._counted and missing else None
+        self._count = counter_of_target(self._first.target) if self._counted and missing else None
         for group in call.operation.groups(call, missing):
-            read = input_tokens(call.facts(group), *self._priced, self._count)
+            read = input_tokens(call.facts(group), self._first.target, self._count)
             self._add_requests(1, len(group), read, Range.exactly(0))
 
     def _missing(self, call: Call[Any]) -> list[int]:
@@ -271,7 +271,7 @@ class Estimator:
 
     def _send(self, call: Call[Any], parts: Sequence[int]) -> None:
         if not self._requests:
-            self._count = counter_for(*self._priced) if self._counted else None
+            self._count = counter_of_target(self._first.target) if self._counted else None
             self._history = history_of(self._engine, call, self._count)
         facts = call.facts()
         likely = likely_input_tokens(call.body, lambda: facts)
@@ -281,7 +281,7 @@ class Estimator:
             self._guessed += likely
         else:
             read = self._read_closely.times(likely / self._guessed)
-        most = most_output_tokens(facts, *self._priced)
+        most = most_output_tokens(facts, self._first.target)
         each = self._expected.get(most)
         if each is None:
             each = self._expected[most] = self._output(call, most)
@@ -302,7 +302,7 @@ class Estimator:
 
     def _input(self, facts: RequestFacts) -> Range:
         """Tokens that a request reads."""
-        read = input_tokens(facts, *self._priced, self._count)
+        read = input_tokens(facts, self._first.target, self._count)
         if self._history is None or self._history.input_factor is None:
             return read
         return self._history.input_factor.times(read.likely)

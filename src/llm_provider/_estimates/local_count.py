@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._requests.routing import price_names
 from .._tokens.counting import adds_input, input_tokens
 from .._tokens.range import Range
-from .._tokens.tokenizer import counter_for
+from .._tokens.tokenizer import counter_of_target
 from .._types.token_count import TokenCount
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ def local_count(call: Call[Any]) -> TokenCount:
     """
     facts = call.facts()
     provider, model = price_names(call.target)
-    count = counter_for(provider, model)
+    count = counter_of_target(call.target)
     if count is not None and not (facts.media or facts.structures or adds_input(facts, model)):
         if provider == "openai" and _PUBLISHED_RULE.fullmatch(model):
             texts = sum(map(count, facts.texts))
             return TokenCount(texts + _PER_MESSAGE * facts.turns + _PER_CONVERSATION, method="tiktoken")
-        return _count(input_tokens(facts, provider, model, count), "tiktoken")
-    return _count(input_tokens(facts, provider, model, count), "estimate")
+        return _count(input_tokens(facts, call.target, count), "tiktoken")
+    return _count(input_tokens(facts, call.target, count), "estimate")
 
 
 def _count(tokens: Range, method: str) -> TokenCount:

@@ -77,9 +77,9 @@ PART_OF = {
 _REQUIRED = frozenset({"provider", "model", "input"})
 _DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}
 
-_PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
+_PROVIDER = re.compile(r"[a-z][a-z0-9_-]*")
 # The first character also keeps a spreadsheet from taking a cell for a formula.
-_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*|\*")
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
 # With so few digits every sum of products is exact.
 _PRICE = re.compile(r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,18})?")
@@ -170,7 +170,7 @@ def check(lines: Iterable[Line]) -> list[PriceRow]:
     dates: dict[str, bool] = {"": False}
     for where, cells in lines:
         try:
-            row = _check_row(cells, prices, dates)
+            row = check_row(cells, prices, dates)
         except ValueError as error:
             _skip(where, str(error))
             continue
@@ -223,8 +223,14 @@ def _text(value: object) -> str:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def _check_row(cells: Sequence[str], prices: dict[str, Decimal | None], dates: dict[str, bool]) -> PriceRow:
-    """Check one row; raises ValueError with the reason."""
+def check_row(
+    cells: Sequence[str],
+    prices: dict[str, Decimal | None] | None = None,
+    dates: dict[str, bool] | None = None,
+) -> PriceRow:
+    """Check one row; raises ValueError with the reason. The dicts remember prices and dates of other rows."""
+    prices = {"": None} if prices is None else prices
+    dates = {"": False} if dates is None else dates
     provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
     if _PROVIDER.fullmatch(provider) is None:
         raise ValueError(f"provider {provider!r} is not a provider's name")

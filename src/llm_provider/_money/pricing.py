@@ -15,6 +15,7 @@ import re
 import threading
 import time
 import warnings
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from .._runtime import clock
@@ -105,7 +106,7 @@ class PriceTable:
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
-        self._replace(rows)
+        self.replace_rows(rows)
 
     @classmethod
     def load(
@@ -130,10 +131,11 @@ class PriceTable:
         if overrides is not None:
             files = isinstance(overrides, (str, os.PathLike))
             lines = PriceFile(overrides).lines() if files else mapping_lines(overrides)  # type: ignore[arg-type]  # `files` narrows
-            table._replace(check(lines))
+            table.replace_rows(check(lines))
         return table
 
-    def _replace(self, rows: Iterable[PriceRow]) -> None:
+    def replace_rows(self, rows: Iterable[PriceRow]) -> None:
+        """Put rows in the place of all rows of their providers, models and variants."""
         for (provider, model, variant), its_rows in _group(rows).items():
             self._variants(provider, model)[variant] = its_rows
 
@@ -163,7 +165,8 @@ class PriceTable:
         A name without rows of its own is looked up, in this order, without the provider's resource path
         (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
         (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
-        `@20261021`). Nothing else is ever removed from a name.
+        `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
+        of its provider that have none.
 
         DeepSeek's "standard" is "off_peak" outside its peak hours.
 
@@ -223,7 +226,8 @@ class PriceTable:
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         """The rows of the first of a model's names that has any."""
-        known = next((key for key in list_keys(provider, model) if key in self._models), None)
+        keys = chain(list_keys(provider, model), [(provider, "*")])
+        known = next((key for key in keys if key in self._models), None)
         return {} if known is None else self._variants(*known)
 
     def cost(

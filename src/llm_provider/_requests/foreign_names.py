@@ -117,7 +117,7 @@ _OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_e
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",
-     "telemetry", "log_content", "show_waits"}
+     "telemetry", "log_content", "show_waits", "hosts"}
 )  # fmt: skip
 
 

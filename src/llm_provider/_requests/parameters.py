@@ -36,6 +36,7 @@ from .checks import (
     Unsupported,
     Verbosity,
 )
+from .host import Host
 from .model_kinds import ModelKind
 from .routing import Transport
 from .tools import Tool
@@ -200,6 +201,9 @@ class ClientSettings(TypedDict, total=False):
     keys: Mapping[str, KeyList] | None
     """API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`), or a
     list over which calls are spread. A list within it holds the keys of one account: docs/keys.md."""
+    hosts: Sequence[Host] | None
+    """Servers of your own, each with a name. The TOML file that `LLM_PROVIDER_HOSTS` names may have more:
+    docs/calls.md."""
     env_file: str | os.PathLike[str] | None
     """A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
     environment. The file is read once and changes no variable. No file is read without this setting."""

@@ -15,9 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .._errors import UnknownModelError
+from .compatible_hosts import HOSTS
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
+    from .host import Host
 
 Transport = Literal["aiohttp", "http2", "http1"]
 """The HTTP client that carries an SDK's requests."""
@@ -51,7 +53,12 @@ class BatchService(NamedTuple):
     """The endpoints that it serves; empty for all that OpenAI's does."""
 
 
-@dataclass(frozen=True, slots=True)
+def _name_variable(provider: str, what: str) -> str:
+    return f"{provider.removesuffix('_ai').upper()}_{what}"
+
+
+# A row is its own identity: what is derived from it is remembered by the row.
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """One provider: a row of `ROUTES`.
 
@@ -93,6 +100,7 @@ class Route:
         other_names: Prefixes by which other tools call the provider, and litellm does not; an error names the
             right one.
         genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
+        host: The host of the user's own that the row was made of; None for a row of `ROUTES`.
 
     >>> row = Route("example_ai", "https://api.example.com/v1")
     >>> row.base_url_variable, row.key_variables, row.litellm_names
@@ -122,14 +130,14 @@ class Route:
     litellm_names: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
+    host: Host | None = None
 
     def __post_init__(self) -> None:
-        if self.base_url is None:
+        if self.base_url is None or self.host is not None:
             return
-        host = self.provider.removesuffix("_ai").upper()
         derived = {
-            "base_url_variable": f"{host}_BASE_URL",
-            "key_variables": (f"{host}_API_KEY",),
+            "base_url_variable": _name_variable(self.provider, "BASE_URL"),
+            "key_variables": (_name_variable(self.provider, "API_KEY"),),
             "litellm_names": (self.provider,),
             "genai_prices_name": self.provider,
         }
@@ -263,6 +271,16 @@ _ROWS = (
         default_effort=True,
         lacks=frozenset({"n"}),
     ),
+    *(
+        # Few hosts have `n`, and a host that ignores it would return one sample.
+        Route(
+            name,
+            url,
+            key_variables=(_name_variable(name, "API_KEY"), *variables),
+            lacks=frozenset({"n"}),
+        )
+        for name, (url, *variables) in HOSTS.items()
+    ),
 )
 
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
@@ -289,8 +307,22 @@ class Target:
         """The route's name."""
         return self.route.provider
 
+    @property
+    def url_in_key(self) -> str | None:
+        """The server in the cache key. A host of the user's own has none: it may move."""
+        return self.base_url if self.route.host is None or self.custom_base_url else None
 
-def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = None) -> Target:
+
+NO_HOSTS: Mapping[str, Route] = MappingProxyType({})
+"""For clients without hosts of the user's own."""
+
+
+def resolve(
+    model: str,
+    base_url: str | None = None,
+    env_file: EnvFile | None = None,
+    hosts: Mapping[str, Route] = NO_HOSTS,
+) -> Target:
     """Find the route of a model.
 
     Args:
@@ -298,6 +330,7 @@ def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = 
         base_url: The server given by the user. Without one, the route's environment variable decides, else
             that of `env_file`, else the route's own server.
         env_file: A client's `.env` file.
+        hosts: A client's own hosts by name. They come before litellm's providers.
 
     Raises:
         UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
@@ -310,6 +343,10 @@ def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = 
     >>> resolve("bedrock/anthropic.claude-opus-5-5").provider
     'litellm'
     """
+    if hosts:
+        prefix, slash, name = model.partition("/")
+        if slash and prefix in hosts:
+            return _target_at(hosts[prefix], _require_name(model, name), base_url or "")
     route, _ = _route(model)
     server = base_url or os.environ.get(route.base_url_variable, "").strip()
     if not server and env_file is not None:
@@ -319,12 +356,23 @@ def resolve(model: str, base_url: str | None = None, env_file: EnvFile | None = 
 
 @functools.lru_cache(maxsize=1024)
 def _target(model: str, base_url: str) -> Target:
-    route, name = _route(model)
+    return _target_at(*_route(model), base_url)
+
+
+def _target_at(route: Route, name: str, base_url: str) -> Target:
     if not base_url:
         return Target(route, name, route.base_url)
     from .base_url import check_base_url
 
     return Target(route, name, check_base_url(base_url), custom_base_url=True)
+
+
+def _require_name(model: str, name: str) -> str:
+    if not name:
+        raise UnknownModelError(
+            f"{model!r} names a provider but no model; write the model after the slash", model=model
+        )
+    return name
 
 
 @functools.lru_cache(maxsize=1024)
@@ -341,11 +389,7 @@ def _route(model: str) -> tuple[Route, str]:
             raise UnknownModelError(description, model=model)
         return route, model
     if prefix in ROUTES:
-        if not rest:
-            raise UnknownModelError(
-                f"{model!r} names a provider but no model; write the model after the slash", model=model
-            )
-        return ROUTES[prefix], rest
+        return ROUTES[prefix], _require_name(model, rest)
     from .foreign_names import problem_with
 
     problem = problem_with(prefix, rest, {row.provider: row.other_names for row in _ROWS})

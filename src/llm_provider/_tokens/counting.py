@@ -14,9 +14,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._requests.routing import Target, price_names
 from .._runtime.canonical_json import canonical
 from .images import image_tokens, most_image_tokens
-from .model_limits import limits_of
+from .model_limits import limits_of_target
 from .range import Range
 from .text import text_tokens
 from .vocabularies import ENCODINGS, vocabulary_of
@@ -100,14 +101,14 @@ def count_charged_tokens(provider: str, usage: Usage) -> float | None:
     return None if provider in _LIMITS_COUNT_MAX_TOKENS else float(usage.total_tokens)
 
 
-def input_tokens(
-    facts: RequestFacts, provider: str, model: str, count: Callable[[str], int] | None = None
-) -> Range:
-    """About how many tokens a request reads. Provider and model are those of the price table.
+def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int] | None = None) -> Range:
+    """About how many tokens a request reads.
 
     `count` counts the tokens of a text exactly, if the model's tokenizer is available.
     """
-    vocabulary = vocabulary_of(provider, model)
+    provider, model = price_names(target)
+    host = target.route.host
+    vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
     tokenizer = _tokenizer(provider, model, vocabulary)
 
     def estimate(text: str) -> Range:
@@ -140,7 +141,7 @@ def adds_input(facts: RequestFacts, model: str) -> bool:
     return facts.adds_input or _SEARCHING_MODEL.search(model) is not None
 
 
-def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: str) -> int | None:
+def most_input_tokens(facts: RequestFacts, body: bytes, target: Target) -> int | None:
     """The most tokens that a provider may bill for the input of a request; None if no bound is known.
 
     A tokenizer that falls back to bytes makes no more tokens of a text than it has bytes, also after the
@@ -148,6 +149,7 @@ def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: st
     Other files, and images of providers without a rule, may fill the model's context window. Input that a
     provider adds by itself, such as results of web searches, has no bound.
     """
+    provider, model = price_names(target)
     if adds_input(facts, model):
         return None
     size = len(body)
@@ -158,20 +160,20 @@ def most_input_tokens(facts: RequestFacts, body: bytes, provider: str, model: st
     for medium in facts.media:
         bound = most_image_tokens(provider, model) if medium.kind == "image" else None
         if bound is None:
-            limits = limits_of(provider, model)
+            limits = limits_of_target(target)
             return None if limits is None else limits.context_window
         most += bound - len(medium.data or "")
     return most
 
 
-def most_output_tokens(facts: RequestFacts, provider: str, model: str) -> int | None:
+def most_output_tokens(facts: RequestFacts, target: Target) -> int | None:
     """The most tokens that a provider may bill for one answer, with reasoning; None if no bound is known.
 
     The bound is the limit that the request sets, else the model's own.
     """
     most = facts.max_output_tokens
     if most is None:
-        limits = limits_of(provider, model)
+        limits = limits_of_target(target)
         most = None if limits is None else limits.max_output_tokens
     if most is None or not facts.prediction:
         return most

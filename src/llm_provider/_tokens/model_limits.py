@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import CLOUDS, PriceWarning, is_date
 from .._money.pricing import find_table, list_keys
+from .._requests.routing import Target, price_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,18 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
         model = drop_region(provider, model)
     rows = _load()
     return next((rows[key] for key in list_keys(provider, model) if key in rows), None)
+
+
+def limits_of_target(target: Target) -> ModelLimits | None:
+    """The limits of a target's model: those that its host gives, else those of the file."""
+    provider, model = price_names(target)
+    host = target.route.host
+    if host is None:
+        return limits_of(provider, model)
+    known = host.find_limits(model)
+    return ModelLimits(
+        provider, model, known.get("context_window"), known.get("max_output_tokens"), source="host", as_of=""
+    )
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:

@@ -6,14 +6,14 @@ The list needs no network and loads no SDK.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import RequestError
 from .._money.price_rows import CLOUDS
 from .._requests.model_kinds import kind_of
-from .._requests.routing import ROUTES
+from .._requests.routing import NO_HOSTS, ROUTES, Route
 from .model_limits import limits_of
 
 if TYPE_CHECKING:
@@ -63,17 +63,18 @@ class Model:
     model may take more."""
 
 
-def list_models(prices: PriceTable, provider: str | None = None) -> list[Model]:
+def list_models(
+    prices: PriceTable, provider: str | None = None, hosts: Mapping[str, Route] = NO_HOSTS
+) -> list[Model]:
     """The models of a price table, or of one of its providers, sorted by provider and name."""
     if provider is not None:
-        check_provider(provider)
+        check_provider(provider, hosts)
+    known = ROUTES.keys() | hosts.keys()
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
         # The rows `regional` of a cloud are no models.
-        is_model = row.provider in ROUTES and not (
-            row.provider in CLOUDS and row.model.startswith("regional")
-        )
-        if is_model and provider in (None, row.provider):
+        is_model = row.model != "*" and not (row.provider in CLOUDS and row.model.startswith("regional"))
+        if is_model and row.provider in known and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
     return sorted(models, key=lambda model: (model.provider, model.name))
@@ -99,15 +100,17 @@ def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedMo
     return sorted(models.values(), key=lambda model: model.name)
 
 
-def check_provider(provider: object) -> None:
+def check_provider(provider: object, hosts: Mapping[str, Route] = NO_HOSTS) -> None:
     """Raise `RequestError`, with near names, for a name that no provider has."""
     if not isinstance(provider, str):
         raise RequestError(
             f"provider must be the name of a provider, not {type(provider).__name__}: write models('openai')"
         )
-    if provider in ROUTES:
+    if provider in ROUTES or provider in hosts:
         return
-    raise RequestError(f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join(ROUTES)}")
+    raise RequestError(
+        f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join((*hosts, *ROUTES))}"
+    )
 
 
 def _nearest(provider: str) -> str:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from .._requests.routing import Target, price_names
 from .vocabularies import ENCODINGS, vocabulary_of
 
 _SHA256 = {
@@ -52,6 +53,15 @@ def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
         name = vocabulary
     # The encoding of gpt-oss has the same tokens for texts.
     return encoding_counter(name.replace("o200k_harmony", "o200k_base"))
+
+
+def counter_of_target(target: Target) -> Callable[[str], int] | None:
+    """The function of `counter_for` for the tokenizer that a target's host names, else for its model."""
+    host = target.route.host
+    if host is None or host.tokenizer is None:
+        return counter_for(*price_names(target))
+    known = host.tokenizer in ENCODINGS and importlib.util.find_spec("tiktoken") is not None
+    return encoding_counter(host.tokenizer) if known else None
 
 
 @functools.cache

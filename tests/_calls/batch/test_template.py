@@ -15,6 +15,7 @@ from llm_provider._calls.batch.template import Template, find_template
 from llm_provider._calls.call import MAX_REQUEST_BYTES, Call
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._limits.concurrency import Concurrency
+from llm_provider._requests.compatible_hosts import HOSTS
 from llm_provider._requests.routing import ROUTES
 from llm_provider._types.messages import Prompt
 
@@ -26,7 +27,10 @@ MODELS = {
     "anthropic, older": "claude-3-5-haiku-20241022",
     "gemini": "gemini-3.8-flash",
     "litellm, Claude": "litellm/anthropic/claude-sonnet-5-5",
-    **{provider: f"{provider}/some/model" for provider in ROUTES if provider not in ("openai", "anthropic")},
+    **{
+        provider: f"{provider}/some/model"
+        for provider in ROUTES.keys() - HOSTS.keys() - {"openai", "anthropic"}
+    },
 }
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 PARAMETERS: dict[str, st.SearchStrategy[Any]] = {

@@ -98,7 +98,8 @@ class Engine:
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
-        target = resolve(request.model, request.base_url, self.settings.env_file)
+        settings = self.settings
+        target = resolve(request.model, request.base_url, settings.env_file, settings.hosts)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
@@ -107,9 +108,7 @@ class Engine:
             size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
             problem = f"the request has {size}: pass large files as URLs"
             raise RequestError(problem, provider=target.provider, model=request.model)
-        patience = request.outage_patience
-        if patience is None:
-            patience = self.settings.outage_patience
+        patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
         call = Call(
             operation=operation,
             exchange=operation,

@@ -239,7 +239,8 @@ def _bind_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
 
 
 def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
-    check_answers(request.model, target.provider, target.model)
+    if target.route.host is None:
+        check_answers(request.model, target.provider, target.model)
     return adapter.encode(request, target)
 
 

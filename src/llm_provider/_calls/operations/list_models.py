@@ -27,7 +27,7 @@ def find_destination(
         RequestError: the provider gives no list.
         MissingAPIKeyError: a key is required and none is set.
     """
-    target = resolve(f"{provider}/any", base_url)
+    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
     if target.route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
     if target.base_url is None:

@@ -51,8 +51,8 @@ def worst_case(
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = price_names(call.target)
-    read = most_input_tokens(facts, body, provider, model)
-    answer = most_output_tokens(facts, provider, model)
+    read = most_input_tokens(facts, body, call.target)
+    answer = most_output_tokens(facts, call.target)
     if call.target.provider == "litellm" and not prices.applicable(provider, model):
         return _by_litellm(call.target.model, facts, read, answer, len(parts))
     if read is None or answer is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
-from ..._requests.routing import ROUTES, Target
+from ..._requests.routing import Route, Target
 from ..protocol import EncodedRequest
 from ..shared.payload import Accepts, Draft, fill_payload
 from .messages import encode_messages
@@ -48,7 +48,7 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
             return encoded
     payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
     draft = Draft(request, target, None, payload)
-    payload = fill_payload(draft, accepts or _accepts_of(route.provider))
+    payload = fill_payload(draft, accepts or _accepts_of(route))
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
@@ -120,10 +120,9 @@ OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 """The fields of OpenAI's own models."""
 
 
-@functools.cache
-def _accepts_of(provider: str) -> Accepts:
+@functools.lru_cache(maxsize=256)
+def _accepts_of(route: Route) -> Accepts:
     """The parameters that a host has, in its spelling."""
-    route = ROUTES[provider]
     names = ACCEPTS.keys() if route.like_openai else COMMON.keys() | route.options
     accepts = {name: ACCEPTS[name] for name in names - route.lacks}
     if route.spelling.get("top_logprobs") == "logprobs":

@@ -33,7 +33,7 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     """
     name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
-    if target.provider == "local" or "embed" in name:
+    if target.provider == "local" or target.route.host is not None or "embed" in name:
         return
     if not _OTHER_MODELS.fullmatch(name) and find_uncovered_kind(name) is None:
         return

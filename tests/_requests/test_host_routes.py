@@ -1,0 +1,131 @@
+"""Calls to hosts of one's own, from the client and from a shared file."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import llm_provider as llm
+from llm_provider import Client, Host, RequestError, UnsupportedParameterError, Usage
+from llm_provider._requests.host import Dialect
+from llm_provider._requests.host_routes import VARIABLE
+from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider.simulator import Simulator
+
+PRICES = {"*": {"input": 1, "output": 2}, "free": {"input": 0, "output": 0}}
+LIMITS = {"*": {"max_output_tokens": 50, "context_window": 999}}
+NO_SAMPLING = {"n", "top_k", "logit_bias"}
+LACKS = {"llama.cpp": {"n"}, "ollama": NO_SAMPLING, "tgi": NO_SAMPLING, "lm_studio": {"n", "logprobs"}}
+
+
+def bill(usage: Usage) -> float:
+    return (usage.input_tokens + 2 * usage.output_tokens) / 1e6
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_calls_follow_the_dialect(llm_simulator: Simulator, own_cache: Path, dialect: Dialect) -> None:
+    lab = Host("lab", llm_simulator.url("local"), dialect, prices=PRICES, limits=LIMITS, tokenizer="qwen")
+    with Client(hosts=[lab], cache_dir=own_cache, budget=1) as client:
+        two = client.call("lab/org/mine", "What is 1+1?", n=2)
+        assert (two.texts, two.provider, two.cost) == (["2", "2"], "lab", pytest.approx(bill(two.usage)))
+        lacks = LACKS.get(dialect, set())
+        assert len(llm_simulator.requests()) == 1 + ("n" in lacks)
+        for name, value in {"top_k": 3, "logit_bias": {1: 1.0}, "logprobs": True}.items():
+            if name in lacks:
+                with pytest.raises(UnsupportedParameterError, match=name):
+                    client.call("lab/mine", "Hi", **{name: value})  # type: ignore[arg-type, call-overload]  # one of several
+            else:
+                assert client.call("lab/mine", "Hi", **{name: value}).text  # type: ignore[arg-type, call-overload]  # as above
+        with client.stream("lab/free", "one two") as stream:
+            assert "".join(delta.text for delta in stream) == "echo: one two"
+        assert stream.response.cost == 0
+        assert client.embed("lab/whisper", ["one", "two"]).cost == pytest.approx(2e-6)
+        assert client.estimate("lab/mine", ["Hi"]).output_tokens.high == 50
+        assert "lab/some-new-model" in [model.name for model in client.models("lab", live=True)]
+        assert [model.name for model in client.models("lab")] == ["lab/free"]
+        with pytest.raises(llm.UnknownModelError, match="names a provider but no model"):
+            client.call("lab/", "Hi")
+
+
+def test_the_cache_key_holds_the_name_and_no_address(llm_simulator: Simulator, own_cache: Path) -> None:
+    def ask(name: str, server: str, **parameters: Any) -> bool:
+        with Client(
+            hosts=[Host(name, llm_simulator.url(server), prices=PRICES)], cache_dir=own_cache
+        ) as client:
+            return client.call(f"{name}/mine", "Hi", **parameters).cached
+
+    assert [ask("lab", "local"), ask("lab", "groq"), ask("other", "local")] == [False, True, False]
+    assert not ask("lab", "local", base_url=llm_simulator.url("local"))
+    assert {path.read_bytes().count(b"127.0.0.1") for path in own_cache.rglob("*.db")} <= {0, 1}
+
+
+def test_a_shared_file_names_the_variable_of_the_key(
+    llm_simulator: Simulator, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hosts.toml"
+    server = llm_simulator.url("local")
+    path.write_text(f'[lab]\nurl = "{server}"\nkey_variable = "LAB_KEY"\n[ours]\nurl = "http://a/v1"\n')
+    monkeypatch.setenv(VARIABLE, str(path))
+    with Client(cache="off") as client:
+        with pytest.raises(llm.MissingAPIKeyError, match="no API key for lab: set LAB_KEY"):
+            client.call("lab/mine", "Hi")
+        monkeypatch.setenv("LAB_KEY", "sk-of-the-lab")
+        with pytest.warns(
+            llm.PriceWarning, match="lab/.*no price for input tokens; the cost is unknown"
+        ) as told:
+            assert [client.call("lab/mine", "Hi").cost for _ in range(2)] == [None, None]
+        assert len(told) == 1
+    keys = {"lab": "sk-of-the-client"}
+    own = [Host("lab", server, prices=PRICES), Host("mine", server, prices=PRICES)]
+    with Client(cache="off", hosts=own, keys=keys) as client:
+        assert client.call("lab/mine", "Hi").cost
+        assert client.call("mine/mine", "Hi").cost
+    sent = [request.headers["authorization"] for request in llm_simulator.requests()]
+    expected = [*["sk-of-the-lab"] * 2, "sk-of-the-client", "not-needed"]
+    assert sent == ["sha256:" + sha256(key.encode()).hexdigest()[:8] for key in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[lab]\nurl = "http://a/v1"\nprices = {', "is not TOML: correct line 3"),
+        ('[lab]\nurl = "http://a/v1"\n[lab]\n', "is not TOML: correct line 3"),
+        ('url = "http://a/v1"', "has 'url' outside a table"),
+        ('[lab]\ndialect = "vllm"', r"\[lab\] has no url"),
+        ('[lab]\nurl = "http://a/v1"\nurls = []', r"\[lab\] has 'urls'; did you mean 'url'"),
+        ('[lab]\nurl = "http://a/v1"\napi_key = "sk-1"', "'api_key', and a key does not belong into a file"),
+        ('[lab]\nurl = "a"', "'lab': url 'a' is not an http"),
+        ('[groq]\nurl = "http://a/v1"', "'groq': this is a name of the provider 'groq'"),
+        ('[google]\nurl = "http://a/v1"', "'google': this is a name of the provider 'gemini'"),
+        ("\xff", "is not UTF-8 text"),
+        (None, "is not there"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, problem: str
+) -> None:
+    path = tmp_path / "hosts.toml"
+    monkeypatch.setenv(VARIABLE, str(path))
+    if text is not None:
+        path.write_text(text, encoding="latin-1")
+    with pytest.raises(RequestError, match=problem) as refused:
+        Client()
+    assert str(refused.value).startswith(f"{VARIABLE}: {str(path)!r}")
+    assert "sk-1" not in str(refused.value)
+
+
+def test_a_wrong_list_is_refused() -> None:
+    lab = Host("lab", "http://a/v1")
+    for hosts, problem in (
+        ([lab, lab], "two hosts with the name 'lab'"),
+        (lab, "must be a list"),
+        (["lab"], "list"),
+    ):
+        with pytest.raises(RequestError, match=problem):
+            Client(hosts=hosts)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(RequestError, match=r"keys names no provider: lab2; known: .*lab"):
+        Client(hosts=[lab], keys={"lab2": "sk-x"})
+    assert "lab" not in COMPATIBLE_HOSTS
