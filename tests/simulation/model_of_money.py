@@ -73,7 +73,7 @@ class MoneyJudge(Evidence):
     def _count_given_up(self, path: str, body: bytes) -> int:
         """The number of steps that asked a question and ended without its answer."""
         return sum(
-            step.ended is None or any(_is_failure(step.plan, question, event) for event in step.results or ())
+            any(_is_failure(step.plan, question, event) for event in step.results or ())
             for step, question in self._list_askers(path, body)
             if step.begun is not None
         )

@@ -42,12 +42,14 @@ class Theme:
     """How many processes there are, if more than one."""
     kinds: tuple[str, ...] = ("synchronous", "asynchronous")
     """How threads take their steps."""
+    others: float = 0.2
+    """The share of the programs in which a feature is on that is not one of these."""
     is_at_once: bool = False
     """Whether everybody begins at the same time, and dies while the first requests are under way."""
 
 
 THEMES = {
-    "": Theme(features=()),
+    "": Theme(features=(), others=0.5),
     "money": Theme(
         features=("budgets", "cancellation", "faults", "threads"),
         calls=("call", "call", "call_many"),
@@ -78,7 +80,9 @@ THEMES = {
         features=("processes", "crowds", "deaths"),
         calls=("call",),
         scales=(1,),
-        processes=(3, 4),
+        crowd=(1,),
+        processes=(4,),
+        others=0.05,
         is_at_once=True,
     ),
     "late writes": Theme(
@@ -137,7 +141,7 @@ class _Maker:
         self.chance = chance
         self.name = chance.choice([*THEMES][1:]) if chance.random() < 0.5 else ""
         self.theme = THEMES[self.name]
-        self.on = {name: chance.random() < (0.2 if self.name else 0.5) for name in FEATURES}
+        self.on = {name: chance.random() < self.theme.others for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
         self.on |= dict.fromkeys(self.theme.features, True)
         self.is_about_money = "money" in self.name
@@ -145,7 +149,8 @@ class _Maker:
         self.is_exact = chance.random() < self.theme.exact
         """Whether answers take a fixed time, and what users do comes just when an answer does."""
         # Calls of one price reach a limit together.
-        self.models = chance.sample(MODELS, 1 if self.is_about_money else chance.choice((1, 1, 2, 3)))
+        models = 1 if self.is_about_money or self.theme.is_at_once else chance.choice((1, 1, 2, 3))
+        self.models = chance.sample(MODELS, models)
         self.scale = chance.choice(self.theme.scales)
         count = (
             chance.choice(self.theme.crowd) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
@@ -286,7 +291,7 @@ class _Maker:
             "clients": chance.choice((1, 2)) if on["clients"] else 1,
             "threads": [self._make_thread() for _ in range(threads)],
         }
-        if on["deaths"] and chance.random() < 0.7:
+        if on["deaths"] and chance.random() < 0.7 and (number < 2 or not self.theme.is_at_once):
             at = 1.5 * self.latency * chance.random() if self.theme.is_at_once else 4 * chance.random() ** 2
             process["dies"] = {"at": at, "steps": chance.choice((0, 1, 5, 20, 100))}
             if chance.random() < (0.8 if self.name == "late writes" else 0.4):
