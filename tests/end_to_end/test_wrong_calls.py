@@ -365,6 +365,13 @@ BATCHES = [
         ("others embed",),
         "estimate them apart",
     ),
+    Wrong(
+        "estimate one model twice",
+        lambda c: c.estimate([EMBEDDER, EMBEDDER], ["a"]),
+        "model",
+        ("twice",),
+        "name of their model",
+    ),
     Wrong("estimate of no kind", lambda c: c.estimate(MODEL, ["a"], kind="x"), "kind", ("'x'",), "'chat' or"),
     Wrong("estimate a text", lambda c: c.estimate(MODEL, "Hi"), "inputs", ("str",), "such as a list"),
     Wrong(
@@ -421,6 +428,9 @@ SETTINGS = [
     setting("cache_finish_reasons", None, "['stop', 'length']"),
     setting("max_concurrent", 0, "at least 1"),
     setting("max_concurrent", "8", "an int of at least 1"),
+    *(setting("max_concurrent", wrong, "at least 1") for wrong in (-1, True, 1.5, [8])),
+    setting("telemetry", "yes", "True, False, None or a Telemetry"),
+    setting("telemetry", 1, "True, False, None or a Telemetry"),
     setting("keys", "sk-x", "{'openai': 'sk-...'}", "str"),
     setting("keys", {"OpenAI": "sk-x"}, "did you mean 'openai'?", "OpenAI"),
     setting("keys", {"openai": None}, "leave 'openai' out", "NoneType"),
