@@ -508,6 +508,7 @@ OTHERS = [
         "count_tokens()",
     ),
     other("models typed", lambda c: c.models(5), "provider", "models('openai')", "int"),
+    other("models live", lambda c: c.models("openai", live=1), "live", "True or False", "1"),
     other("models", lambda c: c.models("OpenAI"), "provider", "did you mean openai?", "'OpenAI'"),
     other("price usage", lambda c: c.price(MODEL, 1000), "usage", "response.usage", "int"),
     other("price tier", lambda c: c.price(MODEL, USAGE, service_tier="x"), "service_tier", "batch", "'x'"),
