@@ -50,7 +50,10 @@ def test_every_command_is_in_the_help(run: RunCommand) -> None:
     for name, text in _COMMANDS.items():
         assert f"\n  {name} " in help_text
         assert text[:40] in help_text
-        assert run(name, "--help").code == 0
+        ended = run(name, "--help")
+        assert ended.code == 0
+        assert f"\n  llm-provider {name} " in ended.out or name == "simulator", "it has an example"
+        assert "--api-key" not in ended.out
 
 
 @pytest.mark.parametrize(

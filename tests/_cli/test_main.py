@@ -47,6 +47,15 @@ def test_a_failure_is_one_line(
         (("ask", MODEL, "What", "is", "this"), "too many arguments"),
         (("ask", MODEL, "lone \udcff surrogate"), ""),
         (("prices", MODEL, "openai/nonsense"), "no price for 'openai/nonsense'"),
+        (("aks",), "there is no COMMAND of this name; did you mean ask?; see llm-provider --help"),
+        (("cache", "stat"), "there is no ACTION of this name; did you mean stats?; see llm-provider cache"),
+        (("cache", "zzz"), "ACTION is one of path, stats, verify"),
+        (("ask", "--mx-tokens", "4"), "there is no option --mx-tokens; did you mean --max-tokens?"),
+        (("ask", MODEL, "-2+5"), "there is no option -2; an argument that begins with a dash goes after --"),
+        (("map", MODEL), "the argument IN is missing; see llm-provider map --help"),
+        (("ask", MODEL, "Hi", "--system"), "option '--system' requires an argument"),
+        (("logs", "-n", "0"), "invalid value for '-n'"),
+        (("cache", "prune", "--dry-rnu"), "did you mean --dry-run?; see llm-provider cache prune --help"),
     ],
 )
 def test_wrong_usage_is_one_line_and_sends_nothing(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._client.batch_arguments import by_model, check_models, parse_batch
+from llm_provider._client.batch_arguments import parse_batch
 
 
 def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
@@ -38,17 +38,6 @@ def test_the_options_are_frozen_and_the_arguments_are_untouched() -> None:
     assert parsed.concurrency.most == 3
     with pytest.raises(dataclasses.FrozenInstanceError):
         parsed.progress = True  # type: ignore[misc]  # on purpose
-
-
-def test_each_model_gets_all_inputs() -> None:
-    parsed = parse_batch("call_many", ["a", "b"], iter(["x", "y"]), {}, {})
-    each = [(model, list(part.prompts)) for model, part in parsed.each]  # type: ignore[arg-type]  # no asynchronous iterable
-    assert each == [("a", ["x", "y"]), ("b", ["x", "y"])]
-    assert parsed.total == 4
-    results: Any = by_model(["a", "b"], [1, 2, 3, 4])  # type: ignore[arg-type]  # any sequence
-    assert results == {"a": [1, 2], "b": [3, 4]}
-    with pytest.raises(RequestError, match="'a' twice"):
-        check_models(["a", "a"])
 
 
 def test_one_model_is_enough_where_results_have_no_name_of_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, Estimate, Estimates, RequestError
+from llm_provider import Client, Estimate, Estimates
 from llm_provider.simulator import Simulator
 
 CHAT, EMBEDDER = "gpt-6.1-sol", "text-embedding-3-small"
@@ -38,10 +38,6 @@ def test_several_embedding_models_read_an_iterator_once(client: Client) -> None:
     estimates = client.estimate(models, iter(["a", "b"]))
     assert (type(estimates), list(estimates)) == (Estimates, models)
     assert [estimate.inputs for estimate in estimates.values()] == [2, 2]
-    with pytest.raises(RequestError, match="estimate them apart"):
-        client.estimate([CHAT, EMBEDDER], ["a"])
-    with pytest.raises(RequestError, match="twice"):
-        client.estimate([EMBEDDER, EMBEDDER], ["a"])
 
 
 def test_an_awaited_estimate_takes_asynchronous_texts_and_tables(

@@ -16,13 +16,6 @@ MODEL = "gpt-6.1-sol"
 EMBEDDING = "text-embedding-3-small"
 
 
-def test_keys_of_the_client_win_over_the_environment(simulator: Simulator, own_cache: Path) -> None:
-    simulator.configure(require_key="sk-right-key")
-    with Client(cache_dir=own_cache, keys={"openai": "sk-right-key"}) as client:
-        assert client.call(MODEL, "1+1?").text == "2"
-        assert client.call("claude-sonnet-5-5", "1+1?", api_key="sk-right-key").text == "2"
-
-
 def test_a_server_of_the_users_own_needs_no_key(llm_simulator: Simulator, own_cache: Path) -> None:
     with Client(cache_dir=own_cache) as client:
         for model in ("openai/any", "local/any", "groq/any"):

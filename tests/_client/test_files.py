@@ -9,16 +9,7 @@ import pytest
 
 from llm_provider import RequestError
 from llm_provider._cache.response_cache import ResponseCache
-from llm_provider._client.files import cache_of, ledger_of, prices_of
-
-
-def test_own_prices_are_read_at_once(tmp_path: Path) -> None:
-    (tmp_path / "prices.csv").write_text("provider,model,input\nopenai,gpt-own,2\n")
-    table = prices_of(tmp_path / "prices.csv")
-    assert table() is table()
-    assert table().find("openai", "gpt-own", variant="standard") is not None
-    with pytest.raises(RequestError, match=r"prices: .*missing\.csv"):
-        prices_of(tmp_path / "missing.csv")
+from llm_provider._client.files import cache_of, ledger_of
 
 
 def test_the_ledger_is_that_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

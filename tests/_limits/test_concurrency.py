@@ -16,12 +16,6 @@ from llm_provider._limits.concurrency import (
 )
 
 
-@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "8", [8]])
-def test_a_number_that_is_none_is_refused(wrong: int) -> None:
-    with pytest.raises(RequestError, match="max_concurrent must be an int of at least 1"):
-        concurrency(wrong)
-
-
 @pytest.mark.parametrize(("text", "most"), [("8", 8), (" 32 ", 32), ("", None), ("  ", None)])
 def test_the_environment_sets_the_same_limit(
     monkeypatch: pytest.MonkeyPatch, text: str, most: int | None

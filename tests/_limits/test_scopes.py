@@ -228,18 +228,6 @@ def test_headers_that_tell_the_limit_keep_a_batch_from_meeting_it(
     pytest.fail("it was refused in each of three batches")
 
 
-def test_what_was_refused_before_an_answer_is_told_on_it(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=429, retry_after="0.2"), times=1)
-    simulator.inject(Fault(status=500), times=1)
-    response = client.call("gpt-6.1-sol", "What is 7+0?", cache="off")
-    limited, broken = response.failures
-    assert (limited.error, limited.status, limited.maybe_billed) == ("RateLimitError", 429, False)
-    assert (broken.error, broken.status) == ("InternalServerError", 500)
-    assert broken.waited >= 0.19
-    assert response.timing.attempts == 3
-    assert response.timing.queue >= limited.waited + broken.waited
-
-
 async def test_a_sleeping_call_holds_no_slot(simulator: Simulator) -> None:
     simulator.inject(Fault(status=500), times=3, match="unlucky")
     order: list[str] = []

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from llm_provider import Client, RequestError, Telemetry
 from support import RunScript
-
-
-@pytest.mark.parametrize("value", ["yes", 1, object()])
-def test_a_wrong_setting(value: Any) -> None:
-    with pytest.raises(RequestError, match="telemetry must be True, False, None or a Telemetry, not "):
-        Client(telemetry=value)
 
 
 def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,21 +41,6 @@ def test_the_store_keeps_what_it_is_given(valkey_server: ValkeyServer) -> None:
     copy.close()
 
 
-def test_a_second_machine_sends_nothing(
-    valkey_server: ValkeyServer, llm_simulator: Simulator, tmp_path: Path, where: dict[str, Any]
-) -> None:
-    with Client(cache_dir=tmp_path / "one", cache=valkey_server.url) as first:
-        first.call_many(MODEL, PROMPTS, **where)
-    with Client(cache_dir=tmp_path / "two", cache=valkey_server.url) as two:
-        results = two.call_many(MODEL, PROMPTS, **where)
-        assert all(result.cached for result in results)
-        statistics = two.cache.stats()
-    assert statistics.second_level is not None
-    assert statistics.second_level.hits == 1000
-    assert statistics.second_level.store["entries"] == 1000
-    assert llm_simulator.ledger().requests == 1000
-
-
 def test_the_environment_names_the_server_for_the_functions_of_the_module(
     valkey_server: ValkeyServer,
     llm_simulator: Simulator,

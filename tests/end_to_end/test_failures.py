@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import email.utils
 import itertools
@@ -76,21 +75,7 @@ def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- keys ----------------------------------------------------------------------------------------------
 
 
-async def _acall(client: Client, url: str) -> None:
-    await client.acall("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url)
-
-
-async def _astream(client: Client, url: str) -> None:
-    async with client.astream("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url) as deltas:
-        async for _ in deltas:
-            pass
-
-
 METHODS: Mapping[str, Callable[[Client, str], Any]] = {
-    "call": lambda client, url: client.call("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url),
-    "stream": lambda client, url: list(client.stream("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url)),
-    "acall": lambda client, url: asyncio.run(_acall(client, url)),
-    "astream": lambda client, url: asyncio.run(_astream(client, url)),
     "call_many": lambda client, url: client.call_many(
         "gpt-6.1-sol", ["hi"], api_key=CANARY, base_url=url, on_error="raise"
     ),
@@ -98,13 +83,10 @@ METHODS: Mapping[str, Callable[[Client, str], Any]] = {
     "module's stream": lambda _, url: list(
         llm_provider.stream("gpt-6.1-sol", "hi", api_key=CANARY, base_url=url)
     ),
-    "wrong parameter": lambda client, url: client.call(
-        "gpt-6.1-sol", "hi", api_key=CANARY, base_url=url, temperature=0
-    ),
     "no route": lambda client, _: client.call("nonsense", "hi", api_key=CANARY),
-    "no message": lambda client, _: client.call("gpt-6.1-sol", [{"role": "nobody"}], api_key=CANARY),
     "no key": lambda client, _: client.call("gpt-6.1-sol", "hi", api_key=f"{CANARY}\n"),
 }
+"""Ways beside those of `test_fault_matrix.py`, which looks at every frame too."""
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -145,24 +127,6 @@ def test_a_request_that_takes_too_long_ends_at_the_server_too(
 
 
 # --- retries -------------------------------------------------------------------------------------------
-
-RETRIED: Mapping[str, tuple[Fault, type[LLMError], int]] = {
-    "server error": (Fault(status=500, retry_after="0"), errors.InternalServerError, 4),
-    "rate limit": (Fault(status=429, retry_after="0"), errors.RateLimitError, 4),
-    "overload": (Fault(status=529, retry_after="0"), errors.OverloadedError, 4),
-    "bad request": (Fault(status=400, retry_after="0"), errors.BadRequestError, 1),
-    "quota": (Fault(quota=True, retry_after="0"), errors.QuotaExceededError, 1),
-    "malformed": (Fault(body=b"{}"), errors.APIResponseValidationError, 2),
-}
-
-
-@pytest.mark.parametrize("way", ["call", STREAMS[0]])
-@pytest.mark.parametrize("name", RETRIED)
-def test_how_often_a_failure_is_sent_again(simulator: Simulator, client: Client, name: str, way: str) -> None:
-    fault, kind, requests = RETRIED[name]
-    simulator.inject(fault, times=None)
-    error = failure(client, OPENAI, way, kind, base_url=simulator.url("openai"), max_retries=3)
-    assert error.attempts == len(error.failures) == len(simulator.requests()) == requests
 
 
 def check_wait(simulator: Simulator, client: Client, route: Route, fault: Fault, least: float) -> None:

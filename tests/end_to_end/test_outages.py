@@ -17,7 +17,6 @@ from llm_provider import (
     Client,
     InternalServerError,
     LLMError,
-    RequestError,
     Response,
 )
 from llm_provider.simulator import Fault, Simulator
@@ -116,12 +115,3 @@ def test_the_inputs_that_are_left_make_no_provider_down_that_is_there(
     error = APIConnectionError if gone else InternalServerError
     assert [type(result) for result in results] == [Response] * 100 + [error] * 2
     assert gone == any("is down since" in record.getMessage() for record in caplog.records)
-
-
-@pytest.mark.parametrize("value", [-1, float("nan"), "60", True])
-def test_a_patience_that_is_none(client: Client, simulator: Simulator, value: object) -> None:
-    with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
-        client.call(MODEL, "Hi", outage_patience=value)  # type: ignore[arg-type]  # wrong on purpose, or any value
-    with pytest.raises(RequestError, match="outage_patience must be a number of seconds, 0 or more"):
-        Client(outage_patience=value)  # type: ignore[arg-type]  # wrong on purpose, or any value
-    assert simulator.ledger().requests == 0

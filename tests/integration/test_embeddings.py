@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import TYPE_CHECKING
 
 import pytest
 
-from llm_provider import APIResponseValidationError, Embeddings, InternalServerError, aembed, embed
+from llm_provider import APIResponseValidationError, InternalServerError, embed
 
 if TYPE_CHECKING:
     from conftest import LlamaServer
@@ -57,19 +56,6 @@ def test_fifty_texts_keep_their_order(embedding_llama: LlamaServer) -> None:
         assert nearest == [index]
 
 
-def test_each_text_is_cached_by_itself(embedding_llama: LlamaServer) -> None:
-    def ask(*texts: str) -> Embeddings:
-        return embed(embedding_llama.model, texts, base_url=embedding_llama.base_url)
-
-    both = ask("one", "two")
-    assert (both.cached, both.timing.attempts) == (False, 1)
-    second = ask("two")
-    assert (second.cached, second.timing.attempts, second[0]) == (True, 0, both[1])
-    mixed = ask("two", "three", "one")
-    assert (mixed.cached, mixed.timing.attempts) == (False, 1)
-    assert (mixed[0], mixed[2]) == (both[1], both[0])
-
-
 def test_this_server_ignores_dimensions(embedding_llama: LlamaServer) -> None:
     vectors = embed(embedding_llama.model, ["bird"], base_url=embedding_llama.base_url, dimensions=8)
     assert vectors.dimensions == DIMENSIONS
@@ -91,10 +77,3 @@ def test_a_server_without_embeddings_says_how_to_start_it(llama: LlamaServer) ->
 def test_a_model_with_a_vector_for_each_token_is_refused(unpooled_llama: LlamaServer) -> None:
     with pytest.raises(APIResponseValidationError, match="a vector for each token"):
         embed(unpooled_llama.model, ["bird"], base_url=unpooled_llama.base_url, max_retries=0)
-
-
-def test_it_works_from_consecutive_event_loops(embedding_llama: LlamaServer) -> None:
-    async def ask(number: int) -> Embeddings:
-        return await aembed(embedding_llama.model, [f"Round {number}"], base_url=embedding_llama.base_url)
-
-    assert [asyncio.run(ask(number)).dimensions for number in range(3)] == [DIMENSIONS] * 3

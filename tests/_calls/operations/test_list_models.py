@@ -67,8 +67,3 @@ def test_a_failure_is_tried_again(client: Client, simulator: Simulator) -> None:
 def test_what_has_no_list_is_refused(client: Client, provider: str, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         client.models(provider, live=True)
-
-
-def test_live_is_a_flag(client: Client) -> None:
-    with pytest.raises(RequestError, match="live must be True or False, not 1"):
-        client.models("openai", live=1)  # type: ignore[arg-type]  # on purpose
