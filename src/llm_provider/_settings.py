@@ -72,6 +72,26 @@ def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]
     return frozenset(finish_reasons)
 
 
+def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(deployments, Mapping):
+        raise RequestError(
+            f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
+        )
+    for deployment, model in deployments.items():
+        provider, _, rest = str(deployment).partition("/")
+        if not rest or provider not in ROUTES or ROUTES[provider].cloud is None:
+            clouds = ", ".join(row.provider for row in ROUTES.values() if row.cloud is not None)
+            raise RequestError(
+                f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
+                f"(clouds: {clouds})"
+            )
+        if not isinstance(model, str) or not model or "/" in model:
+            raise RequestError(
+                f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
+            )
+    return dict(deployments)
+
+
 def _check_env_file(_: str, path: Path) -> EnvFile:
     # Imported here because few clients have one.
     from ._requests.env_file import EnvFile
@@ -156,6 +176,7 @@ class Settings:
     keys: Mapping[str, Accounts] = field(
         metadata=_Rule(check=lambda _, keys: seal_keys(keys, ROUTES), default=lambda: seal_keys({}, ROUTES))
     )
+    deployments: Mapping[str, str] = field(metadata=_Rule(check=_check_deployments, default=dict))
     env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
     prices: Path | None = field(metadata=_Rule(check=_keep))
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))

@@ -38,7 +38,7 @@ class TestResolve:
             ("local/qwen2.5:7b", "local", "qwen2.5:7b"),
             ("litellm/claude-sonnet-5-5", "litellm", "claude-sonnet-5-5"),
             ("litellm/anthropic/claude-sonnet-5-5", "litellm", "anthropic/claude-sonnet-5-5"),
-            ("bedrock/anthropic.claude-opus-5-5", "litellm", "bedrock/anthropic.claude-opus-5-5"),
+            ("bedrock/amazon.nova-2-pro-v1:0", "litellm", "bedrock/amazon.nova-2-pro-v1:0"),
         ],
     )
     def test_every_route(self, model: str, provider: str, name: str) -> None:
@@ -109,7 +109,7 @@ class TestPricedAs:
             ("groq/openai/gpt-oss-120b", ("groq", "openai/gpt-oss-120b")),
             ("litellm/claude-sonnet-5-5", ("anthropic", "claude-sonnet-5-5")),
             ("litellm/gemini/gemini-3.8-flash", ("gemini", "gemini-3.8-flash")),
-            ("bedrock/anthropic.claude-opus-5-5", ("bedrock", "anthropic.claude-opus-5-5")),
+            ("litellm/bedrock/anthropic.claude-opus-5-5", ("bedrock", "anthropic.claude-opus-5-5")),
             ("litellm/some-model", ("litellm", "some-model")),
         ],
     )

@@ -31,10 +31,11 @@ def uses_batch_api(
     Raises:
         RequestError: a batch was asked for, and there is no batch API for the call.
     """
-    target = resolve(model, parameters.get("base_url"), engine.settings.env_file)
+    settings = engine.settings
+    target = resolve(model, parameters.get("base_url"), settings.env_file, settings.deployments)
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
-        route.adapter != "openai" or route.batches is not None
+        (route.adapter != "openai" and route.cloud is None) or route.batches is not None
     )
     cached = (parameters.get("cache") or engine.settings.cache) not in ("off", False)
     if mode == "batch":

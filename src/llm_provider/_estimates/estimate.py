@@ -18,7 +18,7 @@ from .._calls.lifecycle.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
-from .._requests.routing import price_names
+from .._requests.routing import maker_names, price_names
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_for
@@ -197,11 +197,11 @@ class Estimator:
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
-        self._priced = price_names(self._first.target)
+        self._priced, self._made = price_names(self._first.target), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
-        self._adds_input = adds_input(facts, self._priced[1])
+        self._adds_input = adds_input(facts, self._made[1])
         self._loops = self._first.request.max_tool_rounds is not None
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted
@@ -251,9 +251,9 @@ class Estimator:
         self._inputs += inputs
         self._duplicates += inputs - len(call.parts)
         self._cached += len(call.parts) - len(missing)
-        self._count = counter_for(*self._priced) if self._counted and missing else None
+        self._count = counter_for(*self._made) if self._counted and missing else None
         for group in call.operation.groups(call, missing):
-            read = input_tokens(call.facts(group), *self._priced, self._count)
+            read = input_tokens(call.facts(group), *self._made, self._count)
             self._add_requests(1, len(group), read, Range.exactly(0))
 
     def _missing(self, call: Call[Any]) -> list[int]:
@@ -271,7 +271,7 @@ class Estimator:
 
     def _send(self, call: Call[Any], parts: Sequence[int]) -> None:
         if not self._requests:
-            self._count = counter_for(*self._priced) if self._counted else None
+            self._count = counter_for(*self._made) if self._counted else None
             self._history = history_of(self._engine, call, self._count)
         facts = call.facts()
         likely = likely_input_tokens(call.body, lambda: facts)
@@ -281,7 +281,7 @@ class Estimator:
             self._guessed += likely
         else:
             read = self._read_closely.times(likely / self._guessed)
-        most = most_output_tokens(facts, *self._priced)
+        most = most_output_tokens(facts, *self._made)
         each = self._expected.get(most)
         if each is None:
             each = self._expected[most] = self._output(call, most)
@@ -302,7 +302,7 @@ class Estimator:
 
     def _input(self, facts: RequestFacts) -> Range:
         """Tokens that a request reads."""
-        read = input_tokens(facts, *self._priced, self._count)
+        read = input_tokens(facts, *self._made, self._count)
         if self._history is None or self._history.input_factor is None:
             return read
         return self._history.input_factor.times(read.likely)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._requests.routing import price_names
+from .._requests.routing import maker_names
 from .._tokens.counting import input_tokens
 from .._tokens.range import Range
 
@@ -53,7 +53,7 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
         seconds.append(entry.seconds)
         if payload is not None and answer.usage.input_tokens:
             facts = call.adapter.facts(replace(call.encoded, payload=payload))
-            expected = input_tokens(facts, *price_names(call.target), count).likely
+            expected = input_tokens(facts, *maker_names(call.target), count).likely
             factors.append(answer.usage.input_tokens / expected)
     if len(tokens) < _FEWEST:
         return None

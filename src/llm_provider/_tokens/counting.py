@@ -45,8 +45,9 @@ _SEARCHING_MODEL = re.compile(r"search|sonar|compound|:online")
 _LIKELY_TOKENS = {"image": 1120, "audio": 1500, "video": 10_000, "application": 10_000}
 """Tokens of a medium, for sums: an image at Gemini 3's default, a minute of sound, five pages."""
 
-_LIMITS_COUNT_MAX_TOKENS = frozenset({"openai"})
-"""Providers whose rate limits count `max_tokens`, however short the answer is (OpenAI's guide to limits)."""
+_LIMITS_COUNT_MAX_TOKENS = frozenset({"openai", "azure", "bedrock", "bedrock_mantle"})
+"""Providers whose rate limits count `max_tokens`, however short the answer is (the guides to limits of
+OpenAI, Azure and Bedrock)."""
 
 
 class _Tokenizer(NamedTuple):

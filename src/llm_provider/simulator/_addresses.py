@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["environment", "provider_url"]
 
 DUMMY_KEY = "simulator-key"
-PATH_WITHOUT_VERSION = ("anthropic", "gemini")
+CLOUDS = ("azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai")
+PATH_WITHOUT_VERSION = ("anthropic", "gemini", *CLOUDS)
 
 # The providers with a wire format of their own: variables for the base URL, variables for the key.
 _VARIABLES = {
@@ -23,6 +24,8 @@ _VARIABLES = {
 
 def provider_url(root: str, provider: str) -> str:
     """The base URL of a provider. It ends in ``/v1`` except for Anthropic and Gemini, as their SDKs expect.
+
+    That of a cloud is the server, without the paths of its resources and projects.
 
     >>> provider_url("http://127.0.0.1:8080", "groq"), provider_url("http://127.0.0.1:8080", "gemini")
     ('http://127.0.0.1:8080/groq/v1', 'http://127.0.0.1:8080/gemini')

@@ -98,7 +98,8 @@ class Engine:
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
-        target = resolve(request.model, request.base_url, self.settings.env_file)
+        settings = self.settings
+        target = resolve(request.model, request.base_url, settings.env_file, settings.deployments)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)

@@ -239,7 +239,7 @@ def _bind_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
 
 
 def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
-    check_answers(request.model, target.provider, target.model)
+    check_answers(request.model, target.provider, target.known_model)
     return adapter.encode(request, target)
 
 

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..._money.litellm_prices import most_cost, prices_of
-from ..._requests.routing import price_names
+from ..._requests.routing import maker_names, price_names
 from ..._runtime.exact_decimal import exact
 from ..._tokens.counting import most_input_tokens, most_output_tokens
 
@@ -51,8 +51,8 @@ def worst_case(
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = price_names(call.target)
-    read = most_input_tokens(facts, body, provider, model)
-    answer = most_output_tokens(facts, provider, model)
+    read = most_input_tokens(facts, body, *maker_names(call.target))
+    answer = most_output_tokens(facts, *maker_names(call.target))
     if call.target.provider == "litellm" and not prices.applicable(provider, model):
         return _by_litellm(call.target.model, facts, read, answer, len(parts))
     if read is None or answer is None:

@@ -31,7 +31,7 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     Raises:
         RequestError: the name is that of a chat, image or sound model. The message names embedding models.
     """
-    name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
+    name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or "embed" in name:
         return

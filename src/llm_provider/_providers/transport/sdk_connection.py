@@ -17,11 +17,13 @@ from typing import Any
 
 import orjson
 
+from ..._requests.api_keys import Credential
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import body_size, http_client, proxies
+from .authorization import key_headers, post_with_token
 from .sse import events
 
 MAX_CONNECTIONS = 4096
@@ -33,12 +35,13 @@ READ_TO_END_SECONDS = 0.1
 
 
 class _Endpoint:
-    """One operation of one server with one key: the SDK's client and the URL."""
+    """One operation of one server with one key: the SDK's method that posts, the URL, and more headers."""
 
-    __slots__ = ("client", "url")
+    __slots__ = ("headers", "post", "url")
 
-    def __init__(self, client: Any, path: str) -> None:
-        self.client = client
+    def __init__(self, client: Any, path: str, key: Credential, headers: Mapping[str, Any]) -> None:
+        self.post = client.post if key.is_static else functools.partial(post_with_token, key, client.post)
+        self.headers = headers
         # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
         self.url = f"{str(client.base_url).rstrip('/')}{path}"
 
@@ -90,8 +93,9 @@ class PostConnection:
         key = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
         endpoint = self._endpoints.get(key)
         if endpoint is None:
-            client = self._client(outgoing)
-            endpoint = self._endpoints[key] = _Endpoint(client, self._path(outgoing.encoded.operation))
+            client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
+            headers = key_headers(outgoing.target, outgoing.key, self._sdk.Omit())
+            endpoint = self._endpoints[key] = _Endpoint(client, path, outgoing.key, headers)
         return endpoint
 
     def _client(self, outgoing: Outgoing) -> Any:
@@ -114,11 +118,11 @@ class PostConnection:
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         """Post and return the body of a successful answer."""
         endpoint = self._endpoint(outgoing)
-        response = await endpoint.client.post(
+        response = await endpoint.post(
             endpoint.url,
             content=outgoing.body,
             cast_to=self._response_class,
-            options=self._options(outgoing),
+            options=self._options(outgoing, endpoint),
         )
         on_headers(response.headers)
         content: bytes = response.content
@@ -167,16 +171,16 @@ class PostConnection:
         """Post and return the response before its body has arrived."""
         endpoint = self._endpoint(outgoing)
         # With its response class as `cast_to`, the SDK returns the response and not its own, slower, stream.
-        return await endpoint.client.post(
+        return await endpoint.post(
             endpoint.url,
             content=body,
             cast_to=self._response_class,
             stream=True,
             stream_cls=self._sdk.AsyncStream[object],
-            options=self._options(outgoing),
+            options=self._options(outgoing, endpoint),
         )
 
-    def _options(self, outgoing: Outgoing) -> dict[str, Any]:
+    def _options(self, outgoing: Outgoing, endpoint: _Endpoint) -> dict[str, Any]:
         return {
             "headers": {
                 # The SDK does not know of the attempts before this one, and would send 0.
@@ -184,6 +188,7 @@ class PostConnection:
                 # As the SDK writes it, in a slower way.
                 "x-stainless-read-timeout": str(outgoing.timeout),
                 **outgoing.encoded.headers,
+                **endpoint.headers,
             },
             "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
             "max_retries": 0,

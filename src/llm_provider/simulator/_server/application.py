@@ -372,9 +372,8 @@ def _write_retry_headers(problem: Problem) -> Headers:
 
 
 def _read_key(headers: Mapping[bytes, bytes]) -> str:
-    value = (
-        headers.get(b"authorization") or headers.get(b"x-api-key") or headers.get(b"x-goog-api-key") or b""
-    )
+    names = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
+    value = next((headers[name] for name in names if headers.get(name)), b"")
     return value.decode("latin-1").removeprefix("Bearer ")
 
 
