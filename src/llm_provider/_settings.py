@@ -18,7 +18,7 @@ from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
-from ._requests.routing import ROUTES, Route, Transport
+from ._requests.routing import ROUTES, Route, Target, Transport, resolve
 from ._telemetry.logs import install_from_environment
 from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, check_telemetry, switch
 from ._types.messages import FinishReason
@@ -213,6 +213,14 @@ class Settings:
     log_content: bool = field(metadata=_Rule(check=flag, default=lambda: switch(CONTENT_VARIABLE) or False))
     """Whether log lines and spans hold prompts and answers."""
     show_waits: bool = field(metadata=_Rule(check=flag, default=lambda: switch(WAITS_VARIABLE) is not False))
+
+    def find_target(self, model: str, base_url: str | None) -> Target:
+        """The destination of a call.
+
+        Raises:
+            RequestError: as `resolve`.
+        """
+        return resolve(model, base_url, self.env_file, self.deployments)
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""

@@ -47,7 +47,7 @@ class TestResolve:
         assert target.base_url == ROUTES[provider].base_url
         assert not target.custom_base_url
 
-    @pytest.mark.parametrize("provider", ROUTES)
+    @pytest.mark.parametrize("provider", [name for name, row in ROUTES.items() if row.cloud is None])
     def test_any_route_can_be_forced(self, provider: str) -> None:
         assert resolve(f"{provider}/any-model").provider == provider
         with pytest.raises(UnknownModelError, match="no model"):
@@ -139,7 +139,7 @@ class TestRoutes:
         for provider, row in ROUTES.items():
             assert row.provider == provider
             assert re.fullmatch(r"[a-z_]+", provider)
-            assert row.key_variables or not row.key_required
+            assert row.key_variables or not row.key_required or row.cloud is not None
             assert row.base_url is None or resolve("local/m", row.base_url).base_url == row.base_url
         # A bare name belongs to one row.
         for model in ("gpt-6.1-sol", "o3", "claude-opus-5-5", "gemini-3.8-flash"):
@@ -147,7 +147,10 @@ class TestRoutes:
 
     def test_no_variable_is_shared(self) -> None:
         variables = [
-            variable for row in ROUTES.values() for variable in (row.base_url_variable, *row.key_variables)
+            variable
+            for row in ROUTES.values()
+            for variable in (row.base_url_variable, *row.key_variables)
+            if row.provider != "bedrock_mantle"  # Bedrock's other server
         ]
         named = [variable for variable in variables if variable]
         assert len(named) == len(set(named))

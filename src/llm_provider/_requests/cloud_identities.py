@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import LLMError, MissingAPIKeyError, MissingDependencyError
 from .._runtime.imports import install_command
-from .api_keys import APIKey
 from .clouds import Cloud, find_region
-from .credentials import Source, Token, TokenCredential
+from .credential import APIKey
+from .token_credential import Source, Token, TokenCredential
 
 if TYPE_CHECKING:
     from collections.abc import Callable

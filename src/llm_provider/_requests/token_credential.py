@@ -25,7 +25,7 @@ import orjson
 
 from .._errors import APIConnectionError, APITimeoutError, LLMError, RequestError
 from .._runtime import clock, forks, threads
-from .api_keys import APIKey, Credential, make_key
+from .credential import APIKey, Credential, make_key
 
 RENEW_BEFORE = 300.0
 """Seconds before its end at which a token is renewed, or half of its time if that is less. Cloud SDKs do so
