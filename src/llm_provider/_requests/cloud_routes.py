@@ -113,13 +113,20 @@ CLOUD_ROWS = (
             # Claude with the Messages format. litellm serves the others, by Converse.
             models=r"(?:invoke/)?((?:[a-z-]+\.)?anthropic\.claude-(?!v\d|instant)[^/]+)",
             maker="anthropic",
+            operation="model/{model}/invoke",
+            version="bedrock-2023-05-31",
         ),
     ),
     Route(
         "vertex_ai",
         None,
         adapter="anthropic",
-        cloud=_VERTEX._replace(models=r"(claude-[^/]+)", maker="anthropic"),
+        cloud=_VERTEX._replace(
+            models=r"(claude-[^/]+)",
+            maker="anthropic",
+            operation="publishers/anthropic/models/{model}:rawPredict",
+            version="vertex-2023-10-16",
+        ),
     ),
     Route(
         "vertex_ai",
@@ -127,7 +134,9 @@ CLOUD_ROWS = (
         adapter="gemini",
         other_names=("vertexai", "vertex", "google-cloud", "vertexaianthropic", "google_vertex"),
         cloud=_VERTEX._replace(
-            models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)", maker="gemini"
+            models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)",
+            maker="gemini",
+            operation="publishers/google/models/{model}",
         ),
     ),
 )

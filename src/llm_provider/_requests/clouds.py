@@ -34,6 +34,10 @@ class Cloud(NamedTuple):
     """A pattern of the models that the row serves. Its first group is the name that is sent."""
     maker: str = ""
     """The provider whose models these are, for their capabilities and tokens; empty for models of many."""
+    operation: str = ""
+    """The operation below the base URL, with the model in it; empty where the body names the model."""
+    version: str = ""
+    """The version of Anthropic's format, where the body has it and not a header."""
     key_header: str = ""
     """The header of a key; empty where it is sent as a bearer token."""
 

@@ -259,7 +259,7 @@ def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     from ..._providers.shared.prompt_cache import mark_of_call
 
     prompt_cache = load_prompt_cache(target)
-    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.model)
+    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.known_model)
 
 
 CHAT = Chat()

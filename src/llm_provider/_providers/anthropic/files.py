@@ -29,7 +29,7 @@ _LIMITS = FileLimits(
 
 def limits(target: Target) -> FileLimits | None:
     """How much a request and an upload to Anthropic may hold."""
-    return _LIMITS
+    return _LIMITS if target.route.cloud is None else None
 
 
 def sdk_client(target: Target, key: Credential) -> Any:

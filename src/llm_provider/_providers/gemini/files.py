@@ -41,7 +41,7 @@ _PAUSES = (0.2, 5.0)
 
 def limits(target: Target) -> FileLimits | None:
     """How much a request and an upload to Gemini may hold."""
-    return _LIMITS
+    return _LIMITS if target.route.cloud is None else None
 
 
 def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
