@@ -39,8 +39,8 @@ _TEXT_TOKENS = (
 _MOST_DIMENSIONS = 3_072
 
 _FIELD_AT_CLOUD = {ACTION: "embedContentConfig", "predict": "parameters"}
-"""Method of Vertex AI → the field that has the dimensions: beside each text, or once. Gemini's models have the
-first one, older models the second one, says google-genai 3.4."""
+"""Method of Vertex AI → the field that has the dimensions: beside each text, or once. Gemini's models have
+the first method, older models the second one, says google-genai 3.4."""
 
 _OF_PREDICT = EmbeddingLimits(texts=100, tokens=20_000, text_tokens=2_048)
 """Google's guide allows 250 texts, and 20,000 tokens of all together."""
