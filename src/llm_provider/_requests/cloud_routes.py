@@ -40,7 +40,7 @@ CLOUD_ROWS = (
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         batches=BatchService(rows=100_000, bytes=200_000_000),
         output_only=frozenset({"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}),
-        other_names=("azureopenai", "azure_openai", "azureai"),
+        other_names=("azureopenai", "azure_openai"),
         cloud=Cloud(
             "entra",
             "https://cognitiveservices.azure.com/.default",
@@ -57,7 +57,7 @@ CLOUD_ROWS = (
         None,
         adapter="anthropic",
         key_variables=("ANTHROPIC_FOUNDRY_API_KEY", "AZURE_AI_API_KEY"),
-        other_names=("azureanthropic",),
+        other_names=("azureanthropic", "azureai"),
         cloud=Cloud(
             "entra",
             "https://ai.azure.com/.default",

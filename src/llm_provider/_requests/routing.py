@@ -158,6 +158,10 @@ _ROWS = (
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
 """Every route by provider name, which is also the prefix of its models. Of a cloud's rows it has the last."""
 
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {}
+for _row in _ROWS:
+    _OTHER_NAMES[_row.provider] = (*_OTHER_NAMES.get(_row.provider, ()), *_row.other_names)
+
 COMPATIBLE_HOSTS = tuple(
     row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai" and not row.cloud
 )
@@ -183,13 +187,25 @@ class Target:
 
     @property
     def maker(self) -> str:
-        """The provider that makes the route's models: "openai" for Azure; empty where many do."""
-        return self.route.provider if self.route.cloud is None else self.route.cloud.maker
+        """The provider that makes the route's models: "openai" for Azure."""
+        cloud = self.route.cloud
+        return self.route.provider if cloud is None else cloud.maker or self.route.provider
 
     @property
     def known_model(self) -> str:
         """The model's name at its maker, which says what it accepts."""
         return self.model if self.route.cloud is None else plain_name(self.deployed or self.model)
+
+
+def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
+    """Raise for a cloud that is named behind the maker of the model, as inspect_ai does."""
+    cloud, slash, name = rest.partition("/")
+    if slash and cloud in ("azure", "bedrock", "vertex"):
+        from .foreign_names import CLOUDS_OF_MAKERS
+
+        right = CLOUDS_OF_MAKERS.get((prefix, cloud))
+        if right is not None:
+            raise UnknownModelError(f"model: write '{right}/{name}' for {prefix}'s models there", model=model)
 
 
 def find_route(model: str, deployments: Mapping[str, str] = MappingProxyType({})) -> Target:
@@ -254,10 +270,16 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
+            from .foreign_names import problem_with
             from .model_kinds import find_uncovered_kind, not_covered
 
             what = find_uncovered_kind(model)
             description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
+            provider, colon, name = model.partition(":")
+            problem = problem_with(provider, name, _OTHER_NAMES) if colon else None
+            if problem is not None:
+                # pydantic-ai writes a colon.
+                description = f"model: {problem.rpartition('; ')[2]}"
             raise UnknownModelError(description, model=model)
         return route, model
     if prefix in ROUTES:
@@ -266,6 +288,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
                 f"{model!r} names a provider but no model; write the model after the slash", model=model
             )
         if ROUTES[prefix].cloud is None:
+            _refuse_cloud_within(prefix, rest, model)
             return ROUTES[prefix], rest
         for row in _ROWS:
             if (
@@ -278,7 +301,8 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
         return ROUTES["litellm"], model
     from .foreign_names import problem_with
 
-    problem = problem_with(prefix, rest, {row.provider: row.other_names for row in _ROWS})
+    _refuse_cloud_within(prefix, rest, model)
+    problem = problem_with(prefix, rest, _OTHER_NAMES)
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model

@@ -52,19 +52,17 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExceededError),
         (r".*content_policy_violation|content_filter|bio_policy", RefusalError),
         (
-            r"(invalid|wrong|incorrect)_?api_?key|api_?key_?(invalid|expired)|authentication_error|unauthenticated"
-            # AWS's: a signature may also be refused because this machine's clock is wrong.
-            r"|(expiredtoken|unrecognizedclient|invalidsignature|missingauthenticationtoken)(exception)?",
+            r"(invalid|wrong|incorrect)_?api_?key|api_?key_?(invalid|expired)|authentication_error|unauthenticated",
             AuthenticationError,
         ),
+        # AWS's: a signature may also be refused because this machine's clock is wrong.
+        (r"(expired|missingauthentication)token(exception)?", AuthenticationError),
+        (r"(unrecognizedclient|invalidsignature)(exception)?", AuthenticationError),
         (r"permission_error|permission_?denied|organization_on_hold", PermissionDeniedError),
         (r"servicequotaexceeded(exception)?", QuotaExceededError),
         (r"overloaded(_error)?|(service_?)?unavailable(_error|exception)?|slow_down", OverloadedError),
-        (
-            r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted"
-            r"|(throttling|toomanyrequests|modelnotready)(exception)?",
-            RateLimitError,
-        ),
+        (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
+        (r"(throttling|toomanyrequests|modelnotready)(exception)?", RateLimitError),
         (
             r"model_not_(found|exist|supported)|invalid_model|unknown_model|not_found_error|not_found",
             NotFoundError,
@@ -84,7 +82,8 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
 _STATUSES: dict[int, type[LLMError]] = {
     400: BadRequestError, 401: AuthenticationError, 402: QuotaExceededError, 403: PermissionDeniedError,
     404: NotFoundError, 408: InternalServerError, 409: InternalServerError, 413: BadRequestError,
-    422: BadRequestError, 424: InternalServerError, 429: RateLimitError, 503: OverloadedError, 529: OverloadedError,
+    422: BadRequestError, 424: InternalServerError, 429: RateLimitError, 503: OverloadedError,
+    529: OverloadedError,
 }  # fmt: skip
 
 # Statuses that some providers give to every failure.
