@@ -15,11 +15,6 @@ from llm_provider._requests import cloud_identities, token_credential
 from llm_provider.simulator import Fault, Simulator
 
 CLAUDE, GEMINI = "claude-opus-5-5", "gemini-3.8-flash"
-ADDRESSES = {
-    "azure": "AZURE_OPENAI_ENDPOINT", "azure_ai": "ANTHROPIC_FOUNDRY_BASE_URL",
-    "bedrock_mantle": "BEDROCK_MANTLE_API_BASE", "bedrock": "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-    "vertex_ai": "GOOGLE_VERTEX_BASE_URL",
-}  # fmt: skip
 VERTEX = "/vertex_ai/v1/projects/project/locations/global/publishers"
 PATHS = {
     "azure/gpt-6.1-sol": "/azure/openai/v1/chat/completions",
@@ -45,8 +40,9 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeCloud
 
 @pytest.fixture
 def clouds(cloud: FakeCloud, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
-    for provider, variable in ADDRESSES.items():
-        monkeypatch.setenv(variable, simulator.url(provider))
+    for variable in ("AZURE_OPENAI_API_KEY", "ANTHROPIC_FOUNDRY_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
     return simulator
 
 

@@ -11,14 +11,24 @@ if TYPE_CHECKING:
 __all__ = ["environment", "provider_url"]
 
 DUMMY_KEY = "simulator-key"
-CLOUDS = ("azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai")
-PATH_WITHOUT_VERSION = ("anthropic", "gemini", *CLOUDS)
+# The variable of each cloud's server, and that of its key; Vertex AI has no keys.
+_CLOUDS = {
+    "azure": (("AZURE_OPENAI_ENDPOINT",), ("AZURE_OPENAI_API_KEY",)),
+    "azure_ai": (("ANTHROPIC_FOUNDRY_BASE_URL",), ("ANTHROPIC_FOUNDRY_API_KEY",)),
+    "bedrock": (("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",), ("AWS_BEARER_TOKEN_BEDROCK",)),
+    "bedrock_mantle": (("BEDROCK_MANTLE_API_BASE",), ("AWS_BEARER_TOKEN_BEDROCK",)),
+    "vertex_ai": (("GOOGLE_VERTEX_BASE_URL",), ()),
+}
+_PLACES = {"AWS_REGION": "us-east-1", "GOOGLE_CLOUD_PROJECT": "simulator"}
+
+PATH_WITHOUT_VERSION = ("anthropic", "gemini", *_CLOUDS)
 
 # The providers with a wire format of their own: variables for the base URL, variables for the key.
 _VARIABLES = {
     "openai": (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",)),
     "anthropic": (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",)),
     "gemini": (("GOOGLE_GEMINI_BASE_URL",), ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    **_CLOUDS,
 }
 
 
@@ -39,13 +49,13 @@ def environment(root: str, certificate: Path | None, hosts: Iterable[str] = ()) 
     Args:
         root: scheme, host and port of the simulator.
         certificate: the authority to trust, where the simulator serves HTTPS.
-        hosts: names of OpenAI-compatible hosts, in addition to OpenAI, Anthropic and Gemini. The variables of
+        hosts: names of OpenAI-compatible hosts, in addition to OpenAI, Anthropic, Gemini and clouds. The variables of
             a host begin with its name without ``_ai``, in upper case.
 
     >>> environment("http://127.0.0.1:8080", None, ["example_ai"])["EXAMPLE_BASE_URL"]
     'http://127.0.0.1:8080/example_ai/v1'
     """
-    variables: dict[str, str] = {}
+    variables = dict(_PLACES)
     for provider in (*_VARIABLES, *hosts):
         prefix = provider.removesuffix("_ai").upper()
         urls, keys = _VARIABLES.get(provider, ((f"{prefix}_BASE_URL",), (f"{prefix}_API_KEY",)))
