@@ -330,7 +330,7 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
 
 
 def maker_names(target: Target) -> tuple[str, str]:
-    """The provider and model by which the tokens of a target's texts are counted: those of the maker.
+    """The maker of a target's model and its name there. Tokens are counted by them.
 
     >>> maker_names(resolve("azure/mine", "https://x.openai.azure.com", None, {"azure/mine": "gpt-6.1-sol"}))
     ('openai', 'gpt-6.1-sol')

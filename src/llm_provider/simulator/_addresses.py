@@ -49,8 +49,8 @@ def environment(root: str, certificate: Path | None, hosts: Iterable[str] = ()) 
     Args:
         root: scheme, host and port of the simulator.
         certificate: the authority to trust, where the simulator serves HTTPS.
-        hosts: names of OpenAI-compatible hosts, in addition to OpenAI, Anthropic, Gemini and clouds. The variables of
-            a host begin with its name without ``_ai``, in upper case.
+        hosts: names of OpenAI-compatible hosts, in addition to OpenAI, Anthropic, Gemini and clouds. The
+            variables of a host begin with its name without ``_ai``, in upper case.
 
     >>> environment("http://127.0.0.1:8080", None, ["example_ai"])["EXAMPLE_BASE_URL"]
     'http://127.0.0.1:8080/example_ai/v1'

@@ -15,7 +15,7 @@ AWS_FRAMES = "application/vnd.amazon.eventstream"
 """The type of a body in these frames."""
 
 
-async def framed_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
+async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
     """The JSON of a stream's events, in batches of those that arrived together.
 
     A frame that reports an exception becomes an event of the type "error", as Anthropic writes it.

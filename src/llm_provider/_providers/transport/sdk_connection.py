@@ -24,7 +24,7 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import body_size, http_client, proxies
 from .authorization import key_headers, post_with_token
-from .aws_frames import AWS_FRAMES, framed_events
+from .aws_frames import AWS_FRAMES, read_frames
 from .sse import events
 
 MAX_CONNECTIONS = 4096
@@ -157,7 +157,7 @@ class PostConnection:
         framed = response.headers.get("content-type", "").startswith(AWS_FRAMES)
         try:
             on_headers(response.headers)
-            async for batch in framed_events(chunks) if framed else events(chunks, mark_end=True):
+            async for batch in read_frames(chunks) if framed else events(chunks, mark_end=True):
                 yield batch
                 if is_complete():
                     break
