@@ -55,12 +55,13 @@ def environment(root: str, certificate: Path | None, hosts: Iterable[str] = ()) 
     >>> environment("http://127.0.0.1:8080", None, ["example_ai"])["EXAMPLE_BASE_URL"]
     'http://127.0.0.1:8080/example_ai/v1'
     """
-    variables = dict(_PLACES)
+    variables: dict[str, str] = {}
     for provider in (*_VARIABLES, *hosts):
         prefix = provider.removesuffix("_ai").upper()
         urls, keys = _VARIABLES.get(provider, ((f"{prefix}_BASE_URL",), (f"{prefix}_API_KEY",)))
         variables.update(dict.fromkeys(urls, provider_url(root, provider)))
         variables.update(dict.fromkeys(keys, DUMMY_KEY))
+    variables |= _PLACES
     if certificate is not None:
         variables["SSL_CERT_FILE"] = str(certificate)
     return variables

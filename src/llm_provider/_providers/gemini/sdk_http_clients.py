@@ -7,6 +7,7 @@ already encoded, and does not always return the HTTP response, so both travel be
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import ssl
 import warnings
@@ -91,27 +92,26 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                 self, method: str, url: str, *, headers: Any, **_: Any
             ) -> Any:
                 exchange = _EXCHANGE.get()
-
                 outgoing = exchange.outgoing
-
-                def post(url: str, headers: Any) -> Awaitable[Any]:
-                    return super(Session, self).request(
-                        method,
-                        url,
-                        data=http_client.body_of(outgoing.body),
-                        headers=headers,
-                        # The SDK's own timeout, for the whole request, is among the arguments not used.
-                        timeout=http_client.connecting_within(outgoing.timeouts.connect),
-                        allow_redirects=False,
-                    )
-
-                at_cloud = outgoing.target.route.cloud is not None
-                exchange.response = await (
-                    _send_to_cloud(outgoing, url, headers, post) if at_cloud else post(url, headers)
-                )
+                if outgoing.target.route.cloud is None:
+                    exchange.response = await self.send_bytes(method, outgoing, url, headers)
+                else:
+                    send = functools.partial(self.send_bytes, method, outgoing)
+                    exchange.response = await _send_to_cloud(outgoing, url, headers, send)
                 if exchange.by_sdk or exchange.response.status != 200:
                     exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
+
+            def send_bytes(self, method: str, outgoing: Outgoing, url: str, headers: Any) -> Awaitable[Any]:
+                return super().request(
+                    method,
+                    url,
+                    data=http_client.body_of(outgoing.body),
+                    headers=headers,
+                    # The SDK's own timeout, for the whole request, is among the arguments that are not used.
+                    timeout=http_client.connecting_within(outgoing.timeouts.connect),
+                    allow_redirects=False,
+                )
 
     return http_client.session(trusted, Session)
 
