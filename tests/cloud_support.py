@@ -44,7 +44,7 @@ class FakeCloud:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 status, body = cloud.answer(self.path)
-                self.send(status, body, {})
+                self.send(status, body, {"Metadata-Flavor": "Google"})
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
@@ -81,6 +81,9 @@ class FakeCloud:
 
     def answer(self, path: str) -> tuple[int, Any]:
         """The answer of the source that has a path."""
+        if "token" not in path and "credentials" not in path:
+            # Of Google's metadata server.
+            return 200, {"email": "default", "scopes": [], "aliases": []} if "instance" in path else "project"
         time.sleep(self.pause)
         if self.status != 200:
             return self.status, {"error": "down"}

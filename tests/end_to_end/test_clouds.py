@@ -13,6 +13,7 @@ from cloud_support import FakeCloud, signature_of
 from llm_provider import AuthenticationError, Client, LLMError, MissingAPIKeyError, RequestError
 from llm_provider._requests import cloud_identities, token_credential
 from llm_provider.simulator import Fault, Simulator
+from support import RunScript
 
 CLAUDE, GEMINI = "claude-opus-5-5", "gemini-3.8-flash"
 VERTEX = "/vertex_ai/v1/projects/project/locations/global/publishers"
@@ -125,6 +126,16 @@ def test_signatures_are_those_of_what_arrives(stream: bool, cloud: FakeCloud) ->
         assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
         assert post[1]["x-amz-security-token"] == "session-token-1"
     assert len(cloud.posts) == 2
+
+
+def test_a_machine_of_googles_has_an_identity(
+    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch, run_script: RunScript
+) -> None:
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
+    for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
+        monkeypatch.setenv(name, cloud.address)  # read when google-auth is imported
+    ended = run_script(f"from llm_provider import call; print(call('vertex_ai/{GEMINI}', '2+3?').text)")
+    assert (ended.returncode, ended.stdout, cloud.fetched) == (0, "5\n", 1)
 
 
 def test_a_deployment_is_the_model_that_the_user_says(clouds: Simulator) -> None:
