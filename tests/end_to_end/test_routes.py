@@ -166,7 +166,8 @@ def at_the_simulator(simulator: Simulator, way: Way) -> dict[str, Any]:
 
 
 def test_every_row_of_the_table_is_walked() -> None:
-    assert {way.provider for way in WAYS.values()} == set(ROUTES)
+    # test_clouds.py walks those of clouds.
+    assert {way.provider for way in WAYS.values()} == {name for name in ROUTES if not ROUTES[name].cloud}
 
 
 # Some hosts have no price for some classes of tokens.
