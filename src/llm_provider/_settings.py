@@ -18,7 +18,7 @@ from ._limits.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
-from ._requests.routing import NO_HOSTS, ROUTES, Route, Transport
+from ._requests.routing import NO_HOSTS, ROUTES, Route, Target, Transport, resolve
 from ._telemetry.logs import install_from_environment
 from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, check_telemetry, switch
 from ._types.messages import FinishReason
@@ -70,6 +70,28 @@ def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]
             f"['stop', 'length'], not {cite(finish_reasons)}"
         )
     return frozenset(finish_reasons)
+
+
+def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(deployments, Mapping):
+        raise RequestError(
+            f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
+        )
+    from ._money.cloud_names import drop_region
+
+    for deployment, model in deployments.items():
+        provider, _, rest = str(deployment).partition("/")
+        if not rest or provider not in ROUTES or ROUTES[provider].cloud is None:
+            clouds = ", ".join(row.provider for row in ROUTES.values() if row.cloud is not None)
+            raise RequestError(
+                f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
+                f"(clouds: {clouds})"
+            )
+        if not isinstance(model, str) or not model or "/" in drop_region(provider, model):
+            raise RequestError(
+                f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
+            )
+    return dict(deployments)
 
 
 def _check_env_file(_: str, path: Path) -> EnvFile:
@@ -170,6 +192,7 @@ class Settings:
         metadata=_Rule(check=_read_hosts, default=lambda: _read_hosts("hosts", ()))
     )
     """The rows of the user's own hosts, by name."""
+    deployments: Mapping[str, str] = field(metadata=_Rule(check=_check_deployments, default=dict))
     env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
     prices: Path | None = field(metadata=_Rule(check=_keep))
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))
@@ -206,6 +229,14 @@ class Settings:
     log_content: bool = field(metadata=_Rule(check=flag, default=lambda: switch(CONTENT_VARIABLE) or False))
     """Whether log lines and spans hold prompts and answers."""
     show_waits: bool = field(metadata=_Rule(check=flag, default=lambda: switch(WAITS_VARIABLE) is not False))
+
+    def find_target(self, model: str, base_url: str | None) -> Target:
+        """The destination of a call.
+
+        Raises:
+            RequestError: as `resolve`.
+        """
+        return resolve(model, base_url, self.env_file, self.hosts, self.deployments)
 
     def transport_of(self, route: Route) -> Transport:
         """The HTTP client of a route."""

@@ -17,7 +17,8 @@ def test_the_simulator_runs_until_interrupted(program: Program) -> None:
     assert (process.returncode, err) == (0, "")
     assert b"0 requests" in out
     for route in ROUTES.values():
-        assert f"export {route.base_url_variable}=".encode() in out or route.adapter == "litellm"
+        variable = route.base_url_variable if route.cloud is None else route.cloud.server_variables[0]
+        assert f"export {variable}=".encode() in out or route.adapter == "litellm"
 
 
 def test_without_its_extra_the_simulator_says_what_to_install(run_script: RunScript) -> None:

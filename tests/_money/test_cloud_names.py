@@ -52,12 +52,15 @@ def test_a_region_pays_its_row_or_that_of_a_wider_one(
     assert (None if row is None else row.input) == (usd and Decimal(usd)), row
 
 
-def test_a_call_through_litellm_pays_the_row_of_its_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_pays_the_row_of_its_region(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = Usage(input_tokens=100_000)
-    for location, usd in ((None, "0.0825"), ("global", "0.075")):
-        if location is not None:
-            monkeypatch.setenv("VERTEXAI_LOCATION", location)
-        assert price("vertex_ai/gemini-3.8-flash", usage, at=DAY) == Decimal(usd)
+    gemini = "vertex_ai/gemini-3.8-flash"
+    # litellm asks another location by default.
+    assert price(gemini, usage, at=DAY) == Decimal("0.075")
+    assert price(f"litellm/{gemini}", usage, at=DAY) == Decimal("0.0825")
+    for location, usd in (("europe-west1", "0.0825"), ("global", "0.075")):
+        monkeypatch.setenv("VERTEXAI_LOCATION", location)
+        assert price(gemini, usage, at=DAY) == price(f"litellm/{gemini}", usage, at=DAY) == Decimal(usd)
     assert price("azure/eu/gpt-5.4-2026-03-05", usage, service_tier="batch", at=DAY) == Decimal("0.1375")
     assert price(f"litellm/bedrock/eu.{OPUS}", usage, at=DAY) == Decimal("0.44")
 

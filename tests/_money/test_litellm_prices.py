@@ -26,14 +26,14 @@ from support import RunScript
 pytestmark = [*IGNORED_WARNINGS, needs_litellm]
 
 LIVE = [
-    "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
-    "azure/gpt-4o",
-    "vertex_ai/gemini-2.5-pro",
-    "vertex_ai/gemini-3-flash-preview",
+    "litellm/bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "litellm/azure/gpt-4o",
+    "litellm/vertex_ai/gemini-2.5-pro",
+    "litellm/vertex_ai/gemini-3-flash-preview",
     "moonshot/kimi-k3",
     "litellm/dashscope/qwen-flash",
 ]
-UNLISTED = {"vertex_ai/gemini-2.5-pro", *LIVE[-2:]}
+UNLISTED = {"litellm/vertex_ai/gemini-2.5-pro", *LIVE[-2:]}
 ONLY_LITELLM = "moonshot/kimi-k3"
 
 
@@ -68,12 +68,13 @@ def test_a_model_of_litellm_has_a_bound(model: str) -> None:
 def test_the_bound_is_at_least_what_litellm_computes(model: str) -> None:
     load()
     usage = Usage(input_tokens=3000, output_tokens=200, cache_read_input_tokens=50)
+    model = model.removeprefix("litellm/")
     assert 0 < litellm_cost(model, None, usage) <= most_cost(prices_of(model), 3000, 200)
 
 
 def test_no_bound_without_a_price_or_in_other_units() -> None:
     with Client(cache="off") as client:
-        assert bound(client, "azure/a-deployment-of-my-own", max_tokens=10) is None
+        assert bound(client, "litellm/azure/a-deployment-of-my-own", max_tokens=10) is None
         assert bound(client, "ollama/llama3", max_tokens=10) is None
     assert prices_of("no-such-provider/model") is None
     assert prices_of("azure/claude-sonnet-4-5") is None
@@ -251,7 +252,7 @@ def test_a_cloud_that_the_table_lists_is_billed_by_it(
 ) -> None:
     monkeypatch.setitem(load().model_cost, "azure/gpt-5.1", {})
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
-    answer = answered(client, replying(usage, stream=False), "azure/gpt-5.1", stream=False)
+    answer = answered(client, replying(usage, stream=False), "litellm/azure/gpt-5.1", stream=False)
     assert (answer.cost, answer.cost_source) == (0.00225, "prices")
 
 

@@ -7,7 +7,7 @@ import pytest
 from llm_provider._errors import RequestError
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EmbeddingFormat
-from llm_provider._requests.routing import ROUTES, resolve
+from llm_provider._requests.routing import ROUTES, find_route, resolve
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -59,7 +59,7 @@ def test_an_sdk_that_is_not_there_is_told_by_the_call(run_script: RunScript) -> 
 
 @pytest.mark.parametrize("provider", sorted(ROUTES.keys() - {"anthropic"}))
 def test_every_route_but_one_has_embeddings(provider: str) -> None:
-    module = registry.load_embeddings(resolve(f"{provider}/some-embedding-model"))
+    module = registry.load_embeddings(find_route(f"{provider}/some-embedding-model"))
     names = {name for name in vars(EmbeddingFormat) if not name.startswith("_")}
     assert names == {"encode", "payload_of", "limits", "decode", "split", "usage"}
     for name in names:

@@ -46,6 +46,7 @@ OF_ONE_HOST = {
     ("_tokens/vocabularies.py", "deepseek"): "a vocabulary has the name of its maker",
     ("_telemetry/spans.py", "xai"): "OpenTelemetry's conventions have another name for it",
     ("_telemetry/spans.py", "mistral"): "OpenTelemetry's conventions have another name for it",
+    ("_requests/cloud_routes.py", "xai"): "a maker of models at Bedrock",
     ("_cli/models.py", "groq"): "an example of a provider's name",
     ("_tokens/models.py", "xai"): "a provider that people call by the name of its models",
     ("_foreign_attributes.py", "groq"): "its SDK is a library whose names people write",

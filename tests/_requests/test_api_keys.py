@@ -2,6 +2,7 @@
 
 import pickle
 import traceback
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from llm_provider import Client
 from llm_provider._errors import MissingAPIKeyError, RequestError
 from llm_provider._requests.api_keys import Accounts, APIKey, find_accounts, find_key, seal_keys
 from llm_provider._requests.request import Request
+from llm_provider._requests.routing import ROUTES, Target, resolve
 
 CANARY = "sk-canary-4f0c9a1e77"
 PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60)
@@ -58,26 +60,27 @@ class TestAPIKey:
 
 
 VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
+TARGET = Target(replace(ROUTES["openai"], key_variables=VARIABLES), "m", None)
 
 
 class TestFindKey:
     def test_the_first_variable_that_is_set_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TEST_ONE_API_KEY", " \n")
         monkeypatch.setenv("TEST_TWO_API_KEY", " from-environment\n")
-        assert find_key("openai", VARIABLES, required=True).reveal() == "from-environment"
+        assert find_key(TARGET).reveal() == "from-environment"
         monkeypatch.setenv("TEST_ONE_API_KEY", "first")
-        assert find_key("openai", VARIABLES, required=True).reveal() == "first"
+        assert find_key(TARGET).reveal() == "first"
 
     def test_a_missing_key_names_its_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for variable in VARIABLES:
             monkeypatch.delenv(variable, raising=False)
         named = "set TEST_ONE_API_KEY or TEST_TWO_API_KEY, or pass api_key="
         with pytest.raises(MissingAPIKeyError, match=named) as caught:
-            find_key("openai", VARIABLES, required=True)
+            find_key(TARGET)
         assert caught.value.provider == "openai"
 
     def test_a_server_that_wants_no_key_gets_a_stand_in(self) -> None:
-        assert find_key("local", (), required=False) == APIKey("not-needed")
+        assert find_key(resolve("local/m")) == APIKey("not-needed")
 
 
 def revealed(accounts: Accounts | None) -> list[list[str]] | None:

@@ -12,6 +12,7 @@ import pytest
 from llm_provider import Client, MissingAPIKeyError, RequestError
 from llm_provider._requests.api_keys import find_accounts, find_key
 from llm_provider._requests.env_file import EnvFile
+from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator
 
 KEY, OTHER = "sk-of-the-file-123456", "sk-of-the-environment-1"
@@ -43,14 +44,14 @@ def test_its_key_and_server_are_used_and_nothing_else_changes(
 
 def test_the_environment_and_the_call_come_first(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = EnvFile(env_file)
-    assert find_key("openai", NAMES, required=True, env_file=variables).reveal() == KEY
+    assert find_key(resolve("gpt-4o"), variables).reveal() == KEY
     with env_file.open("a", encoding="utf-8") as file:
         file.write("OPENAI_API_KEYS=sk-a,sk-b\n")
     variables = EnvFile(env_file)
     assert len(find_accounts("openai", NAMES, {}, variables) or ()) == 2
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     assert find_accounts("openai", NAMES, {}, variables) is None
-    assert find_key("openai", NAMES, required=True, env_file=variables).reveal() == OTHER
+    assert find_key(resolve("gpt-4o"), variables).reveal() == OTHER
 
 
 @pytest.mark.parametrize(
@@ -89,10 +90,10 @@ def test_the_keys_stay_inside(env_file: Path) -> None:
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(variables)
     with pytest.raises(MissingAPIKeyError, match=r"it is not in .*\.env either"):
-        find_key("groq", ("GROQ_API_KEY",), required=True, env_file=variables)
+        find_key(resolve("groq/m"), variables)
     env_file.write_text("OPENAI_API_KEY='sk with spaces'\n", encoding="utf-8")
     with pytest.raises(RequestError, match=r"OPENAI_API_KEY in .*printable ASCII") as caught:
-        find_key("openai", NAMES, required=True, env_file=EnvFile(env_file))
+        find_key(resolve("gpt-4o"), EnvFile(env_file))
     assert "sk with" not in str(caught.value)
 
 

@@ -174,7 +174,9 @@ def at_the_simulator(simulator: Simulator, way: Way) -> dict[str, Any]:
 
 
 def test_every_row_of_the_table_is_walked() -> None:
-    assert {way.provider for way in WAYS.values()} == ROUTES.keys() - ALIKE
+    # test_clouds.py walks those of clouds.
+    clouds = {name for name in ROUTES if ROUTES[name].cloud}
+    assert {way.provider for way in WAYS.values()} == ROUTES.keys() - ALIKE - clouds
 
 
 # Some hosts have no price for some classes of tokens.

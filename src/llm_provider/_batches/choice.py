@@ -10,7 +10,7 @@ from .._json_values import JSONMapping
 from .._providers.shared.batches import DAY, module_of
 from .._requests.checks import DeliveryMode
 from .._requests.request import check
-from .._requests.routing import price_names, resolve
+from .._requests.routing import price_names
 
 if TYPE_CHECKING:
     from .._calls.lifecycle.engine import Engine
@@ -32,10 +32,10 @@ def uses_batch_api(
         RequestError: a batch was asked for, and there is no batch API for the call.
     """
     settings = engine.settings
-    target = resolve(model, parameters.get("base_url"), settings.env_file, settings.hosts)
+    target = settings.find_target(model, parameters.get("base_url"))
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
-        route.adapter != "openai" or route.batches is not None
+        (route.adapter != "openai" and route.cloud is None) or route.batches is not None
     )
     cached = (parameters.get("cache") or settings.cache) not in ("off", False)
     if mode == "batch":

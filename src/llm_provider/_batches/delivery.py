@@ -19,7 +19,7 @@ from .._calls.sending.attempt import parse_reply
 from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers.shared.batches import DAY
-from .._requests.api_keys import APIKey, find_accounts, find_key
+from .._requests.api_keys import Credential, find_accounts, find_key
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, decode_error
 from .job import Job
@@ -85,7 +85,7 @@ class BatchDelivery:
         finally:
             self._jobs.remove(job)
 
-    async def _submit(self, job: Job, remote: Remote, key: APIKey) -> None:
+    async def _submit(self, job: Job, remote: Remote, key: Credential) -> None:
         target = job.shared.target
         submitter = self._submitter(remote, (target.provider, target.base_url, key.identity), job.shared)
         self.journal.tidy()
@@ -119,7 +119,7 @@ class BatchDelivery:
         return Submitter(self.journal, remote, destination, self._patience(shared))
 
     async def _submit_group(
-        self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: APIKey
+        self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: Credential
     ) -> None:
         header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=key.identity)
         spending = Spending(self._engine, job.shared)
@@ -141,7 +141,7 @@ class BatchDelivery:
         job.note(record)
         job.submitting = False
 
-    async def _upload_files(self, job: Job, group: Sequence[Wanted], key: APIKey) -> dict[str, str]:
+    async def _upload_files(self, job: Job, group: Sequence[Wanted], key: Credential) -> dict[str, str]:
         """Upload the files of some rows that the account does not have, and return all their ids.
 
         Raises:
@@ -382,7 +382,7 @@ class BatchDelivery:
 
     # --- accounts ----------------------------------------------------------------------------------------
 
-    def _remote(self, target: Target, key: APIKey) -> Remote:
+    def _remote(self, target: Target, key: Credential) -> Remote:
         destination = target.provider, target.base_url, key.identity
         remote = self._remotes.get(destination)
         if remote is None:
@@ -396,10 +396,10 @@ class BatchDelivery:
         target = target_of(header)
         return self._remote(target, self._key(target, None, header.account))
 
-    def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> APIKey:
+    def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> Credential:
         """The key of a call, or that of an account: a batch belongs to the account that submitted it."""
         if call is not None and call.request.api_key is not None:
-            own: APIKey = call.request.api_key
+            own: Credential = call.request.api_key
             return own
         route = target.route
         for job in self._jobs:
@@ -410,9 +410,7 @@ class BatchDelivery:
         listed = find_accounts(route.provider, route.key_variables, settings.keys, settings.env_file)
         keys = [key for accounts in listed or () for key in accounts]
         if not keys:
-            required = route.key_required and not target.custom_base_url
-            env_file = settings.env_file
-            keys = [find_key(route.provider, route.key_variables, required=required, env_file=env_file)]
+            keys = [find_key(target, settings.env_file)]
         return next((key for key in keys if key.identity == account), keys[0])
 
     @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
 
 if TYPE_CHECKING:
     from .._calls.lifecycle.engine import Engine
-    from .._requests.api_keys import APIKey
+    from .._requests.api_keys import Credential
     from .._requests.attachments import Attachment
 
 RESENT = 1
@@ -66,7 +66,7 @@ class Job:
         """Rows that ended without an answer and are sent again."""
         self.uploads: dict[str, Attachment] = {}
         """The files that are too large for its rows, by their reference."""
-        self.referred: list[tuple[Call[Any], APIKey, dict[str, str]]] = []
+        self.referred: list[tuple[Call[Any], Credential, dict[str, str]]] = []
         """The ids of the files that its batches refer to, each with a call and the key of the batch."""
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:

@@ -20,7 +20,7 @@ from .._providers.shared.batches import (
     RowReply,
     module_of,
 )
-from .._requests.api_keys import APIKey
+from .._requests.api_keys import Credential
 from .._requests.routing import Target
 from .._runtime import clock, files, randomness
 from .._runtime.imports import when_imported
@@ -36,7 +36,7 @@ class Remote:
     A request is tried again for `patience` seconds while it fails.
     """
 
-    def __init__(self, target: Target, key: APIKey, patience: float) -> None:
+    def __init__(self, target: Target, key: Credential, patience: float) -> None:
         module = module_of(target.route.adapter)
         if module is None:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)

@@ -143,6 +143,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
         name=target.model,
         base_url=target.base_url,
         custom_base_url=target.custom_base_url,
+        deployed=target.deployed,
         account=account,
         operation=encoded.operation,
         headers=dict(encoded.headers),
@@ -214,7 +215,8 @@ def target_of(header: Header) -> Target:
     Raises:
         KeyError: there is no such provider in this version.
     """
-    return Target(ROUTES[header.provider], header.name, header.base_url, header.custom_base_url)
+    route = ROUTES[header.provider]
+    return Target(route, header.name, header.base_url, header.custom_base_url, header.deployed)
 
 
 def call_without_request(header: Header) -> Call[Any]:

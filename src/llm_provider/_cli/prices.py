@@ -53,9 +53,9 @@ def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
     from datetime import date
 
     from .._money.price_rows import VARIANTS
-    from .._requests.routing import price_names, resolve
+    from .._requests.routing import find_route, price_names
 
-    provider, name = price_names(resolve(model))
+    provider, name = price_names(find_route(model))
     for variant in sorted(VARIANTS):
         price = table.find(provider, name, variant=variant, input_tokens=sys.maxsize, at=date.max)
         if price is not None:

@@ -17,7 +17,7 @@ from .._json_values import JSONMapping
 from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
 from .._requests.request import seal
-from .._requests.routing import price_names, resolve
+from .._requests.routing import find_route, price_names
 from .._requests.signatures import document, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
@@ -326,7 +326,9 @@ class Client(BatchMethods):
         """`llm_provider.price` with the settings and defaults of this client."""
         from .._money.quote import quote
 
-        return quote(self._runner.prices(), price_names(resolve(model)), usage, service_tier, at)
+        settings = self._engine.settings
+        names = price_names(find_route(model, settings.hosts, settings.deployments))
+        return quote(self._runner.prices(), names, usage, service_tier, at)
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """`llm_provider.models`, with the models of the client's own price table too.

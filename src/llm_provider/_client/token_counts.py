@@ -10,7 +10,7 @@ from .._calls.call import Call
 from .._calls.operations.chat import CHAT
 from .._calls.operations.count_tokens import count_tokens, question_of
 from .._errors import LLMError
-from .._providers.token_counts import FORMATS
+from .._providers.token_counts import counts
 from .._requests.checks import flag
 from .._runtime import event_loop
 from .._types.messages import Prompt
@@ -70,7 +70,7 @@ def _find_count(
     """
     flag("exact", exact)
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
-    if not exact or call.cache == "only" or call.target.route.adapter not in FORMATS:
+    if not exact or call.cache == "only" or not counts(call.target):
         from .._estimates.local_count import local_count
 
         return local_count(call)

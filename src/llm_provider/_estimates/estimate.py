@@ -18,7 +18,7 @@ from .._calls.lifecycle.engine import READING, Engine
 from .._errors import CacheMissError, LLMError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
-from .._requests.routing import price_names
+from .._requests.routing import maker_names, price_names
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_of_target
@@ -197,11 +197,11 @@ class Estimator:
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
-        self._priced = price_names(self._first.target)
+        self._priced, self._made = price_names(self._first.target), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
-        self._adds_input = adds_input(facts, self._priced[1])
+        self._adds_input = adds_input(facts, self._made[1])
         self._loops = self._first.request.max_tool_rounds is not None
         self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
         self._counted = counted

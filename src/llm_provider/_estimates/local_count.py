@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from .._requests.routing import price_names
+from .._requests.routing import maker_names
 from .._tokens.counting import adds_input, input_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_of_target
@@ -28,7 +28,7 @@ def local_count(call: Call[Any]) -> TokenCount:
     Only texts are counted exactly, and only for models whose tokens around messages are published.
     """
     facts = call.facts()
-    provider, model = price_names(call.target)
+    provider, model = maker_names(call.target)
     count = counter_of_target(call.target)
     if count is not None and not (facts.media or facts.structures or adds_input(facts, model)):
         if provider == "openai" and _PUBLISHED_RULE.fullmatch(model):

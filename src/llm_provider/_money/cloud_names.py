@@ -67,6 +67,15 @@ def drop_region(provider: str, model: str) -> str:
     return model
 
 
+def is_model_name(model: str) -> bool:
+    """Whether a name in `prices.csv` is one by which a cloud is called, and not only that of a region's price.
+
+    >>> [name for name in ("gpt-5.4", "eu/gpt-5.4", "regional.amazon.nova-pro-v1:0") if is_model_name(name)]
+    ['gpt-5.4']
+    """
+    return _REGION.fullmatch(model) is None and not model.startswith("regional")
+
+
 def spell_cloud_name(provider: str, model: str) -> Iterator[str]:
     """The names under which a cloud's model may be listed, the most specific first. All keep its date.
 

@@ -11,7 +11,7 @@ from .._json_values import JSONObject
 from .shared.files import close_clients
 
 if TYPE_CHECKING:
-    from .._requests.api_keys import APIKey
+    from .._requests.api_keys import Credential
     from .._requests.routing import Target
 
 _PAGE = 1000
@@ -29,11 +29,11 @@ class ListedModel(NamedTuple):
     embeds: bool | None = None
 
 
-ListModels: TypeAlias = "Callable[[Target, APIKey], Awaitable[list[ListedModel]]]"
+ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedModel]]]"
 """Lists the models that a key reaches. It raises exceptions of the SDK and its transport."""
 
 
-async def _list_anthropics(target: Target, key: APIKey) -> list[ListedModel]:
+async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Anthropic, without the retired ones in its list."""
     from .anthropic.files import sdk_client
 
@@ -61,7 +61,7 @@ def _read_anthropics(model: Any) -> ListedModel:
     )
 
 
-async def _list_geminis(target: Target, key: APIKey) -> list[ListedModel]:
+async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
     from .gemini.files import close_client, sdk_client
 
@@ -90,7 +90,7 @@ _OTHER_KINDS = re.compile(
 """Models of OpenAI's that `call` and `embed` cannot use."""
 
 
-async def _list_openais(target: Target, key: APIKey) -> list[ListedModel]:
+async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
     """The models at OpenAI or a compatible host.
 
     OpenAI tells the names alone. Hosts tell more, in fields of their own, and some of them answer with a

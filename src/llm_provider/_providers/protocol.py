@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .._json_values import JSONMapping, JSONObject
 from .._limits.timeouts import Timeouts
-from .._requests.api_keys import APIKey
+from .._requests.api_keys import Credential
 from .._requests.embed_request import EmbedRequest
 from .._requests.request import Request
 from .._requests.routing import EmbeddingLimits, Target
@@ -85,7 +85,7 @@ class Outgoing:
     body: bytes
     """The payload as canonical JSON, with the number of samples where it is above one."""
     target: Target
-    key: APIKey
+    key: Credential
     timeouts: Timeouts
     """An attempt enforces all but `connect`. An SDK needs `total` too, for a header that it sends."""
     retries: int = 0

@@ -28,10 +28,17 @@ class TokenCountFormat(NamedTuple):
 
             # Gemini's API reference: so the whole request is counted, with its system instruction and its
             # tools. The SDK's own method sends the contents alone.
-            payload = {"generateContentRequest": {"model": resource(target.model), **encoded.payload}}
+            payload = encoded.payload
+            if target.route.cloud is None:
+                payload = {"generateContentRequest": {"model": resource(target.model), **payload}}
             return EncodedRequest(operation(target, self.method), payload, encoded.headers)
-        payload = {name: value for name, value in encoded.payload.items() if name in _COUNTED}
-        return EncodedRequest(f"{encoded.operation}/{self.method}", payload, encoded.headers)
+        counted = EncodedRequest(f"{encoded.operation}/{self.method}", {}, encoded.headers)
+        if target.route.cloud is not None and target.route.cloud.version:
+            from .anthropic.clouds import counting
+
+            counted = counting(encoded, target)
+        counted.payload |= {name: value for name, value in encoded.payload.items() if name in _COUNTED}
+        return counted
 
     def decode(self, reply: Any) -> int:
         """The number of input tokens.
@@ -47,3 +54,9 @@ FORMATS: Mapping[str, TokenCountFormat] = {
     "gemini": TokenCountFormat("countTokens", "totalTokens"),
 }
 """Adapter → how its provider counts. The others do not count."""
+
+
+def counts(target: Target) -> bool:
+    """Whether the provider of a target counts tokens. Classic Bedrock does not, through Anthropic's SDK."""
+    cloud = target.route.cloud
+    return target.route.adapter in FORMATS and (cloud is None or cloud.audience != "bedrock")

@@ -9,80 +9,28 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._errors import MissingAPIKeyError, RequestError
+from .credential import APIKey, Credential, make_key
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
+    from .routing import Target
 
-KeyList: TypeAlias = str | Sequence[str | Sequence[str]]
+__all__ = [
+    "NO_KEY", "APIKey", "Accounts", "Credential", "KeyList", "KeyWarning", "environment_secrets",
+    "find_accounts", "find_key", "find_written_key", "make_key", "seal_keys",
+]  # fmt: skip
+
+KeyEntry: TypeAlias = "str | Callable[[], str] | Callable[[], Awaitable[str]]"
+"""A key, or a function or coroutine function that returns the token of the moment."""
+
+KeyList: TypeAlias = "KeyEntry | Sequence[KeyEntry | Sequence[KeyEntry]]"
 """One key, or a list of accounts: each a key, or a list of the keys that share one account."""
-
-
-_SHORTEST_SCRUBBED = 6
-"""Characters of a key, or of its beginning, that are too few to be told from other text."""
-
-
-class APIKey:
-    """A secret. Only `reveal()` returns the text; `identity` is a fingerprint that tells keys apart.
-
-    Raises:
-        RequestError: the text cannot be sent in a header, because it is empty or not printable ASCII.
-
-    >>> APIKey("sk-secret")
-    APIKey(746b4ad1ca9129e1)
-    """
-
-    __slots__ = ("_text", "identity")
-
-    def __init__(self, text: str) -> None:
-        if not text or not text.isascii() or not text.isprintable() or " " in text:
-            # HTTP clients refuse such a header too, but their error quotes the key. A traceback that shows
-            # local variables must not contain the key either, and must be able to show `self`.
-            bearer = text[:7].lower() == "bearer "
-            del text
-            self.identity = "invalid"
-            raise RequestError(
-                "an API key must be printable ASCII without spaces; "
-                + ("write it without the word Bearer" if bearer else "is it cut or mistyped?")
-            )
-        self._text = text
-        self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def reveal(self) -> str:
-        """The key itself."""
-        return self._text
-
-    def scrub(self, text: str) -> str:
-        """`text` with every occurrence of the key replaced, since providers quote keys in their errors.
-
-        A text that was cut may end with the beginning of the key, which is replaced as well.
-        """
-        if len(self._text) < _SHORTEST_SCRUBBED:
-            return text
-        text = text.replace(self._text, "***")
-        whole = text.removesuffix("...")
-        for length in range(min(len(self._text), len(whole)), _SHORTEST_SCRUBBED - 1, -1):
-            if whole.endswith(self._text[:length]):
-                return f"{whole[:-length]}***{text[len(whole) :]}"
-        return text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, APIKey) and other._text == self._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __repr__(self) -> str:
-        return f"APIKey({self.identity})"
-
-    def __reduce__(self) -> str:
-        raise TypeError("an APIKey cannot be pickled, so that no key is written to a file")
 
 
 _SECRET_VARIABLE = re.compile(r"(^|_)(API|ZENAPI)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|JWT)S?(_|$)")
@@ -108,7 +56,7 @@ NO_KEY = APIKey("not-needed")
 """The key that is sent where the server may need none, since the SDKs require some text."""
 
 
-Accounts: TypeAlias = tuple[tuple[APIKey, ...], ...]
+Accounts: TypeAlias = tuple[tuple[Credential, ...], ...]
 """Keys by account, in the order given. No key occurs twice, and no account is empty."""
 
 
@@ -125,20 +73,41 @@ def _of_environment(value: str) -> APIKey | None:
     return APIKey(value.strip()) if value.strip() else None
 
 
-def find_key(
-    provider: str, variables: Sequence[str], *, required: bool, env_file: EnvFile | None = None
-) -> APIKey:
-    """The single key that the environment has for a provider, else that of a `.env` file.
+def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
+    """The single key that the environment has for a target, else that of a `.env` file.
+
+    Without either, it is the environment's identity at the cloud of the target.
 
     Args:
-        provider: The route's name.
-        variables: The environment variables of the key. The first that is set counts.
-        required: False where the server may need no key; `NO_KEY` is sent then.
+        target: The target. Where it is a server of one's own, it may need no key, and `NO_KEY` is sent.
         env_file: The client's `.env` file.
 
     Raises:
         MissingAPIKeyError: a key is required and there is none; the message names the variables.
+        MissingDependencyError: a cloud's identity needs a package that is not installed.
     """
+    provider, variables = target.provider, target.route.key_variables
+    key = find_written_key(provider, variables, env_file)
+    if key is not None:
+        return key
+    if target.route.cloud is not None:
+        # Imported here, because few programs call a cloud.
+        from .cloud_identities import identity_of
+
+        return identity_of(target, env_file)
+    if target.route.key_required and not target.custom_base_url:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
+        raise MissingAPIKeyError(
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
+        )
+    return NO_KEY
+
+
+def find_written_key(
+    provider: str, variables: Sequence[str], env_file: EnvFile | None = None
+) -> APIKey | None:
+    """The key in the first of some variables that is set, of the environment or else of a `.env` file."""
     for variable in variables:
         # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
         try:
@@ -151,13 +120,7 @@ def find_key(
     for variable in variables:
         if env_file is not None and env_file.get(variable):
             return make_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
-    if required:
-        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
-        raise MissingAPIKeyError(
-            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
-            provider=provider,
-        )
-    return NO_KEY
+    return None
 
 
 def find_accounts(
@@ -236,7 +199,7 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
 
 def _accounts(provider: str, entries: KeyList) -> Accounts:
     where = f"keys[{provider!r}]"
-    listed = [entries] if isinstance(entries, str) else entries
+    listed = [entries] if isinstance(entries, str) or callable(entries) else entries
     if not isinstance(listed, (list, tuple)) or not listed:
         raise RequestError(
             f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
@@ -245,13 +208,19 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
         )
     accounts = []
     for index, account in enumerate(listed):
-        keys = [account] if isinstance(account, str) else account
+        keys = [account] if isinstance(account, str) or callable(account) else account
         if not isinstance(keys, (list, tuple)) or not keys:
             raise RequestError(
                 f"{where}[{index}] must be a non-empty str, or a list of keys of one account, not "
                 f"{type(account).__name__}"
             )
+        sealed: list[Credential] = []
         for key in keys:
+            if callable(key):
+                sealed.append(
+                    _own_credential(provider, f"{where}[{index}]" if len(listed) > 1 else where, key)
+                )
+                continue
             if not isinstance(key, str) or not key:
                 raise RequestError(
                     f"{where}[{index}] holds {type(key).__name__}, not a non-empty str: leave "
@@ -259,22 +228,19 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
                 )
             if "," in key:
                 raise RequestError(f"{where}[{index}] holds a comma; several keys are given as a list of str")
-        accounts.append([make_key(f"{where}[{index}]", [key]) for key in keys])
+            sealed.append(make_key(f"{where}[{index}]", [key]))
+        accounts.append(sealed)
     return _remove_duplicates(accounts)
 
 
-def make_key(where: str, texts: list[str]) -> APIKey:
-    """The key in a list of one, whose error names its place.
+def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> Credential:
+    from .routing import ROUTES
+    from .token_credential import own_credential
 
-    Raises:
-        RequestError: it cannot be sent.
-    """
-    try:
-        return APIKey(texts.pop())
-    except RequestError as error:
-        problem = error.message
-    # A new error, because the traceback of the first one may show the text among its local variables.
-    raise RequestError(f"{where}: {problem}")
+    route = ROUTES[provider]
+    if route.cloud is None and route.adapter != "openai":
+        raise RequestError(f"{where} must be a str: {provider} takes no tokens that a function returns")
+    return own_credential(where, function)
 
 
 def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
@@ -292,9 +258,9 @@ def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
     raise RequestError(f"{name}: {problem}")
 
 
-def _remove_duplicates(accounts: Sequence[Sequence[APIKey]]) -> Accounts:
+def _remove_duplicates(accounts: Sequence[Sequence[Credential]]) -> Accounts:
     """Remove keys that occur a second time, and accounts that are empty then."""
-    seen: set[APIKey] = set()
+    seen: set[Credential] = set()
     kept = []
     for account in accounts:
         fresh = tuple(key for key in dict.fromkeys(account) if key not in seen)

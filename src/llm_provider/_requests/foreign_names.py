@@ -84,6 +84,10 @@ _REMEDIES = {
     "organization organisation": "write extra_headers={'OpenAI-Organization': '...'}",
     "project": "write extra_headers={'OpenAI-Project': '...'}",
     "azure_endpoint": "write base_url='https://...' and the model 'azure/my-deployment'",
+    "azure_ad_token azure_ad_token_provider": "write Client(keys={'azure': function}): it returns a token",
+    "api_version": "leave it out: Azure's v1 API has none",
+    "aws_region aws_region_name": "set the environment variable AWS_REGION",
+    "vertex_project vertex_location": "set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION",
     "custom_llm_provider provider": "put the provider before the model: call('provider/model', ...)",
     "model_kwargs": "write its entries as parameters: temperature=..., max_tokens=...",
     "do_sample": "write temperature=0 for the most likely answer",
@@ -117,7 +121,7 @@ _OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_e
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",
-     "telemetry", "log_content", "show_waits", "hosts"}
+     "deployments", "telemetry", "log_content", "show_waits", "hosts"}
 )  # fmt: skip
 
 
@@ -148,6 +152,14 @@ _PORTS = {
     "llama-cpp": 8080, "localai": 8080, "tgi": 8080, "sglang": 30000, "localhost": 8000,
 }  # fmt: skip
 """Servers on the user's machine that litellm does not know, each with its usual port."""
+
+
+CLOUDS_OF_MAKERS = {
+    ("openai", "azure"): "azure", ("openai", "bedrock"): "bedrock_mantle", ("anthropic", "azure"): "azure_ai",
+    ("anthropic", "bedrock"): "bedrock", ("anthropic", "vertex"): "vertex_ai",
+    ("google", "vertex"): "vertex_ai",
+}  # fmt: skip
+"""Maker and cloud, as inspect_ai writes them, and the provider here."""
 
 
 def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:

@@ -10,141 +10,23 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from .._errors import UnknownModelError
+from .cloud_routes import CLOUD_ROWS
+from .clouds import find_address, find_priced_region, plain_name
 from .compatible_hosts import HOSTS
+from .route import UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
-    from .host import Host
 
-Transport = Literal["aiohttp", "http2", "http1"]
-"""The HTTP client that carries an SDK's requests."""
-
-
-class EmbeddingLimits(NamedTuple):
-    """How much a host takes in one request for embeddings."""
-
-    texts: int
-    """Most texts in one request."""
-    tokens: int | None
-    """Most tokens of all texts of one request together; None where there is no such limit."""
-    text_tokens: int | None
-    """Most tokens of one text; None where it is not known."""
-
-
-UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
-"""For hosts that publish no limits: the limits of the strictest host that does."""
-
-
-class BatchService(NamedTuple):
-    """A host's batch API, which has the shape of OpenAI's."""
-
-    rows: int
-    """Most rows of one batch."""
-    bytes: int
-    """Most bytes of its file."""
-    purpose: str = "batch"
-    """The purpose with which the file is uploaded."""
-    operations: tuple[str, ...] = ()
-    """The endpoints that it serves; empty for all that OpenAI's does."""
-
-
-def _name_variable(provider: str, what: str) -> str:
-    return f"{provider.removesuffix('_ai').upper()}_{what}"
-
-
-# A row is its own identity: what is derived from it is remembered by the row.
-@dataclass(frozen=True, slots=True, eq=False)
-class Route:
-    """One provider: a row of `ROUTES`.
-
-    For an OpenAI-compatible host the first two columns suffice, and the rest has defaults. Nothing else of
-    the package lists these hosts: environment variables, price sources and the simulator follow from the row.
-
-    Attributes:
-        provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
-            one.
-        base_url: The provider's server; None where the adapter finds the server itself.
-        adapter: The folder in `_providers` that speaks the provider's wire format.
-        base_url_variable: The environment variable that points the route at another server. Default
-            `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
-        key_variables: The environment variables of the API key. The first that is set counts.
-            Default `<HOST>_API_KEY`.
-        bare_names: A pattern of the model names that belong to this route without a prefix.
-        key_required: Whether a call without an API key fails before it is sent.
-        like_openai: Whether the API has every parameter that OpenAI's Chat Completions has.
-        options: The parameters that the API has and few other compatible hosts; see `openai/chat.ACCEPTS`.
-        lacks: The parameters that the API does not have, although most compatible hosts do. Without `n`,
-            samples are sent as separate calls.
-        stores_answers: Whether the host has OpenAI's Responses API with stored answers.
-        spelling: Parameters that the API names differently, each with its name there.
-        transport: The HTTP client under the SDK where the user chooses none, by measurement
-            (`python -m benchmarks transports`).
-        stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
-        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
-            for it.
-        default_effort: Whether the API may accept `reasoning_effort="default"`.
-        embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
-            `UNPUBLISHED`.
-        batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
-            shape.
-        parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
-            "thinking" in the content.
-        output_only: Fields of an assistant message that other hosts return and this host refuses as input.
-        litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
-            Default the provider's own name.
-        other_names: Prefixes by which other tools call the provider, and litellm does not; an error names the
-            right one.
-        genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
-        host: The host of the user's own that the row was made of; None for a row of `ROUTES`.
-
-    >>> row = Route("example_ai", "https://api.example.com/v1")
-    >>> row.base_url_variable, row.key_variables, row.litellm_names
-    ('EXAMPLE_BASE_URL', ('EXAMPLE_API_KEY',), ('example_ai',))
-    """
-
-    provider: str
-    base_url: str | None
-    adapter: str = "openai"
-    base_url_variable: str = ""
-    key_variables: tuple[str, ...] = ()
-    bare_names: str = r"(?!)"
-    key_required: bool = True
-    like_openai: bool = False
-    options: frozenset[str] = frozenset()
-    lacks: frozenset[str] = frozenset()
-    stores_answers: bool = False
-    spelling: Mapping[str, str] = field(default_factory=dict)
-    transport: Transport = "aiohttp"
-    stream_usage: bool = True
-    json_schema: bool = True
-    default_effort: bool = False
-    embedding_limits: EmbeddingLimits = UNPUBLISHED
-    batches: BatchService | None = None
-    parts: frozenset[str] = frozenset()
-    output_only: frozenset[str] = frozenset()
-    litellm_names: tuple[str, ...] = ()
-    other_names: tuple[str, ...] = ()
-    genai_prices_name: str = ""
-    host: Host | None = None
-
-    def __post_init__(self) -> None:
-        if self.base_url is None or self.host is not None:
-            return
-        derived = {
-            "base_url_variable": _name_variable(self.provider, "BASE_URL"),
-            "key_variables": (_name_variable(self.provider, "API_KEY"),),
-            "litellm_names": (self.provider,),
-            "genai_prices_name": self.provider,
-        }
-        for column, value in derived.items():
-            if not getattr(self, column):
-                object.__setattr__(self, column, value)
-
+__all__ = [
+    "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",
+    "Target", "Transport", "find_route", "list_known_models", "maker_names", "price_names", "resolve",
+]  # fmt: skip
 
 _REASONING = frozenset(
     {"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "annotations", "images"}
@@ -271,12 +153,13 @@ _ROWS = (
         default_effort=True,
         lacks=frozenset({"n"}),
     ),
+    *CLOUD_ROWS,
     *(
         # Few hosts have `n`, and a host that ignores it would return one sample.
         Route(
             name,
             url,
-            key_variables=(_name_variable(name, "API_KEY"), *variables),
+            key_variables=(name_variable(name, "API_KEY"), *variables),
             lacks=frozenset({"n"}),
         )
         for name, (url, *variables) in HOSTS.items()
@@ -284,10 +167,14 @@ _ROWS = (
 )
 
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
-"""Every route by provider name, which is also the prefix of its models."""
+"""Every route by provider name, which is also the prefix of its models. Of a cloud's rows it has the last."""
+
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {}
+for _row in _ROWS:
+    _OTHER_NAMES[_row.provider] = (*_OTHER_NAMES.get(_row.provider, ()), *_row.other_names)
 
 COMPATIBLE_HOSTS = tuple(
-    row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai"
+    row.provider for row in _ROWS if row.adapter == "openai" and row.provider != "openai" and not row.cloud
 )
 """The OpenAI-compatible hosts by name."""
 
@@ -301,6 +188,8 @@ class Target:
     base_url: str | None
     custom_base_url: bool = False
     """Whether the call or the environment gave another server than the provider's own."""
+    deployed: str = ""
+    """The model that a deployment is, where the user says so: `Client(deployments=)`."""
 
     @property
     def provider(self) -> str:
@@ -312,9 +201,52 @@ class Target:
         """The server in the cache key. A host of the user's own has none: it may move."""
         return self.base_url if self.route.host is None or self.custom_base_url else None
 
+    @property
+    def maker(self) -> str:
+        """The provider that makes the route's models: "openai" for Azure."""
+        cloud = self.route.cloud
+        return self.route.provider if cloud is None else cloud.maker or self.route.provider
+
+    @property
+    def known_model(self) -> str:
+        """The model's name at its maker, which says what it accepts."""
+        if self.route.cloud is None:
+            return self.model
+        from .._money.cloud_names import drop_region
+
+        return plain_name(drop_region(self.provider, self.deployed) if self.deployed else self.model)
+
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})
 """For clients without hosts of the user's own."""
+
+_NO_DEPLOYMENTS: Mapping[str, str] = MappingProxyType({})
+
+
+def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
+    """Raise for a cloud that is named behind the maker of the model, as inspect_ai does."""
+    cloud, slash, name = rest.partition("/")
+    if slash and cloud in ("azure", "bedrock", "vertex"):
+        from .foreign_names import CLOUDS_OF_MAKERS
+
+        right = CLOUDS_OF_MAKERS.get((prefix, cloud))
+        if right is not None:
+            raise UnknownModelError(f"model: write '{right}/{name}' for {prefix}'s models there", model=model)
+
+
+def find_route(
+    model: str, hosts: Mapping[str, Route] = NO_HOSTS, deployments: Mapping[str, str] = _NO_DEPLOYMENTS
+) -> Target:
+    """The target of a model at the provider's own server. That of a cloud has no address."""
+    deployed = deployments.get(model, "")
+    route, name = _find_host(model, hosts) or _route(model, deployed)
+    return Target(route, name, route.base_url, deployed=deployed)
+
+
+def _find_host(model: str, hosts: Mapping[str, Route]) -> tuple[Route, str] | None:
+    """The row of a host of the user's own, and the model's name there; None for all other models."""
+    prefix, slash, name = model.partition("/") if hosts else ("", "", "")
+    return (hosts[prefix], _require_name(model, name)) if slash and prefix in hosts else None
 
 
 def resolve(
@@ -322,6 +254,7 @@ def resolve(
     base_url: str | None = None,
     env_file: EnvFile | None = None,
     hosts: Mapping[str, Route] = NO_HOSTS,
+    deployments: Mapping[str, str] = _NO_DEPLOYMENTS,
 ) -> Target:
     """Find the route of a model.
 
@@ -331,23 +264,28 @@ def resolve(
             that of `env_file`, else the route's own server.
         env_file: A client's `.env` file.
         hosts: A client's own hosts by name. They come before litellm's providers.
+        deployments: The models that deployments at clouds are, by the names of the deployments.
 
     Raises:
         UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
-        RequestError: `base_url` is not a server that a request may be sent to.
+        RequestError: `base_url` is not a server that a request may be sent to, or a cloud's address is not
+            known.
 
     >>> resolve("gemini/gemini-3.8-flash").model
     'gemini-3.8-flash'
     >>> resolve("groq/openai/gpt-oss-120b").provider
     'groq'
-    >>> resolve("bedrock/anthropic.claude-opus-5-5").provider
+    >>> resolve("bedrock/amazon.nova-2-pro-v1:0").provider
     'litellm'
     """
-    if hosts:
-        prefix, slash, name = model.partition("/")
-        if slash and prefix in hosts:
-            return _target_at(hosts[prefix], _require_name(model, name), base_url or "")
-    route, _ = _route(model)
+    own = _find_host(model, hosts)
+    if own is not None:
+        return _target_at(*own, base_url or "")
+    deployed = deployments.get(model, "") if deployments else ""
+    route, _ = _route(model, deployed)
+    if route.cloud is not None:
+        address = find_address(route.cloud, route.provider, base_url, env_file)
+        return _target(model, address, deployed, base_url is not None)
     server = base_url or os.environ.get(route.base_url_variable, "").strip()
     if not server and env_file is not None:
         server = env_file.get(route.base_url_variable)
@@ -355,16 +293,16 @@ def resolve(
 
 
 @functools.lru_cache(maxsize=1024)
-def _target(model: str, base_url: str) -> Target:
-    return _target_at(*_route(model), base_url)
+def _target(model: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
+    return _target_at(*_route(model, deployed), base_url, deployed, custom)
 
 
-def _target_at(route: Route, name: str, base_url: str) -> Target:
+def _target_at(route: Route, name: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
     if not base_url:
         return Target(route, name, route.base_url)
     from .base_url import check_base_url
 
-    return Target(route, name, check_base_url(base_url), custom_base_url=True)
+    return Target(route, name, check_base_url(base_url), custom_base_url=custom, deployed=deployed)
 
 
 def _require_name(model: str, name: str) -> str:
@@ -376,33 +314,54 @@ def _require_name(model: str, name: str) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _route(model: str) -> tuple[Route, str]:
+def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     """The row of a model, and the model's name without the prefix."""
     prefix, slash, rest = model.partition("/")
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
+            from .foreign_names import problem_with
             from .model_kinds import find_uncovered_kind, not_covered
 
             what = find_uncovered_kind(model)
             description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
+            provider, colon, name = model.partition(":")
+            problem = problem_with(provider, name, _OTHER_NAMES) if colon else None
+            if problem is not None:
+                # pydantic-ai writes a colon.
+                description = f"model: {problem.rpartition('; ')[2]}"
             raise UnknownModelError(description, model=model)
         return route, model
     if prefix in ROUTES:
-        return ROUTES[prefix], _require_name(model, rest)
+        rest = _require_name(model, rest)
+        if ROUTES[prefix].cloud is None:
+            _refuse_cloud_within(prefix, rest, model)
+            return ROUTES[prefix], rest
+        for row in _ROWS:
+            if (
+                row.provider == prefix
+                and row.cloud
+                and (match := re.fullmatch(row.cloud.models, deployed or rest))
+            ):
+                return row, rest if deployed else match[1]
+        # litellm has more routes to the clouds.
+        return ROUTES["litellm"], model
     from .foreign_names import problem_with
 
-    problem = problem_with(prefix, rest, {row.provider: row.other_names for row in _ROWS})
+    _refuse_cloud_within(prefix, rest, model)
+    problem = problem_with(prefix, rest, _OTHER_NAMES)
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model
 
 
-def price_names(target: Target) -> tuple[str, str]:
+def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
     A call through litellm has the price of the provider that litellm reaches; one to Vertex that of the
-    location in litellm's variables, or of litellm's default, `us-central1`.
+    location in litellm's variables, or of litellm's default, `us-central1`. A model at a cloud has the price
+    of its region, and a deployment that of its model: the one that the user names, else the one that the
+    answer names, `served`.
 
     >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
     ('anthropic', 'claude-sonnet-5-5')
@@ -419,7 +378,23 @@ def price_names(target: Target) -> tuple[str, str]:
         for row in _ROWS:
             if re.fullmatch(row.bare_names, target.model):
                 return row.provider, target.model
-    return target.provider, target.model
+    cloud = target.route.cloud
+    if cloud is None:
+        return target.provider, target.model
+    from .._money.cloud_names import name_in_region
+
+    served = served if cloud.identity == "entra" else None
+    model = target.deployed or served or target.model
+    return target.provider, name_in_region(target.provider, model, find_priced_region(cloud, target.base_url))
+
+
+def maker_names(target: Target) -> tuple[str, str]:
+    """The maker of a target's model and its name there. Tokens are counted by them.
+
+    >>> maker_names(find_route("azure/mine", deployments={"azure/mine": "gpt-6.1-sol"}))
+    ('openai', 'gpt-6.1-sol')
+    """
+    return price_names(target) if target.route.cloud is None else (target.maker, target.known_model)
 
 
 def list_known_models() -> Iterable[str]:

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._requests.routing import Target, price_names
+from .._requests.routing import Target, maker_names
 from .._runtime.canonical_json import canonical
 from .images import image_tokens, most_image_tokens
 from .model_limits import limits_of_target
@@ -46,8 +46,9 @@ _SEARCHING_MODEL = re.compile(r"search|sonar|compound|:online")
 _LIKELY_TOKENS = {"image": 1120, "audio": 1500, "video": 10_000, "application": 10_000}
 """Tokens of a medium, for sums: an image at Gemini 3's default, a minute of sound, five pages."""
 
-_LIMITS_COUNT_MAX_TOKENS = frozenset({"openai"})
-"""Providers whose rate limits count `max_tokens`, however short the answer is (OpenAI's guide to limits)."""
+_LIMITS_COUNT_MAX_TOKENS = frozenset({"openai", "azure", "bedrock", "bedrock_mantle"})
+"""Providers whose rate limits count `max_tokens`, however short the answer is (the guides to limits of
+OpenAI, Azure and Bedrock)."""
 
 
 class _Tokenizer(NamedTuple):
@@ -106,7 +107,7 @@ def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int
 
     `count` counts the tokens of a text exactly, if the model's tokenizer is available.
     """
-    provider, model = price_names(target)
+    provider, model = maker_names(target)
     host = target.route.host
     vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
     tokenizer = _tokenizer(provider, model, vocabulary)
@@ -149,7 +150,7 @@ def most_input_tokens(facts: RequestFacts, body: bytes, target: Target) -> int |
     Other files, and images of providers without a rule, may fill the model's context window. Input that a
     provider adds by itself, such as results of web searches, has no bound.
     """
-    provider, model = price_names(target)
+    provider, model = maker_names(target)
     if adds_input(facts, model):
         return None
     size = len(body)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._money.price_rows import CLOUDS, PriceWarning, is_date
 from .._money.pricing import find_table, list_keys
-from .._requests.routing import Target, price_names
+from .._requests.routing import Target, maker_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
 
 def limits_of_target(target: Target) -> ModelLimits | None:
     """The limits of a target's model: those that its host gives, else those of the file."""
-    provider, model = price_names(target)
+    provider, model = maker_names(target)
     host = target.route.host
     if host is None:
         return limits_of(provider, model)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import RequestError
+from .._money.cloud_names import is_model_name
 from .._money.price_rows import CLOUDS
 from .._requests.model_kinds import kind_of
 from .._requests.routing import NO_HOSTS, ROUTES, Route
@@ -72,8 +73,7 @@ def list_models(
     known = ROUTES.keys() | hosts.keys()
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
-        # The rows `regional` of a cloud are no models.
-        is_model = row.model != "*" and not (row.provider in CLOUDS and row.model.startswith("regional"))
+        is_model = row.model != "*" and (row.provider not in CLOUDS or is_model_name(row.model))
         if is_model and row.provider in known and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]

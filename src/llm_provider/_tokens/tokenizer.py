@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .._requests.routing import Target, price_names
+from .._requests.routing import Target, maker_names
 from .vocabularies import ENCODINGS, vocabulary_of
 
 _SHA256 = {
@@ -59,7 +59,7 @@ def counter_of_target(target: Target) -> Callable[[str], int] | None:
     """The function of `counter_for` for the tokenizer that a target's host names, else for its model."""
     host = target.route.host
     if host is None or host.tokenizer is None:
-        return counter_for(*price_names(target))
+        return counter_for(*maker_names(target))
     known = host.tokenizer in ENCODINGS and importlib.util.find_spec("tiktoken") is not None
     return encoding_counter(host.tokenizer) if known else None
 

@@ -18,8 +18,8 @@ from pydantic import Field, create_model
 from .._client.model_functions import models
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
-from .._requests.api_keys import NO_KEY, find_accounts, find_key
-from .._requests.routing import ROUTES, resolve
+from .._requests.api_keys import find_accounts, find_written_key
+from .._requests.routing import ROUTES, Route, resolve
 from . import conversation
 from .conversation import NAME, Variant, media_part
 
@@ -202,15 +202,15 @@ def _models_file() -> Path:
 def _with_keys() -> Iterator[str]:
     stored = llm.load_keys()
     for provider, route in ROUTES.items():
-        if provider in stored or _in_environment(provider, route.key_variables):
+        if provider in stored or _in_environment(route):
             yield from (model.name for model in models(provider) if model.kind == "chat")
 
 
-def _in_environment(provider: str, variables: tuple[str, ...]) -> bool:
+def _in_environment(route: Route) -> bool:
     """Whether there is a key, or a wrong one: its error belongs to the call that would send it."""
     try:
-        listed = find_accounts(provider, variables, {})
-        return bool(listed) or find_key(provider, variables, required=False) is not NO_KEY
+        listed = find_accounts(route.provider, route.key_variables, {})
+        return bool(listed) or find_written_key(route.provider, route.key_variables) is not None
     except RequestError:
         return True
 

@@ -14,13 +14,13 @@ VARIABLES = {
     "litellm/openai/m": ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
     "litellm/anthropic/m": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
     "litellm/text-completion-openai/m": ("OPENAI_BASE_URL",),
-    "azure/m": ("AZURE_API_BASE",),
+    "litellm/azure/m": ("AZURE_API_BASE",),
     "hosted_vllm/m": ("HOSTED_VLLM_API_BASE", "OPENAI_BASE_URL"),
     "huggingface/a/m": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
     "litellm/groq/m": ("GROQ_API_BASE",),
     "litellm/together_ai/m": ("TOGETHER_AI_API_BASE",),
     "ollama/m": ("OLLAMA_API_BASE",),
-    "bedrock/anthropic.claude-3": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
+    "litellm/bedrock/anthropic.claude-3": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
 }
 ADDRESSES = (
     "http://evil.example/v1",

@@ -21,6 +21,7 @@ from litellm_support import (
 from llm_provider._providers.litellm import adapter
 from llm_provider._providers.shared import rich_content
 from llm_provider._requests.api_keys import find_key
+from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Fault, Simulator
 from openai_support import completion
 from raw_server import RawServer, answering, streaming
@@ -28,7 +29,7 @@ from support import RunScript
 
 pytestmark = IGNORED_WARNINGS
 
-NO_KEY = find_key("litellm", (), required=False)
+NO_KEY = find_key(resolve("litellm/m"))
 TOOL = {
     "type": "function",
     "function": {

@@ -38,7 +38,9 @@ _ENOUGH_FAILURES = 3
 def prefixes_of(call: Call[Any]) -> list[Prefix]:
     """The beginnings of a call's prompt that its provider's prompt cache may hold, the shortest first."""
     prompt_cache = load_prompt_cache(call.target)
-    return [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.model)
+    return (
+        [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
+    )
 
 
 @dataclass(slots=True)
@@ -143,7 +145,7 @@ class PrefixGate:
         prompt_cache = load_prompt_cache(call.target)
         if group is not None and group.is_written and prompt_cache is not None:
             unused = clock.monotonic() - group.used
-            if unused >= prompt_cache.lifetime(call.target.model):
+            if unused >= prompt_cache.lifetime(call.target.known_model):
                 del self._groups[prefix.digest]
                 return None
         return group

@@ -24,7 +24,6 @@ from ..._limits.timeouts import Deadline, Patience
 from ..._money.track import current
 from ..._providers import registry
 from ..._requests.environment_headers import adds_headers, with_headers
-from ..._requests.routing import resolve
 from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.imports import when_imported
@@ -99,7 +98,7 @@ class Engine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        target = resolve(request.model, request.base_url, settings.env_file, settings.hosts)
+        target = settings.find_target(request.model, request.base_url)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)

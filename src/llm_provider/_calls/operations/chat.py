@@ -240,7 +240,7 @@ def _bind_tools(call: Call[Response], choices: tuple[Choice, ...]) -> tuple[Choi
 
 def _encode(request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
     if target.route.host is None:
-        check_answers(request.model, target.provider, target.model)
+        check_answers(request.model, target.provider, target.known_model)
     return adapter.encode(request, target)
 
 
@@ -260,7 +260,7 @@ def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     from ..._providers.shared.prompt_cache import mark_of_call
 
     prompt_cache = load_prompt_cache(target)
-    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.model)
+    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.known_model)
 
 
 CHAT = Chat()

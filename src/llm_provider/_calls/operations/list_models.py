@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ..._errors import LLMError, RequestError
 from ..._providers import registry
 from ..._providers.model_lists import LISTS, ListedModel
-from ..._requests.api_keys import APIKey, find_accounts, find_key
-from ..._requests.routing import resolve
+from ..._requests.api_keys import Credential, find_accounts, find_key
+from ..._requests.routing import ROUTES, resolve
 from ..sending.retry_request import send_with_retries
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def find_destination(
-    provider: str, base_url: str | None, api_key: APIKey | None, settings: Settings
-) -> tuple[Target, APIKey]:
+    provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
+) -> tuple[Target, Credential]:
     """The server and the key to ask: those of the client, else those of the environment.
 
     Of several keys the first is asked.
@@ -27,9 +27,10 @@ def find_destination(
         RequestError: the provider gives no list.
         MissingAPIKeyError: a key is required and none is set.
     """
-    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
-    if target.route.adapter not in LISTS:
+    route = settings.hosts.get(provider) or ROUTES[provider]
+    if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
+    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
     if target.base_url is None:
         raise RequestError(
             f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
@@ -38,14 +39,11 @@ def find_destination(
         )
     if api_key is None:
         accounts = find_accounts(provider, target.route.key_variables, settings.keys)
-        required = target.route.key_required and not target.custom_base_url
-        api_key = (
-            accounts[0][0] if accounts else find_key(provider, target.route.key_variables, required=required)
-        )
+        api_key = accounts[0][0] if accounts else find_key(target)
     return target, api_key
 
 
-async def ask_for_models(target: Target, key: APIKey, max_retries: int) -> list[ListedModel]:
+async def ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
     """Ask for the models that a key reaches.
 
     Raises:

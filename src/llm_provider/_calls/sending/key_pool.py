@@ -48,7 +48,7 @@ from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER
 from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from ..._limits.timeouts import Patience
-from ..._requests.api_keys import Accounts, APIKey, KeyWarning, find_accounts, find_key
+from ..._requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
 from ..._requests.env_file import EnvFile
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
@@ -71,7 +71,7 @@ class Account:
 
     __slots__ = ("identity", "keys", "secrets")
 
-    def __init__(self, keys: Sequence[APIKey]) -> None:
+    def __init__(self, keys: Sequence[Credential]) -> None:
         self.identity = keys[0].identity
         self.secrets = tuple(keys)
         """Every key."""
@@ -172,7 +172,7 @@ class KeyPool:
         if len(self._served_by) > _MAX_CONVERSATIONS:
             self._served_by.popitem(last=False)
 
-    def retire(self, pooled: PooledAccount, keys: Collection[APIKey], reason: str) -> None:
+    def retire(self, pooled: PooledAccount, keys: Collection[Credential], reason: str) -> None:
         """Stop using some keys of an account, unless no other key would be left."""
         account = pooled.account
         retired = [key for key in account.keys if key in keys]
@@ -193,7 +193,7 @@ class KeyPool:
             reason = f"may not use {self._model}, which another may; it is not used for that any more"
             self._warn(pooled.account.keys[0], reason)
 
-    def _warn(self, key: APIKey, reason: str) -> None:
+    def _warn(self, key: Credential, reason: str) -> None:
         for selection in tuple(self.waiting_for_one):
             selection.wait_for_all()
         # Where warnings are turned into errors, the call still continues with another key.
@@ -217,7 +217,7 @@ class KeySelection:
         self._pooled = pooled = pool.first()
         self.scope: Scope = pooled.scope
         """The scope of the last request; before the first request, that of the first candidate."""
-        self.key: APIKey = pooled.account.keys[0]
+        self.key: Credential = pooled.account.keys[0]
         """The key of the last request; before the first request, that of the first candidate."""
         self._request = request
         self._digests: tuple[bytes | None, bytes | None] | None = None
@@ -228,7 +228,7 @@ class KeySelection:
         self._joined: list[PooledAccount]
 
     @property
-    def secrets(self) -> Sequence[APIKey]:
+    def secrets(self) -> Sequence[Credential]:
         """Every key that an error message must not show."""
         return self._pool.secrets
 
@@ -395,16 +395,14 @@ class KeyPools:
             MissingAPIKeyError: a key is required and none is set.
             RequestError: a key cannot be sent.
         """
-        key = request.api_key
+        key: Credential | None = request.api_key
         if key is None and not self._accounts_of(target.route):
             key = self._single_key(target)
         return KeySelection(self._pool(target, key), request)
 
-    def _single_key(self, target: Target) -> APIKey:
-        route = target.route
-        required = route.key_required and not target.custom_base_url
+    def _single_key(self, target: Target) -> Credential:
         try:
-            return find_key(target.provider, route.key_variables, required=required, env_file=self._env_file)
+            return find_key(target, self._env_file)
         except MissingAPIKeyError:
             # A notebook may set the variable now, perhaps to a list.
             self._listed.pop(target.provider, None)
@@ -417,7 +415,7 @@ class KeyPools:
             self._listed[route.provider] = accounts
         return self._listed[route.provider]
 
-    def _pool(self, target: Target, key: APIKey | None) -> KeyPool:
+    def _pool(self, target: Target, key: Credential | None) -> KeyPool:
         """The pool of one key, or of all listed accounts if it is None."""
         route = target.route
         server = (route.provider, target.base_url, "" if key is None else key.identity)

@@ -272,11 +272,12 @@ class CostRecorder:
         if names is None:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
-            own = target.base_url if target.custom_base_url else None
+            # Deployments of equal names at two resources may be different models.
+            own = target.base_url if target.custom_base_url or target.route.cloud is not None else None
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                price_names(target),
+                price_names(target, served),
                 {},
             )
         return names

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from ..._money.pricing import PriceTable
-    from ..._requests.api_keys import APIKey
+    from ..._requests.api_keys import Credential
     from .reservation import BudgetedRequest, Hold
     from .uploads import Uploads
 
@@ -199,7 +199,7 @@ class _Sending:
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
     files_renewed: bool = False
-    uploaded: tuple[APIKey, dict[str, str]] | None = None
+    uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
 
@@ -433,7 +433,7 @@ class _Sending:
         return error
 
 
-def _scrub(value: Any, key: APIKey) -> Any:
+def _scrub(value: Any, key: Credential) -> Any:
     """A text or a JSON value without the key; any other value as it is."""
     if isinstance(value, str):
         return key.scrub(value)

@@ -28,7 +28,7 @@ from ..call import Call
 from .retry_request import send_with_retries
 
 if TYPE_CHECKING:
-    from ..._requests.api_keys import APIKey
+    from ..._requests.api_keys import Credential
     from ..._requests.attachments import Attachment
 
 _MARGIN_SECONDS = 1800.0
@@ -58,7 +58,7 @@ class Uploads:
         self._under_way: dict[str, _Flight] = {}
         self._connections: dict[tuple[str, str | None, str], FileConnection] = {}
 
-    def ids(self, call: Call[Any], key: APIKey) -> dict[str, str] | None:
+    def ids(self, call: Call[Any], key: Credential) -> dict[str, str] | None:
         """The id of each file of a call at the account of a key, by its reference; None if one is missing."""
         ids: dict[str, str] = {}
         for attachment in call.encoded.uploads:
@@ -68,7 +68,7 @@ class Uploads:
             ids[attachment.reference] = known.identifier
         return ids
 
-    async def upload(self, call: Call[Any], key: APIKey, max_retries: int) -> dict[str, str]:
+    async def upload(self, call: Call[Any], key: Credential, max_retries: int) -> dict[str, str]:
         """Upload the files of a call that the account of a key does not have, one after the other.
 
         Returns:
@@ -102,7 +102,7 @@ class Uploads:
                     flight.task.cancel()
         return ids
 
-    def forget(self, call: Call[Any], key: APIKey, used: Mapping[str, str], error: LLMError) -> bool:
+    def forget(self, call: Call[Any], key: Credential, used: Mapping[str, str], error: LLMError) -> bool:
         """Forget the files that a request referred to, if its error says that the provider has none of them.
 
         `used` has the ids that the request used, by reference.
@@ -131,7 +131,7 @@ class Uploads:
         self._leases.close()
 
     async def _upload_once(
-        self, name: str, call: Call[Any], key: APIKey, attachment: Attachment, max_retries: int
+        self, name: str, call: Call[Any], key: Credential, attachment: Attachment, max_retries: int
     ) -> UploadedFile:
         """Upload a file, unless another process does."""
         lease = self._leases.take(name) or await self._leases.wait(name)
@@ -154,7 +154,7 @@ class Uploads:
                 lease.release()
         return uploaded
 
-    def _connection(self, call: Call[Any], key: APIKey) -> FileConnection:
+    def _connection(self, call: Call[Any], key: Credential) -> FileConnection:
         target = call.target
         account = (target.route.adapter, target.base_url, key.identity)
         connection = self._connections.get(account)
@@ -208,7 +208,7 @@ def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> 
     return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
 
 
-def _name(call: Call[Any], key: APIKey, attachment: Attachment) -> str:
+def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:
     """The name of a file at the account of a key."""
     target = call.target
     parts = [target.provider, target.base_url, key.identity, attachment.media_type, attachment.reference]

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from ..._errors import LLMError
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..shared.batches import (
     BatchLimits,
@@ -64,7 +64,7 @@ class AnthropicBatches:
     limits = _LIMITS
     keeps_label = False
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         from anthropic.types.messages import MessageBatch
 
         self._client = sdk_client(target, key)

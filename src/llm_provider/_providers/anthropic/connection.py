@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..._settings import MAX_RESPONSE_BYTES
 from ..transport.sdk_connection import PostConnection
+from .clouds import stream_url
+from .decode import OPERATION
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
@@ -15,9 +17,12 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnect
         transport,
         most_bytes,
         client_class="AsyncAnthropic",
-        path=lambda operation: f"/v1/{operation}",
-        # A stream reports its usage without being asked.
-        stream_fields=lambda outgoing: {},
+        path=lambda operation: f"/v1/{operation}" if operation.startswith(OPERATION) else f"/{operation}",
+        stream_url=stream_url,
+        # A stream reports its usage without being asked. The address of Bedrock's says that it is one.
+        stream_fields=lambda outgoing: (
+            {} if outgoing.encoded.operation.endswith("/invoke") else {"stream": True}
+        ),
         # The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them.
         client_options={"open_telemetry": False},
         post_options={},

@@ -13,6 +13,7 @@ from ..._requests.routing import Target
 from ..protocol import EncodedRequest
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
+from .clouds import move_model
 from .decode import OPERATION, PROVIDER
 from .messages import encode_messages, encode_system, original_blocks
 from .models import THINKING_BUDGETS, Family, family_of
@@ -48,7 +49,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         UnsupportedParameterError: the model does not accept a parameter.
         RequestError: Anthropic has no form for a message, or two parameters contradict each other.
     """
-    family = family_of(target.model)
+    family = family_of(target.known_model)
     if not family.schemas and request.response_format is not None:
         # Calls without a format do not need its modules.
         from ..shared.schema_rules import encode_with_prompt
@@ -69,7 +70,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     headers = dict(request.extra_headers or {})
     if not payload.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    return EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
+    encoded = EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
+    cloud = target.route.cloud
+    return encoded if cloud is None or not cloud.version else move_model(encoded, target, cloud)
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:

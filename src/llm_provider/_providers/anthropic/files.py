@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..shared import files as shared
@@ -29,10 +29,10 @@ _LIMITS = FileLimits(
 
 def limits(target: Target) -> FileLimits | None:
     """How much a request and an upload to Anthropic may hold."""
-    return _LIMITS
+    return _LIMITS if target.route.cloud is None else None
 
 
-def sdk_client(target: Target, key: APIKey) -> Any:
+def sdk_client(target: Target, key: Credential) -> Any:
     """A client of the anthropic SDK for files, batches and lists of models."""
     import anthropic
 
@@ -42,7 +42,7 @@ def sdk_client(target: Target, key: APIKey) -> Any:
 class AnthropicFiles(FileConnection):
     """The files of one workspace."""
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:

@@ -31,7 +31,7 @@ _UNMARKED = frozenset({"thinking", "redacted_thinking"})
 
 def serves(target: Target) -> bool:
     """Every Claude model has the cache. Another maker's model behind this format may not know the field."""
-    return target.provider == PROVIDER and target.model.startswith("claude")
+    return target.maker == PROVIDER and target.known_model.startswith("claude")
 
 
 def minimum(model: str) -> int:

@@ -18,7 +18,7 @@ import orjson
 
 from ..._errors import LLMError
 from ..._json_values import JSONObject
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..shared.batches import (
     BatchLimits,
@@ -53,7 +53,7 @@ class GeminiBatches:
 
     keeps_label = True
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
         self.limits = BatchLimits(_ROWS, _BYTES, 1)

@@ -38,16 +38,27 @@ _TEXT_TOKENS = (
 
 _MOST_DIMENSIONS = 3_072
 
+_FIELD_AT_CLOUD = {ACTION: "embedContentConfig", "predict": "parameters"}
+"""Method of Vertex AI → the field that has the dimensions: beside each text, or once. Gemini's models have
+the first method, older models the second one, says google-genai 3.4."""
+
+_OF_PREDICT = EmbeddingLimits(texts=100, tokens=20_000, text_tokens=2_048)
+"""Google's guide allows 250 texts, and 20,000 tokens of all together."""
+
 
 def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     """Build the fields that stand beside each text; see `EmbeddingFormat.encode`."""
     check_model(request, target)
-    payload: JSONObject = {"model": resource(target.model)}
+    at_cloud, action = target.route.cloud is not None, ACTION
+    payload: JSONObject = {} if at_cloud else {"model": resource(target.model)}
+    if at_cloud and not target.model.startswith("gemini"):
+        action = "predict"
     if request.dimensions is not None:
         _check_dimensions(request, target)
-        payload["outputDimensionality"] = request.dimensions
+        size = {"outputDimensionality": request.dimensions}
+        payload |= size if not at_cloud else {_FIELD_AT_CLOUD[action]: size}
     if request.extra_body:
-        for name in ("content", "requests", "model"):
+        for name in ("content", "requests", "model", "instances"):
             if name in request.extra_body:
                 raise RequestError(
                     f"extra_body cannot set {name!r}: the model and the texts are arguments of embed()",
@@ -55,7 +66,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
                     model=request.model,
                 )
         payload = merge(payload, request.extra_body)
-    return EncodedRequest(operation(target, ACTION), payload, request.extra_headers or {})
+    return EncodedRequest(operation(target, action), payload, request.extra_headers or {})
 
 
 def _check_dimensions(request: EmbedRequest, target: Target) -> None:
@@ -71,18 +82,23 @@ def _check_dimensions(request: EmbedRequest, target: Target) -> None:
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
     """The payload of one request for these texts."""
+    if encoded.operation.endswith(":predict"):
+        return {"instances": [{"content": text} for text in texts], **encoded.payload}
     return {"requests": [{**encoded.payload, "content": {"parts": [{"text": text}]}} for text in texts]}
 
 
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold."""
     name = target.model.rpartition("/")[2]
+    if target.route.cloud is not None and not name.startswith("gemini"):
+        return _OF_PREDICT
     tokens = next((tokens for pattern, tokens in _TEXT_TOKENS if pattern.fullmatch(name)), None)
     return EmbeddingLimits(texts=_MAX_TEXTS, tokens=None, text_tokens=tokens)
 
 
 def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
     """The vectors of a reply, which are in the order of the texts; see `EmbeddingFormat.decode`."""
+    reply = _in_common_form(reply)
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)
     return EmbeddingAnswer(vectors, usage=usage(reply))
@@ -90,6 +106,7 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
     """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
+    reply = _in_common_form(reply)
     entries = _entries(reply)
     if len(entries) != len(shares):
         raise APIResponseValidationError(f"the answer holds {len(entries)} vectors for {len(shares)} texts")
@@ -102,8 +119,23 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; None where it reports none, as those of older models do."""
+    reply = _in_common_form(reply)
     counts = find_counts(reply, "usageMetadata")
     return None if counts is None or "promptTokenCount" not in counts else decode_usage(reply)
+
+
+def _in_common_form(reply: Any) -> Any:
+    """A reply of `predict` in the form of those of the other method."""
+    predictions = reply.get("predictions") if isinstance(reply, dict) else None
+    if not isinstance(predictions, list):
+        return reply
+    entries = [
+        expect_dict(expect_dict(entry, "prediction").get("embeddings"), "vector") for entry in predictions
+    ]
+    counts = [expect_dict(entry.get("statistics", {}), "statistics").get("token_count") for entry in entries]
+    tokens = sum(count for count in counts if isinstance(count, (int, float)) and not isinstance(count, bool))
+    usage = {"usageMetadata": {"promptTokenCount": int(tokens)}} if tokens else {}
+    return {"embeddings": [{"values": entry.get("values")} for entry in entries], **usage}
 
 
 def _entries(reply: Any) -> list[JSONObject]:

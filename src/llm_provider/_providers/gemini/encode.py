@@ -60,6 +60,8 @@ def operation(target: Target, action: str) -> str:
     >>> operation(resolve("gemini-3.8-flash"), "generateContent")
     'v1/models/gemini-3.8-flash:generateContent'
     """
+    if target.route.cloud is not None:
+        return f"{target.route.cloud.operation.format(model=target.model)}:{action}"
     version = choose_version(target.base_url) or family_of(target.model).version
     return f"{version}/{resource(target.model)}:{action}"
 

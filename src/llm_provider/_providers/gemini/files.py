@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from ..._errors import APITimeoutError, BadRequestError
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..._runtime import clock
@@ -41,10 +41,10 @@ _PAUSES = (0.2, 5.0)
 
 def limits(target: Target) -> FileLimits | None:
     """How much a request and an upload to Gemini may hold."""
-    return _LIMITS
+    return _LIMITS if target.route.cloud is None else None
 
 
-def sdk_client(target: Target, key: APIKey) -> tuple[Any, Any]:
+def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
     """A client for requests with large bodies, and its HTTP client."""
     import httpx2
     from google import genai
@@ -81,7 +81,7 @@ async def close_client(client: Any, http_client: Any) -> None:
 class GeminiFiles(FileConnection):
     """The files of one project."""
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
         client, self._http_client = sdk_client(target, key)

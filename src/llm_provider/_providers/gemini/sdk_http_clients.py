@@ -7,10 +7,11 @@ already encoded, and does not always return the HTTP response, so both travel be
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import ssl
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -91,18 +92,26 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                 self, method: str, url: str, *, headers: Any, **_: Any
             ) -> Any:
                 exchange = _EXCHANGE.get()
-                exchange.response = await super().request(
-                    method,
-                    url,
-                    data=http_client.body_of(exchange.outgoing.body),
-                    headers=headers,
-                    # The SDK's own timeout, for the whole request, is among the arguments that are not used.
-                    timeout=http_client.connecting_within(exchange.outgoing.timeouts.connect),
-                    allow_redirects=False,
-                )
+                outgoing = exchange.outgoing
+                if outgoing.target.route.cloud is None:
+                    exchange.response = await self.send_bytes(method, outgoing, url, headers)
+                else:
+                    send = functools.partial(self.send_bytes, method, outgoing)
+                    exchange.response = await _send_to_cloud(outgoing, url, headers, send)
                 if exchange.by_sdk or exchange.response.status != 200:
                     exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
+
+            def send_bytes(self, method: str, outgoing: Outgoing, url: str, headers: Any) -> Awaitable[Any]:
+                return super().request(
+                    method,
+                    url,
+                    data=http_client.body_of(outgoing.body),
+                    headers=headers,
+                    # The SDK's own timeout, for the whole request, is among the arguments that are not used.
+                    timeout=http_client.connecting_within(outgoing.timeouts.connect),
+                    allow_redirects=False,
+                )
 
     return http_client.session(trusted, Session)
 
@@ -120,7 +129,18 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
             stream = options.pop("stream", False)
-            response = await super().send(request, stream=True, **options)
+
+            def post(url: str, headers: Any) -> Awaitable[httpx2.Response]:
+                request.url, request.headers = httpx2.URL(url), httpx2.Headers(headers)
+                return super(Client, self).send(request, stream=True, **options)
+
+            outgoing, url = _EXCHANGE.get().outgoing, str(request.url)
+            at_cloud = outgoing.target.route.cloud is not None
+            response: httpx2.Response = await (
+                _send_to_cloud(outgoing, url, request.headers, post)
+                if at_cloud
+                else super().send(request, stream=True, **options)
+            )
             body_size.limit_httpx(httpx2, response, most_bytes)
             _EXCHANGE.get().response = response
             if not stream:
@@ -143,6 +163,29 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
             keepalive_expiry=http_client.KEEPALIVE_SECONDS,
         ),
     )
+
+
+async def _send_to_cloud(
+    outgoing: Outgoing, url: str, headers: Mapping[str, str], send: Callable[[str, Any], Awaitable[Any]]
+) -> Any:
+    """Send a request of the SDK's to the address of a cloud with a token, and with a new one after 401.
+
+    `send` takes the address and the headers.
+    """
+    key, target = outgoing.key, outgoing.target
+    kept = {name: value for name, value in headers.items() if name.lower() != "x-goog-api-key"}
+    address = f"{target.base_url}/{outgoing.encoded.operation}"
+    if ":streamGenerateContent" in url:
+        address = f"{address.removesuffix(':generateContent')}:streamGenerateContent?alt=sse"
+    if key.is_static:
+        return await send(address, kept | {"Authorization": f"Bearer {key.reveal()}"})
+    token = await key.headers("POST", address, outgoing.body)
+    response = await send(address, kept | token)
+    if getattr(response, "status", getattr(response, "status_code", None)) != 401:
+        return response
+    await close_response(response)
+    key.invalidate(token)
+    return await send(address, kept | await key.headers("POST", address, outgoing.body))
 
 
 def read(response: Any, most_bytes: int) -> Awaitable[bytes]:

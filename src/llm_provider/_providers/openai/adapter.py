@@ -30,8 +30,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         RequestError: the endpoint has no form for a message.
     """
     if request.tools:
-        request = adapt_tools(request, target.provider)
-    family = family_of(target.provider, target.model)
+        request = adapt_tools(request, target.maker)
+    family = family_of(target)
     if family is None:
         if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":
             return responses.encode(request, target)

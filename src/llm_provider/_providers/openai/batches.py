@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import orjson
 
 from ..._errors import LLMError
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
@@ -52,7 +52,7 @@ class OpenAIBatches:
 
     keeps_label = True
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         service = target.route.batches
         assert service is not None
         self.limits = BatchLimits(service.rows, service.bytes)

@@ -13,10 +13,9 @@ from ..transport.sdk_connection import PostConnection
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
     if outgoing.encoded.operation == OPERATION and outgoing.target.route.stream_usage:
-        return {
-            "stream_options": {"include_usage": True, **outgoing.encoded.payload.get("stream_options", {})}
-        }
-    return {}
+        given = outgoing.encoded.payload.get("stream_options", {})
+        return {"stream": True, "stream_options": {"include_usage": True, **given}}
+    return {"stream": True}
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:

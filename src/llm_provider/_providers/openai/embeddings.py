@@ -56,7 +56,7 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
     """The host's name for `dimensions`; raises if the host or the model cannot have that many."""
     route = target.route
     remedy = "leave it out; this host's API has no such parameter" if "dimensions" in route.lacks else ""
-    model = target.model.rpartition("/")[2]
+    model = target.known_model.rpartition("/")[2]
     for pattern, most, shortens in _DIMENSIONS:
         if pattern.fullmatch(model):
             if not shortens:

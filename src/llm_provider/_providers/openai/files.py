@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..shared import files as shared
@@ -24,7 +24,7 @@ def limits(target: Target) -> FileLimits | None:
     return _LIMITS if target.provider == "openai" else None
 
 
-def sdk_client(target: Target, key: APIKey) -> Any:
+def sdk_client(target: Target, key: Credential) -> Any:
     """A client of the openai SDK for files, batches and lists of models."""
     import openai
 
@@ -34,7 +34,7 @@ def sdk_client(target: Target, key: APIKey) -> Any:
 class OpenAIFiles(FileConnection):
     """The files of one account."""
 
-    def __init__(self, target: Target, key: APIKey) -> None:
+    def __init__(self, target: Target, key: Credential) -> None:
         super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:

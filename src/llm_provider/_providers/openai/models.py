@@ -87,17 +87,20 @@ _NEUTRAL = {"temperature": 1, "top_p": 1, "logprobs": False}
 """The values that a model which reasons uses anyway, so the API accepts them."""
 
 
+def family_of(target: Target) -> Family | None:
+    """What a model of OpenAI's accepts, also at a cloud; None for one that is not known."""
+    return _family_of(target.known_model) if target.maker == "openai" else None
+
+
 @functools.lru_cache(maxsize=1024)
-def family_of(provider: str, model: str) -> Family | None:
-    if provider != "openai":
-        return None
+def _family_of(model: str) -> Family | None:
     name = model.split(":")[1] if model.startswith("ft:") else model
     return next((family for family in _FAMILIES if re.fullmatch(family.pattern, name)), None)
 
 
 def is_known(target: Target) -> bool:
     """Whether the target is a model of OpenAI's whose parameters are known."""
-    return family_of(target.provider, target.model) is not None
+    return family_of(target) is not None
 
 
 def endpoint_of(request: Request, family: Family) -> Endpoint:

@@ -33,7 +33,7 @@ _INSTRUCT = ("system", "developer")
 
 def serves(target: Target) -> bool:
     """OpenAI's own models. Compatible hosts may refuse a field that they do not know."""
-    return is_known(target)
+    return target.route.cloud is None and is_known(target)
 
 
 def minimum(model: str) -> int:

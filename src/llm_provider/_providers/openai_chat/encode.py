@@ -155,8 +155,8 @@ def response_format(value: Any, target: Target) -> JSONObject:
     if structure is None or structure.schema is None or not structure.adaptable:
         return dict(value)
     named: JSONObject = {"name": structure.name}
-    if target.provider == "openai":
-        strict = strict_schema(structure.schema, bounds=not target.model.startswith("ft:"))
+    if target.maker == "openai":
+        strict = strict_schema(structure.schema, bounds=not target.known_model.startswith("ft:"))
         if strict is not None:
             return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
     schema = structure.schema if structure.is_object else wrap(structure.schema)

@@ -111,7 +111,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         RequestError: a part refers to an image in a file, which no host reads, or OpenAI has no form for a
             part or for the beginning of its answer.
     """
-    is_openai = target.provider == "openai" and not target.custom_base_url
+    is_openai = target.maker == "openai" and not target.custom_base_url
     if is_openai and message.get("prefix"):
         raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
     content = message.get("content")

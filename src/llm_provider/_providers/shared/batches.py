@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from ..._errors import APITimeoutError, LLMError, ProviderError
-from ..._requests.api_keys import APIKey
+from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..registry import load_beside
 
@@ -121,7 +121,7 @@ class BatchConnection(Protocol):
 class BatchModule(Protocol):
     """A module `batches` beside an adapter."""
 
-    def connect(self, target: Target, key: APIKey) -> BatchConnection:
+    def connect(self, target: Target, key: Credential) -> BatchConnection:
         """A connection for one account; imports the SDK."""
 
     def limits(self, target: Target, operation: str) -> BatchLimits | None:

@@ -31,7 +31,7 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     Raises:
         RequestError: the name is that of a chat, image or sound model. The message names embedding models.
     """
-    name = target.model.rpartition("/")[2].lower().removeprefix("ft:")
+    name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or target.route.host is not None or "embed" in name:
         return
@@ -58,7 +58,9 @@ def examples(provider: str | None = None) -> list[str]:
     >>> examples("groq") == examples()
     True
     """
+    from ..._money.cloud_names import is_model_name
     from ..._money.pricing import PriceTable
 
-    names = {f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider == provider}
+    rows = (row for row in PriceTable.load() if row.provider == provider and is_model_name(row.model))
+    names = {f"{row.provider}/{row.model}" for row in rows}
     return sorted(name for name in names if "embed" in name) or list(_EXAMPLES)

@@ -55,9 +55,14 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
             r"(invalid|wrong|incorrect)_?api_?key|api_?key_?(invalid|expired)|authentication_error|unauthenticated",
             AuthenticationError,
         ),
-        (r"permission_error|permission_denied|organization_on_hold", PermissionDeniedError),
-        (r"overloaded(_error)?|(service_)?unavailable(_error)?|slow_down", OverloadedError),
+        # AWS's: a signature may also be refused because this machine's clock is wrong.
+        (r"(expired|missingauthentication)token(exception)?", AuthenticationError),
+        (r"(unrecognizedclient|invalidsignature)(exception)?", AuthenticationError),
+        (r"permission_error|permission_?denied|organization_on_hold", PermissionDeniedError),
+        (r"servicequotaexceeded(exception)?", QuotaExceededError),
+        (r"overloaded(_error)?|(service_?)?unavailable(_error|exception)?|slow_down", OverloadedError),
         (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
+        (r"(throttling|toomanyrequests|modelnotready)(exception)?", RateLimitError),
         (
             r"model_not_(found|exist|supported)|invalid_model|unknown_model|not_found_error|not_found",
             NotFoundError,
@@ -66,15 +71,19 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         # OpenAI's codes for an image that it cannot use, sent with status 200.
         (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequestError),
         (r"data_residency_mismatch", BadRequestError),
-        (r"api_error|server_error|internal", InternalServerError),
-        (r"timeout_error|deadline_exceeded|vector_store_timeout", APITimeoutError),
+        (
+            r"api_error|server_error|internal|(internalserver|model(stream)?error)(exception)?",
+            InternalServerError,
+        ),
+        (r"timeout_error|deadline_exceeded|vector_store_timeout|modeltimeoutexception", APITimeoutError),
     )
 )
 
 _STATUSES: dict[int, type[LLMError]] = {
     400: BadRequestError, 401: AuthenticationError, 402: QuotaExceededError, 403: PermissionDeniedError,
     404: NotFoundError, 408: InternalServerError, 409: InternalServerError, 413: BadRequestError,
-    422: BadRequestError, 429: RateLimitError, 503: OverloadedError, 529: OverloadedError,
+    422: BadRequestError, 424: InternalServerError, 429: RateLimitError, 503: OverloadedError,
+    529: OverloadedError,
 }  # fmt: skip
 
 # Statuses that some providers give to every failure.
@@ -143,6 +152,9 @@ def from_answer(
     False
     """
     headers = headers or {}
+    if "x-amzn-errortype" in headers:
+        # AWS has the code in a header: "ThrottlingException:http://internal.amazon.com/..."
+        codes = (*codes, headers["x-amzn-errortype"].partition(":")[0])
     kind = _class_of(status if status not in (None, 200) else _status_in(codes), codes, message)
     after = wait if wait is not None else retry_after(headers)
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"

@@ -25,7 +25,7 @@ from ..registry import load_beside
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ..._requests.api_keys import APIKey
+    from ..._requests.api_keys import Credential
     from ..._requests.request import Request
     from ..._requests.routing import Target
     from ..protocol import EncodedRequest
@@ -86,23 +86,26 @@ class FileModule(Protocol):
     def limits(self, target: Target) -> FileLimits | None:
         """How much a request and an upload may hold; None where the host has no files API."""
 
-    def connect(self, target: Target, key: APIKey) -> FileConnection:
+    def connect(self, target: Target, key: Credential) -> FileConnection:
         """A connection for one account; imports the SDK."""
 
 
-def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: APIKey, **options: Any) -> Any:
+def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
     """A client of the openai or anthropic SDK for files, batches and lists of models.
 
     Its bodies may be large, and the bridge to aiohttp would build them in memory.
     """
+    from ..transport.authorization import authorise_all
     from ..transport.proxies import check_proxy
     from ..transport.sdk_connection import build_http_client, replace_headers
 
     check_proxy(target.base_url, "http1")
+    http_client = build_http_client(sdk, "http1", 2**40)
+    authorise_all(http_client, target, key)
     client = getattr(sdk, client_class)(
         base_url=target.base_url,
         api_key=key.reveal(),
-        http_client=build_http_client(sdk, "http1", 2**40),
+        http_client=http_client,
         max_retries=0,
         timeout=SECONDS_OF_A_QUESTION,
         **options,

@@ -17,11 +17,14 @@ from typing import Any
 
 import orjson
 
+from ..._requests.api_keys import Credential
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import body_size, http_client, proxies
+from .authorization import key_headers, post_with_token
+from .aws_frames import AWS_FRAMES, read_frames
 from .sse import events
 
 MAX_CONNECTIONS = 4096
@@ -33,14 +36,23 @@ READ_TO_END_SECONDS = 0.1
 
 
 class _Endpoint:
-    """One operation of one server with one key: the SDK's client and the URL."""
+    """One operation of one server with one key: the SDK's method that posts, URLs, and more headers."""
 
-    __slots__ = ("client", "url")
+    __slots__ = ("headers", "post", "stream_url", "url")
 
-    def __init__(self, client: Any, path: str) -> None:
-        self.client = client
+    def __init__(
+        self,
+        client: Any,
+        path: str,
+        key: Credential,
+        headers: Mapping[str, Any],
+        stream_url: Callable[[str], str],
+    ) -> None:
+        self.post = client.post if key.is_static else functools.partial(post_with_token, key, client.post)
+        self.headers = headers
         # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
         self.url = f"{str(client.base_url).rstrip('/')}{path}"
+        self.stream_url = stream_url(self.url)
 
 
 class PostConnection:
@@ -53,6 +65,7 @@ class PostConnection:
         client_class: The SDK's asynchronous client class.
         path: Returns an operation's path below the base URL.
         stream_fields: Returns the fields that a streamed request adds to its payload.
+        stream_url: Returns the URL that streams what another one answers whole.
         client_options: Arguments of the client class besides the server, the key and the HTTP client.
         post_options: Options of the SDK's `post` besides those that every request sets.
     """
@@ -66,6 +79,7 @@ class PostConnection:
         client_class: str,
         path: Callable[[str], str],
         stream_fields: Callable[[Outgoing], Mapping[str, Any]],
+        stream_url: Callable[[str], str] = lambda url: url,
         client_options: Mapping[str, Any],
         post_options: Mapping[str, Any],
     ) -> None:
@@ -79,6 +93,7 @@ class PostConnection:
         self._post_options = post_options
         self._path = path
         self._stream_fields = stream_fields
+        self._stream_url = stream_url
         self._http_client: Any = None
         self._clients: dict[tuple[str | None, str], Any] = {}
         self._endpoints: dict[tuple[str | None, str, str], _Endpoint] = {}
@@ -90,8 +105,9 @@ class PostConnection:
         key = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
         endpoint = self._endpoints.get(key)
         if endpoint is None:
-            client = self._client(outgoing)
-            endpoint = self._endpoints[key] = _Endpoint(client, self._path(outgoing.encoded.operation))
+            client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
+            headers = key_headers(outgoing.target, outgoing.key, self._sdk.Omit())
+            endpoint = self._endpoints[key] = _Endpoint(client, path, outgoing.key, headers, self._stream_url)
         return endpoint
 
     def _client(self, outgoing: Outgoing) -> Any:
@@ -114,11 +130,11 @@ class PostConnection:
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         """Post and return the body of a successful answer."""
         endpoint = self._endpoint(outgoing)
-        response = await endpoint.client.post(
+        response = await endpoint.post(
             endpoint.url,
             content=outgoing.body,
             cast_to=self._response_class,
-            options=self._options(outgoing),
+            options=self._options(outgoing, endpoint),
         )
         on_headers(response.headers)
         content: bytes = response.content
@@ -132,14 +148,16 @@ class PostConnection:
         payload = (
             encoded.add_labels(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
         )
-        payload = {**payload, "stream": True, **self._stream_fields(outgoing)}
+        payload = {**payload, **self._stream_fields(outgoing)}
         # As in `Operation.body`, a schema keeps the order of its fields.
         body = canonical(payload) if encoded.structure is None else orjson.dumps(payload)
-        response = await self._open(outgoing, body)
+        endpoint = self._endpoint(outgoing)
+        response = await self._open(outgoing, endpoint, endpoint.stream_url, body)
         chunks = response.aiter_bytes()
+        framed = response.headers.get("content-type", "").startswith(AWS_FRAMES)
         try:
             on_headers(response.headers)
-            async for batch in events(chunks, mark_end=True):
+            async for batch in read_frames(chunks) if framed else events(chunks, mark_end=True):
                 yield batch
                 if is_complete():
                     break
@@ -155,7 +173,8 @@ class PostConnection:
 
     async def send_in_chunks(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[bytes, None]:
         """Post and yield the body of a successful answer as it arrives."""
-        response = await self._open(outgoing, outgoing.body)
+        endpoint = self._endpoint(outgoing)
+        response = await self._open(outgoing, endpoint, endpoint.url, outgoing.body)
         try:
             on_headers(response.headers)
             async for piece in response.aiter_bytes():
@@ -163,20 +182,19 @@ class PostConnection:
         finally:
             await response.aclose()
 
-    async def _open(self, outgoing: Outgoing, body: bytes) -> Any:
+    async def _open(self, outgoing: Outgoing, endpoint: _Endpoint, url: str, body: bytes) -> Any:
         """Post and return the response before its body has arrived."""
-        endpoint = self._endpoint(outgoing)
         # With its response class as `cast_to`, the SDK returns the response and not its own, slower, stream.
-        return await endpoint.client.post(
-            endpoint.url,
+        return await endpoint.post(
+            url,
             content=body,
             cast_to=self._response_class,
             stream=True,
             stream_cls=self._sdk.AsyncStream[object],
-            options=self._options(outgoing),
+            options=self._options(outgoing, endpoint),
         )
 
-    def _options(self, outgoing: Outgoing) -> dict[str, Any]:
+    def _options(self, outgoing: Outgoing, endpoint: _Endpoint) -> dict[str, Any]:
         return {
             "headers": {
                 # The SDK does not know of the attempts before this one, and would send 0.
@@ -184,6 +202,7 @@ class PostConnection:
                 # As the SDK writes it, in a slower way.
                 "x-stainless-read-timeout": str(outgoing.timeout),
                 **outgoing.encoded.headers,
+                **endpoint.headers,
             },
             "timeout": self._timeout(outgoing.timeout, outgoing.timeouts.connect),
             "max_retries": 0,

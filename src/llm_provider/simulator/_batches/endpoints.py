@@ -31,6 +31,8 @@ def find_owner(path: str) -> tuple[str, str] | None:
     prefix = _PROVIDER.match(path)
     named = None if prefix is None else prefix["provider"]
     rest = path if prefix is None else path[prefix.end() :]
+    if named == "azure":
+        rest = rest.removeprefix("/openai")
     if models.PATH.fullmatch(rest):
         return (named or ("gemini" if rest.startswith("/v1beta") else "openai"), rest)
     if named == "anthropic" and anthropic.FILES.fullmatch(rest):

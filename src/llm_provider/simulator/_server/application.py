@@ -19,6 +19,7 @@ from .._behaviour.faults import Fault
 from .._behaviour.prompt_cache import CacheUse, count_cached
 from .._behaviour.shapes import ERROR_EVENTS, shape_frames, shape_reply
 from .._records.recorded_requests import Record
+from ..formats.aws_frames import FRAMES_TYPE, frame_error, frame_events, is_framed
 from ..formats.wire_format import MALFORMED, Completion, Headers, Problem, Prompt, Request, refuse_malformed
 from .control import CONTROL_PREFIX, control
 from .delivery import (
@@ -268,8 +269,12 @@ class Application:
             frames: Iterable[Frame] = () if fault.empty_stream else target.format.stream(prompt, completion)
             if fault.shape is not None:
                 frames = shape_frames(fault.shape, frames)
-            interval = settings.chunk_interval
-            await send_stream(exchange, frames, interval=interval, fault=fault, error=error, bill=bill)
+            kind, interval = STREAM_TYPE, settings.chunk_interval
+            if is_framed(prompt.request.path):
+                kind, frames, error = FRAMES_TYPE, frame_events(frames), frame_error(error)
+            await send_stream(
+                exchange, frames, content_type=kind, interval=interval, fault=fault, error=error, bill=bill
+            )
             return
         reply = target.format.reply(prompt, completion)
         if fault.shape is not None:
@@ -372,9 +377,8 @@ def _write_retry_headers(problem: Problem) -> Headers:
 
 
 def _read_key(headers: Mapping[bytes, bytes]) -> str:
-    value = (
-        headers.get(b"authorization") or headers.get(b"x-api-key") or headers.get(b"x-goog-api-key") or b""
-    )
+    names = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
+    value = next((headers[name] for name in names if headers.get(name)), b"")
     return value.decode("latin-1").removeprefix("Bearer ")
 
 

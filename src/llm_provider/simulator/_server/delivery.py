@@ -129,6 +129,7 @@ async def send_stream(
     exchange: Exchange,
     frames: Iterable[Frame],
     *,
+    content_type: tuple[bytes, bytes],
     interval: float,
     fault: Fault,
     error: bytes,
@@ -139,12 +140,13 @@ async def send_stream(
     Args:
         exchange: the request.
         frames: the whole stream.
+        content_type: the header that names its form.
         interval: seconds between text chunks.
         fault: the fault; only its fields for streams are used.
         error: the event for ``fault.error_after``.
         bill: called once before the end is sent, with the output tokens sent so far; None for all of them.
     """
-    await exchange.start(200, [STREAM_TYPE])
+    await exchange.start(200, [content_type])
     break_at = -1
     chunks = _count_chunks_before_break(fault)
     if chunks is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..formats import (
     anthropic,
     anthropic_token_counts,
+    cloud_anthropic,
     gemini,
     gemini_embeddings,
     gemini_token_counts,
@@ -46,16 +47,29 @@ class Operation(NamedTuple):
     format: WireFormat
 
 
+_VERTEX = r"/v1/projects/[^/]+/locations/[^/]+/publishers"
+
 # A new operation is one more row, and one more module in formats/ unless an existing one serves it.
 OPERATIONS = (
-    Operation(r"(?:/v1)?/chat/completions", "openai", openai_chat),
-    Operation(r"(?:/v1)?/responses", "openai", openai_responses),
-    Operation(r"(?:/v1)?/embeddings", "openai", openai_embeddings),
-    Operation(r"/v1/messages", "anthropic", anthropic),
-    Operation(r"/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
+    Operation(r"(?:(?:/openai)?/v1)?/chat/completions", "openai", openai_chat),
+    Operation(r"(?:(?:/openai)?/v1)?/responses", "openai", openai_responses),
+    Operation(r"(?:(?:/openai)?/v1)?/embeddings", "openai", openai_embeddings),
+    Operation(r"(?:/anthropic)?/v1/messages", "anthropic", anthropic),
+    Operation(r"(?:/anthropic)?/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
     Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts),
+    # The addresses of clouds, in which the model or the project is a part of the path.
+    Operation(_VERTEX + r"/google/models/[^:]+:(?:generate|streamGenerate)Content", "vertex_ai", gemini),
+    Operation(
+        _VERTEX + r"/google/models/[^:]+:(?:batchEmbedContents|predict)", "vertex_ai", gemini_embeddings
+    ),
+    Operation(_VERTEX + r"/google/models/[^:]+:countTokens", "vertex_ai", gemini_token_counts),
+    Operation(_VERTEX + r"/anthropic/models/count-tokens:rawPredict", "vertex_ai", anthropic_token_counts),
+    Operation(
+        _VERTEX + r"/anthropic/models/[^:]+:(?:rawPredict|streamRawPredict)", "vertex_ai", cloud_anthropic
+    ),
+    Operation(r"/model/[^/]+/invoke(?:-with-response-stream)?", "bedrock", cloud_anthropic),
 )
 
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"

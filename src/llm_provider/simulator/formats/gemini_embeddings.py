@@ -33,7 +33,7 @@ def read(request: Request) -> Prompt | Problem:
         field = "BatchEmbedContentsRequest.requests" if action else "EmbedContentRequest.content"
         return Problem(f"* {field}: {field.rpartition('.')[2]} is not specified")
     for entry in entries:
-        if action and entry.get("model") != f"models/{model}":
+        if action and "/publishers/" not in request.path and entry.get("model") != f"models/{model}":
             return Problem(f"* BatchEmbedContentsRequest.requests: model must be models/{model}")
         if not _read_text(entry):
             return Problem("* EmbedContentRequest.content: contents must not be empty")
@@ -57,6 +57,12 @@ def _read_path(request: Request) -> tuple[str, bool]:
 
 def _read_entries(request: Request) -> list[Mapping[str, Any]] | None:
     """The single requests in a request."""
+    if request.path.endswith(":predict"):
+        options = request.body.get("parameters", {})
+        return [
+            {"content": {"parts": [{"text": text["content"]}]}, **options}
+            for text in request.body["instances"]
+        ]
     if not _read_path(request)[1]:
         return [request.body] if isinstance(request.body.get("content"), dict) else None
     entries = request.body.get("requests")
@@ -73,6 +79,7 @@ def _count_tokens(model: str, entry: Mapping[str, Any]) -> int:
 
 
 def _read_dimensions(entry: Mapping[str, Any]) -> Any:
+    entry = entry.get("embedContentConfig", entry)
     return entry.get("outputDimensionality", entry.get("output_dimensionality"))
 
 
@@ -96,6 +103,14 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
         for entry in _read_entries(prompt.request) or ()
     ]
     tokens = completion.usage.input_tokens
+    if prompt.request.path.endswith(":predict"):
+        counts = [count_tokens(_read_text(entry)) for entry in _read_entries(prompt.request) or ()]
+        return {
+            "predictions": [
+                {"embeddings": {**vector, "statistics": {"token_count": float(count), "truncated": False}}}
+                for vector, count in zip(vectors, counts, strict=True)
+            ]
+        }
     # The details have another name here than in answers of ``generateContent``.
     usage = {"promptTokenCount": tokens, "promptTokenDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
     embeddings = {"embeddings": vectors} if _read_path(prompt.request)[1] else {"embedding": vectors[0]}

@@ -1,0 +1,91 @@
+"""Requests with a token of the moment, which are sent once more with a new one where the provider refuses it.
+
+The second request is part of the same attempt: a token that has expired is no sign of a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..._requests.api_keys import Credential
+    from ..._requests.routing import Target
+
+_EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
+"""AWS answers 403 to keys that have expired: in `x-amzn-errortype`, or in the message."""
+
+
+def is_refused(status: int | None, reason: str) -> bool:
+    """Whether an answer refuses a token. The reason is the error's type and message.
+
+    >>> is_refused(401, ""), is_refused(403, "ExpiredTokenException"), is_refused(403, "no access")
+    (True, True, False)
+    """
+    return status == 401 or (status == 403 and _EXPIRED.search(reason) is not None)
+
+
+def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
+    """The headers of all requests with a key, beside those that an SDK writes for its provider.
+
+    Args:
+        target: The target.
+        key: The credential. One whose tokens change has headers of its own for each request.
+        omitted: The SDK's mark of a header that is left out.
+    """
+    cloud = target.route.cloud
+    if cloud is None and key.is_static:
+        return {}
+    headers = {"Authorization": omitted, "X-Api-Key": omitted}
+    if cloud is not None and key.is_static:
+        name, prefix = (cloud.key_header, "") if cloud.key_header else ("Authorization", "Bearer ")
+        headers[name] = f"{prefix}{key.reveal()}"
+    return headers
+
+
+def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
+    """Let an httpx client write the headers of a cloud's key, or of a token, into each request."""
+    fixed = key_headers(target, key, None)
+    if not fixed:
+        return
+
+    async def write(request: Any) -> None:
+        headers = fixed if key.is_static else await key.headers(request.method, str(request.url), b"")
+        for name in fixed:
+            request.headers.pop(name, None)
+        request.headers.update({name: value for name, value in headers.items() if value is not None})
+
+    http_client.event_hooks["request"].append(write)
+
+
+async def post_with_token(
+    key: Credential,
+    post: Callable[..., Awaitable[Any]],
+    url: str,
+    *,
+    content: bytes,
+    options: Any,
+    **others: Any,
+) -> Any:
+    """Call an SDK's method `post` with the headers of a credential whose tokens change.
+
+    Raises:
+        LLMError: there is no token.
+        Exception: that of the SDK.
+    """
+    headers = await key.headers("POST", url, content)
+    try:
+        return await post(url, content=content, options=_with(options, headers), **others)
+    except Exception as error:
+        response = getattr(error, "response", None)
+        kind = response.headers.get("x-amzn-errortype", "") if response is not None else ""
+        if not is_refused(getattr(error, "status_code", None), f"{kind} {error}"):
+            raise
+    key.invalidate(headers)
+    headers = await key.headers("POST", url, content)
+    return await post(url, content=content, options=_with(options, headers), **others)
+
+
+def _with(options: Any, headers: dict[str, str]) -> dict[str, Any]:
+    return {**options, "headers": {**options["headers"], **headers}}

@@ -1,0 +1,45 @@
+"""The event streams of AWS: Bedrock sends each event of Claude in a frame. botocore reads the frames."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+import orjson
+
+from ..._errors import APIResponseValidationError
+from ..._runtime.imports import import_optional, install_command
+
+AWS_FRAMES = "application/vnd.amazon.eventstream"
+"""The type of a body in these frames."""
+
+
+async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
+    """The JSON of a stream's events, in batches of those that arrived together.
+
+    A frame that reports an exception becomes an event of the type "error", as Anthropic writes it.
+
+    Raises:
+        APIResponseValidationError: a frame is damaged.
+    """
+    library = import_optional("botocore.eventstream", install_command("bedrock"))
+    buffer = library.EventStreamBuffer()
+    async for chunk in chunks:
+        buffer.add_data(chunk)
+        try:
+            batch = [_event(message.to_response_dict()) for message in buffer]
+        except (library.ParserError, ValueError, KeyError) as error:
+            problem = f"a frame of the stream is damaged: {type(error).__name__}"
+            raise APIResponseValidationError(problem) from None
+        if batch:
+            yield batch
+
+
+def _event(frame: dict[str, Any]) -> Any:
+    body, headers = orjson.loads(frame["body"] or b"{}"), frame["headers"]
+    if frame["status_code"] == 200:
+        return orjson.loads(base64.b64decode(body["bytes"]))
+    kind = headers.get(":exception-type") or headers.get(":error-code")
+    message = body.get("message") or headers.get(":error-message")
+    return {"type": "error", "error": {"type": kind, "message": message}}

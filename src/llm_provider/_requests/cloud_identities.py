@@ -1,0 +1,201 @@
+"""The identity of the environment at each cloud, by the cloud's own library: no key is needed.
+
+- Entra, for Azure: `DefaultAzureCredential` of azure-identity (`az login`, a managed or workload identity, a
+  service principal of the environment)
+- Google: the application default credentials of google-auth, which comes with google-genai
+- AWS: the chain of botocore (profiles, SSO, roles, containers, instances), which signs each request (SigV4)
+
+The libraries are imported by the thread that fetches the first token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import calendar
+import functools
+import importlib.util
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._errors import LLMError, MissingAPIKeyError, MissingDependencyError
+from .._runtime.imports import install_command
+from .clouds import Cloud, find_region
+from .credential import APIKey
+from .token_credential import Source, Token, TokenCredential
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .env_file import EnvFile
+    from .routing import Target
+
+
+class _Library(NamedTuple):
+    """The library of a cloud's identities."""
+
+    module: str
+    extra: str
+    """The extra that installs it; empty where a dependency does."""
+    variables: tuple[str, ...]
+    """Variables that name the identity. None of them is a secret."""
+    remedy: str
+    missing: tuple[str, ...]
+    """Names of the exceptions that mean that there is no identity, or none that is signed in."""
+    open_source: Callable[[str, str], Source]
+    """Opens a source for an audience and a region."""
+
+
+def identity_of(target: Target, env_file: EnvFile | None) -> TokenCredential:
+    """The environment's identity at the cloud of a target. Nothing is fetched yet.
+
+    Raises:
+        MissingDependencyError: the cloud's library is not installed.
+        RequestError: the region of AWS is not set.
+    """
+    cloud, keys = target.route.cloud, target.route.key_variables
+    assert cloud is not None, "the caller has looked"
+    library = _LIBRARIES[cloud.identity]
+    region = find_region(env_file) if cloud.identity == "aws" else ""
+    names = tuple(os.environ.get(variable, "") for variable in library.variables)
+    access_key = os.environ.get("AWS_ACCESS_KEY_ID", "")
+    if cloud.identity == "aws" and access_key.startswith("AKIA"):
+        # The keys of a role, ASIA…, change every hour.
+        names = (*names, access_key)
+    return _identity(cloud, target.provider, keys, region, names)
+
+
+@functools.lru_cache(maxsize=256)
+def _identity(
+    cloud: Cloud, provider: str, keys: tuple[str, ...], region: str, names: tuple[str, ...]
+) -> TokenCredential:
+    """One object for each identity of a process, so that each token is fetched once."""
+    library, audience = _LIBRARIES[cloud.identity], cloud.audience
+    try:
+        missing = importlib.util.find_spec(library.module) is None
+    except ModuleNotFoundError:  # its package
+        missing = True
+    if missing:
+        raise MissingDependencyError(
+            f"no API key for {provider}: set {keys[0]}; or, for an identity without a key, "
+            f"{install_command(library.extra)}, and {library.remedy}",
+            provider=provider,
+        )
+
+    def describe(error: BaseException) -> LLMError | None:
+        if not any(known.__name__ in library.missing for known in type(error).__mro__):
+            return None
+        detail = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return MissingAPIKeyError(f"no credential: {library.remedy} ({detail[:300]})")
+
+    return TokenCredential(
+        cloud.identity,
+        audience,
+        region,
+        *names,
+        open_source=lambda: library.open_source(audience, region),
+        describe=describe,
+    )
+
+
+def _open_entra(audience: str, region: str) -> Source:
+    from azure.identity import DefaultAzureCredential
+
+    credential = DefaultAzureCredential()
+
+    def fetch(loop: asyncio.AbstractEventLoop) -> Token:
+        token = credential.get_token(audience)
+        return Token(APIKey(token.token), float(token.expires_on))
+
+    return fetch
+
+
+def _open_google(audience: str, region: str) -> Source:
+    import google.auth
+    from google.auth.transport.requests import Request
+
+    credentials: Any = google.auth.default(scopes=[audience])[0]
+
+    def fetch(loop: asyncio.AbstractEventLoop) -> Token:
+        credentials.refresh(Request())
+        expires = credentials.expiry
+        project = getattr(credentials, "quota_project_id", None)
+        return Token(
+            APIKey(credentials.token),
+            # The library's moment is UTC without saying so.
+            None if expires is None else float(calendar.timegm(expires.utctimetuple())),
+            (("x-goog-user-project", project),) if project else (),
+        )
+
+    return fetch
+
+
+@dataclass(frozen=True, slots=True)
+class _SigningKey(Token):
+    """AWS's credentials of the moment, which sign each request."""
+
+    frozen: Any = field(default=None, repr=False)
+    service: str = ""
+    region: str = ""
+
+    def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
+        """The headers of a signature (SigV4), which botocore makes."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        request = AWSRequest(method, url, {"Content-Type": "application/json"}, body)
+        SigV4Auth(self.frozen, self.service, self.region).add_auth(request)
+        return dict(request.headers.items())
+
+    def secrets(self) -> tuple[APIKey, ...]:
+        """The secret key and the session's token; the signature is of no use for another request."""
+        texts = (self.frozen.secret_key, self.frozen.token, self.frozen.access_key)
+        return tuple(APIKey(text) for text in texts if text)
+
+
+def _open_aws(audience: str, region: str) -> Source:
+    import botocore.session
+
+    # A new session reads the files again, which other programs renew.
+    session = botocore.session.Session()
+
+    def fetch(loop: asyncio.AbstractEventLoop) -> Token:
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise MissingAPIKeyError(f"no credential: {_LIBRARIES['aws'].remedy}")
+        frozen = credentials.get_frozen_credentials()
+        # botocore renews them 15 minutes before their end, when it is asked.
+        return _SigningKey(APIKey(frozen.access_key), None, (), frozen, audience, region)
+
+    return fetch
+
+
+_LIBRARIES = {
+    "entra": _Library(
+        "azure.identity",
+        "azure",
+        ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_TOKEN_CREDENTIALS", "AZURE_AUTHORITY_HOST"),
+        "run `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+        ("ClientAuthenticationError", "CredentialUnavailableError"),
+        _open_entra,
+    ),
+    "google": _Library(
+        "google.auth",
+        "",
+        ("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"),
+        "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS",
+        ("DefaultCredentialsError", "RefreshError"),
+        _open_google,
+    ),
+    "aws": _Library(
+        "botocore",
+        "bedrock",
+        ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ROLE_ARN", "AWS_CONFIG_FILE"),
+        "run `aws sso login`, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        (
+            "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "SSOTokenLoadError",
+            "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOError",
+        ),
+        _open_aws,
+    ),
+}  # fmt: skip

@@ -1,0 +1,155 @@
+"""Where a cloud serves models: the addresses of resources, projects and regions.
+
+Each row of `ROUTES` that belongs to a cloud has a `Cloud`. Facts are those of the SDKs' platform clients
+(openai 2.54, anthropic 2.12, google-genai 3.4) and of litellm 1.106, whose variables are read too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from .._errors import RequestError
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
+
+
+class Cloud(NamedTuple):
+    """What a row of a cloud has, and a provider with one address and API keys has not."""
+
+    identity: Literal["entra", "google", "aws"]
+    """Who the caller is where no key is set: see `cloud_identities`."""
+    audience: str
+    """What tokens and signatures are for: a scope of Entra or of Google, or the name of a service of AWS."""
+    server: str
+    """The server with fields in braces, from `FIELDS`; empty where only a variable has it."""
+    server_variables: tuple[str, ...]
+    """Environment variables that hold the server's URL. The first that is set counts."""
+    path: str
+    """The path below the server, with the same fields. It may be written in the URL or not."""
+    models: str
+    """A pattern of the models that the row serves. Its first group is the name that is sent."""
+    maker: str = ""
+    """The provider whose models these are, for their capabilities and tokens; empty for models of many."""
+    operation: str = ""
+    """The operation below the base URL, with the model in it; empty where the body names the model."""
+    version: str = ""
+    """The version of Anthropic's format, where the body has it and not a header."""
+    key_header: str = ""
+    """The header of a key; empty where it is sent as a bearer token."""
+
+
+FIELDS = {
+    "resource": ("ANTHROPIC_FOUNDRY_RESOURCE",),
+    "region": ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_REGION_NAME"),
+    "project": ("GOOGLE_CLOUD_PROJECT", "VERTEXAI_PROJECT", "VERTEX_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"),
+    "location": ("GOOGLE_CLOUD_LOCATION", "VERTEXAI_LOCATION", "VERTEX_LOCATION", "CLOUD_ML_REGION"),
+}
+"""Field of an address → environment variables that hold it. The first that is set counts."""
+
+_DEFAULTS = {"location": "global"}
+_FIELD = re.compile(r"\{(\w+)\}")
+_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")
+
+
+def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: EnvFile | None) -> str:
+    """The base URL of a cloud's models, which has their resource, project and region.
+
+    Args:
+        cloud: The cloud's columns of the row.
+        provider: The row's name, for messages.
+        base_url: The server that the user gave, with or without the cloud's path.
+        env_file: The client's `.env` file.
+
+    Raises:
+        RequestError: a part of the address is not set, or is none; the message names the variable.
+    """
+    server = base_url or _read(cloud.server_variables, env_file)
+    if not server and not cloud.server:
+        raise RequestError(
+            f"{provider} needs the address of your resource: set {cloud.server_variables[0]}="
+            "'https://NAME.openai.azure.com', or pass base_url=",
+            provider=provider,
+        )
+    address = server.rstrip("/") if server else _fill(cloud.server, provider, env_file)
+    path = _fill(cloud.path, provider, env_file)
+    # A URL may have the beginning of the path, as the variables of the SDKs do.
+    written = next((end for end in _beginnings(path) if address.endswith(end)), "")
+    return address.removesuffix(written) + path
+
+
+def find_region(env_file: EnvFile | None = None) -> str:
+    """The region of AWS.
+
+    Raises:
+        RequestError: it is not set.
+    """
+    return _value("region", "AWS", env_file)
+
+
+_REGION = re.compile(r"/locations/([^/]+)|//bedrock(?:-runtime|-mantle)\.([a-z0-9-]+)\.")
+
+
+def find_priced_region(cloud: Cloud, base_url: str | None) -> str | None:
+    """The region of Google or AWS that a call is billed in; None where nothing tells it.
+
+    >>> from .cloud_routes import CLOUD_ROWS
+    >>> vertex = next(row.cloud for row in CLOUD_ROWS if row.provider == "vertex_ai")
+    >>> find_priced_region(vertex, "https://aiplatform.googleapis.com/v1/projects/p/locations/global")
+    'global'
+    """
+    if cloud.identity == "entra":
+        return None
+    match = _REGION.search(base_url or "")
+    field = "location" if cloud.identity == "google" else "region"
+    return next(filter(None, match.groups())) if match else _read(FIELDS[field], None) or _DEFAULTS.get(field)
+
+
+def plain_name(model: str) -> str:
+    """The name that a model has at its maker.
+
+    >>> plain_name("us.anthropic.claude-haiku-4-5-20251001-v1:0"), plain_name("claude-sonnet-4-5@20250929")
+    ('claude-haiku-4-5-20251001', 'claude-sonnet-4-5-20250929')
+    >>> plain_name("openai.gpt-6.1-sol"), plain_name("gpt-6.1-sol")
+    ('gpt-6.1-sol', 'gpt-6.1-sol')
+    """
+    name = re.sub(r"^(?:(?:us|eu|jp|au|apac|global|us-gov)\.)?(?:anthropic|openai|google)\.", "", model)
+    return re.sub(r"(-v\d+(:\d+)?|@default)$", "", name).replace("@", "-")
+
+
+def _beginnings(path: str) -> list[str]:
+    """The beginnings of a path that end with a whole step, the longest first."""
+    steps = path.split("/")
+    return ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
+
+
+def _fill(template: str, provider: str, env_file: EnvFile | None) -> str:
+    return _FIELD.sub(lambda match: _value(match[1], provider, env_file), template)
+
+
+def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
+    if name == "host":
+        location = _value("location", provider, env_file)
+        # As the SDKs of Google and Anthropic write them.
+        hosts = {"global": "aiplatform", "us": "aiplatform.us.rep", "eu": "aiplatform.eu.rep"}
+        return f"{hosts.get(location, f'{location}-aiplatform')}.googleapis.com"
+    variables = FIELDS[name]
+    value = _read(variables, env_file) or _DEFAULTS.get(name, "")
+    if not value:
+        raise RequestError(f"{provider} needs a {name}: set {variables[0]}", provider=provider)
+    if not _VALUE.fullmatch(value):
+        # It becomes a part of a host.
+        raise RequestError(f"{variables[0]} must be the name of a {name}, not {value!r}", provider=provider)
+    return value
+
+
+def _read(variables: Sequence[str], env_file: EnvFile | None) -> str:
+    """The first variable that is set, in the environment or else in the `.env` file."""
+    for variable in variables:
+        value = os.environ.get(variable, "").strip()
+        if value:
+            return value
+    return next(filter(None, map(env_file.get, variables)), "") if env_file is not None else ""

@@ -1,0 +1,199 @@
+"""Clouds without their keys: real chains of identities, whose sources are on this machine."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_support import FakeCloud, signature_of
+from llm_provider import AuthenticationError, Client, LLMError, MissingAPIKeyError, RequestError
+from llm_provider._requests import cloud_identities, token_credential
+from llm_provider.simulator import Fault, Simulator
+from support import RunScript
+
+CLAUDE, GEMINI = "claude-opus-5-5", "gemini-3.8-flash"
+VERTEX = "/vertex_ai/v1/projects/project/locations/global/publishers"
+PATHS = {
+    "azure/gpt-6.1-sol": "/azure/openai/v1/chat/completions",
+    f"azure_ai/{CLAUDE}": "/azure_ai/anthropic/v1/messages",
+    f"bedrock_mantle/anthropic.{CLAUDE}": "/bedrock_mantle/anthropic/v1/messages",
+    "bedrock_mantle/openai.gpt-6.1-sol": "/bedrock_mantle/openai/v1/chat/completions",
+    "bedrock_mantle/openai.gpt-oss-120b": "/bedrock_mantle/v1/chat/completions",
+    f"bedrock/us.anthropic.{CLAUDE}-v1:0": f"/bedrock/model/us.anthropic.{CLAUDE}-v1:0/invoke",
+    f"vertex_ai/{CLAUDE}@default": f"{VERTEX}/anthropic/models/{CLAUDE}@default:rawPredict",
+    f"vertex_ai/{GEMINI}": f"{VERTEX}/google/models/{GEMINI}:generateContent",
+}
+"""Model → the path that the SDK's platform client has for it."""
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeCloud]:
+    cloud_identities._identity.cache_clear()
+    with FakeCloud() as cloud:
+        cloud.point(monkeypatch, tmp_path)
+        yield cloud
+    cloud_identities._identity.cache_clear()
+
+
+@pytest.fixture
+def clouds(cloud: FakeCloud, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+    for variable in ("AZURE_OPENAI_API_KEY", "ANTHROPIC_FOUNDRY_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
+    return simulator
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", PATHS)
+def test_every_address_is_served_without_a_key(
+    model: str, transport: Any, clouds: Simulator, cloud: FakeCloud
+) -> None:
+    with Client(cache="off", transport=transport) as client:
+        assert client.call(model, "What is 2+3?").text == "5"
+        with client.stream(model, "What is 20+12?") as deltas:
+            assert "".join(delta.text for delta in deltas) == "32"
+        counted = client.count_tokens(model, "Hi there")
+        assert len({scope.key for scope in client.statistics()}) == 1
+    assert clouds.requests()[0].path == PATHS[model]
+    assert cloud.fetched == 1
+    assert (counted.method == "provider") == ("claude" in model or "gemini" in model) - ("bedrock/" in model)
+
+
+@pytest.mark.parametrize(
+    ("model", "fault"),
+    [
+        ("azure/gpt-6.1-sol", Fault(status=401)),
+        (f"vertex_ai/{GEMINI}", Fault(status=401)),
+        (
+            f"bedrock/anthropic.{CLAUDE}",
+            Fault(status=403, message="The security token is expired: ExpiredToken"),
+        ),
+    ],
+)
+def test_a_refused_token_is_renewed_once(
+    model: str, fault: Fault, clouds: Simulator, cloud: FakeCloud
+) -> None:
+    with Client(cache="off", max_retries=0) as client:
+        clouds.inject(fault)
+        assert client.call(model, "What is 2+3?").attempts == 1
+        assert cloud.fetched == 2
+        clouds.inject(fault, times=2)
+        with pytest.raises(AuthenticationError if fault.status == 401 else LLMError) as caught:
+            client.call(model, "Hi")
+        assert cloud.fetched == 3
+        assert not caught.value.retryable
+        assert "token-" not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("model", "remedy"),
+    [
+        ("azure/gpt-6.1-sol", "az login"),
+        (f"vertex_ai/{GEMINI}", "gcloud auth application-default login"),
+        (f"bedrock/anthropic.{CLAUDE}", "aws sso login"),
+    ],
+)
+def test_a_missing_identity_ends_a_call_at_once(
+    model: str, remedy: str, clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("IDENTITY_ENDPOINT", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "AzureCliCredential")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with Client(cache="off") as client, pytest.raises(MissingAPIKeyError, match=remedy) as caught:
+        client.call(model, "Hi")
+    assert caught.value.cost == 0
+    assert clouds.requests() == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_signatures_are_those_of_what_arrives(stream: bool, cloud: FakeCloud) -> None:
+    model = f"us.anthropic.{CLAUDE}-v1:0"
+    cloud.reply = {
+        "id": "m", "type": "message", "role": "assistant", "model": CLAUDE, "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "Yes"}], "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    cloud.refused = [(429, {"x-amzn-errortype": "ThrottlingException:http://x/"}, {"message": "slow"})]
+    with Client(cache="off", base_url=f"http://{cloud.address}") as client:
+        answer = client.stream(f"bedrock/{model}", "Hé") if stream else client.call(f"bedrock/{model}", "Hé")
+        assert not stream or list(answer)
+    for post in cloud.posts:
+        assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
+        assert post[1]["x-amz-security-token"] == "session-token-1"
+    assert len(cloud.posts) == 2
+
+
+def test_a_machine_of_googles_has_an_identity(
+    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch, run_script: RunScript
+) -> None:
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
+    for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
+        monkeypatch.setenv(name, cloud.address)  # read when google-auth is imported
+    ended = run_script(f"from llm_provider import call; print(call('vertex_ai/{GEMINI}', '2+3?').text)")
+    assert (ended.returncode, ended.stdout, cloud.fetched) == (0, "5\n", 1)
+
+
+def test_a_deployment_is_the_model_that_the_user_says(clouds: Simulator) -> None:
+    with Client(cache="off", deployments={"azure/mine": "gpt-6.1-sol"}) as client:
+        with pytest.raises(RequestError, match="it reasons before it answers"):
+            client.call("azure/mine", "Hi", temperature=0.5)
+        assert client.call("azure/other", "What is 2+3?", temperature=0.5).text == "5"
+        client.call("azure/mine", "Hi", max_tokens=50)
+        assert clouds.requests()[-1].body["max_completion_tokens"] == 50
+        assert [
+            answer.text
+            for answer in client.call_many("azure/mine", ["1+1?", "2+2?"], delivery="batch", cache="use")
+        ] == ["2", "4"]
+        assert len(client.embed("azure/text-embedding-3-small", ["a", "b"]).vectors) == 2
+
+
+@pytest.mark.parametrize("model", ["gemini-embedding-001", "text-embedding-005"])
+def test_both_methods_of_embeddings_are_spoken(model: str, clouds: Simulator) -> None:
+    with Client(cache="off") as client:
+        found = client.embed(f"vertex_ai/{model}", ["a bird", "fish"], dimensions=8)
+    assert [len(vector) for vector in found.vectors] == [8, 8]
+    assert found.usage.input_tokens == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "problem"),
+    [
+        ("azure/x", {}, "AZURE_OPENAI_ENDPOINT"),
+        ("vertex_ai/gemini-x", {}, "GOOGLE_CLOUD_PROJECT"),
+        ("bedrock/anthropic.claude-x", {}, "AWS_REGION"),
+        ("azure/x", {"deployments": {"openai/x": "m"}}, "write 'azure/mine'"),
+        ("azure/x", {"deployments": {"azure/x": "openai/m"}}, "a model such as"),
+        ("azure/x", {"keys": {"anthropic": lambda: "t"}}, "takes no tokens"),
+        ("openai/azure/x", {}, "write 'azure/x'"),
+        ("google-cloud:gemini-x", {}, "write 'vertex_ai/gemini-x'"),
+    ],
+)
+def test_what_is_missing_is_named(model: str, settings: Any, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem), Client(**settings) as client:
+        client.call(model, "Hi")
+
+
+def test_a_source_that_is_down_or_hangs_is_asked_again(
+    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.2)
+    answers: list[Any] = [ConnectionError("no network"), "hang", "token-9"]
+
+    def source() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer == "hang":
+            import time
+
+            time.sleep(1)
+        return str(answer)
+
+    with Client(cache="off", keys={"azure": source}) as client:
+        assert client.call("azure/gpt-6.1-sol", "What is 2+3?").text == "5"
+    assert answers == []
