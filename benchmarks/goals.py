@@ -97,6 +97,8 @@ GOALS = (
     Goal("observed", "observability", "hooks and metrics on, random ids: more CPU", 3.0, "%"),
     Goal("unsampled", "telemetry", "OpenTelemetry on, no span sampled: more instructions", 3.0, "%"),
     Goal("traced", "telemetry", "OpenTelemetry's spans and metrics on, random ids: more CPU", 3.0, "%"),
+    Goal("bearer_of_direct", "clouds", f"a cloud with a token: {_CPU}, of the maker's own route", 1.1),
+    Goal("signed_of_direct", "clouds", "AWS: the same, without botocore's own signature", 1.1),
     Goal("import_of_asyncio", "startup", "`import llm_provider`, of `import asyncio`", 1.5),
     Goal("import_of_litellm", "startup", "`import llm_provider`, of `import litellm`", 0.02),
     Goal("first_call_of_sdk", "startup", "first live answer of a cold process, of the SDK's own", 1.05),

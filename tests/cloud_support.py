@@ -29,6 +29,7 @@ class FakeCloud:
         life: Seconds for which one is good.
         status: The status of the answers; 200 for a token.
         pause: Seconds before an answer.
+        path: The path of the last request for a token.
         posts: The requests with a body: path, headers in lower case, body.
         refused: Statuses and bodies of the answers to the next of these.
         reply: The body of their answers.
@@ -36,6 +37,7 @@ class FakeCloud:
 
     def __init__(self) -> None:
         self.fetched, self.life, self.status, self.pause = 0, 3600.0, 200, 0.0
+        self.path = ""
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.refused: list[tuple[int, dict[str, str], Any]] = []
         self.reply: Any = {}
@@ -58,7 +60,7 @@ class FakeCloud:
 
             def send(self, status: int, body: Any, headers: dict[str, str]) -> None:
                 raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
-                self.send_response(status)
+                self.send_response_only(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(raw)))
@@ -84,6 +86,7 @@ class FakeCloud:
         if "token" not in path and "credentials" not in path:
             # Of Google's metadata server.
             return 200, {"email": "default", "scopes": [], "aliases": []} if "instance" in path else "project"
+        self.path = path
         time.sleep(self.pause)
         if self.status != 200:
             return self.status, {"error": "down"}

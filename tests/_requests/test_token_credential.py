@@ -10,9 +10,18 @@ from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, Client, RequestError
+from llm_provider import (
+    APIConnectionError,
+    APITimeoutError,
+    AuthenticationError,
+    Client,
+    RequestError,
+    Response,
+)
+from llm_provider._requests import token_credential
 from llm_provider._requests.token_credential import TokenCredential, own_credential
-from llm_provider.simulator import Simulator
+from llm_provider._runtime import clock
+from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
 
@@ -34,7 +43,7 @@ class Source:
             self.fetched += 1
             number = self.fetched
         time.sleep(self.pause)
-        return web_token(number, time.time() + self.life)
+        return web_token(number, clock.time() + self.life)
 
     def credential(self) -> TokenCredential:
         return own_credential("keys['azure']", self)
@@ -117,18 +126,84 @@ def test_identities_are_told_apart_by_their_names_in_every_process() -> None:
     assert own_credential("keys['azure']", fail).identity != own_credential("keys['azure'][1]", fail).identity
 
 
-@pytest.mark.parametrize(("calls", "tokens"), [(300, 3), pytest.param(10_000, 51, marks=pytest.mark.long)])
-def test_many_calls_across_many_tokens(calls: int, tokens: int, simulator: Simulator) -> None:
-    source, answered = Source(life=0.6), 0
+@pytest.mark.parametrize(("calls", "tokens"), [(400, 5), pytest.param(10_000, 51, marks=pytest.mark.long)])
+def test_each_of_many_tokens_is_fetched_once(
+    calls: int, tokens: int, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, ahead = Source(), 0.0
+    monkeypatch.setattr(clock, "time", lambda: time.time() + ahead)
     with Client(cache="off", keys={"azure": source}, max_concurrent=64) as client:
-        while answered < calls or source.fetched < tokens:
-            answers = client.call_many("azure/gpt-6.1-sol", ["What is 2+3?"] * 100)
-            assert {answer.text for answer in answers} == {"5"}
-            answered += 100
+        for number in range(tokens):
+            # The token has expired, or is renewed while it serves.
+            ahead += 3700.0 if number % 2 == 0 else 3400.0
+            part = calls * (number + 1) // tokens - calls * number // tokens
+            answers = client.call_many("azure/gpt-6.1-sol", ["What is 2+3?"] * part)
+            assert [answer.text for answer in answers] == ["5"] * part
+            assert wait_until(
+                lambda: not [one for one in threading.enumerate() if one.name == "llm_provider-token"]
+            )
+            assert source.fetched == number + 1
         (scope,) = client.statistics()
         assert scope.key == own_credential("keys['azure']", source).identity
-        wait_until(lambda: not [thread for thread in threading.enumerate() if "token" in thread.name])
-    sent = {request.headers["authorization"] for request in simulator.requests()}
-    # Each token was sent, but perhaps the last one, and none was fetched twice.
-    assert source.fetched - len(sent) in (0, 1) or answered > 10_000
-    assert simulator.ledger().requests == answered
+    assert simulator.ledger().requests == calls
+
+
+def hang() -> str:
+    time.sleep(2)
+    return "late"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "sent"),
+    [
+        (fail, APIConnectionError, 0),
+        (hang, APITimeoutError, 0),
+        # This machine's clock may be wrong, so the provider decides.
+        (Source(life=-100.0), AuthenticationError, 2),
+        (Source(pause=0.3), None, 64),
+    ],
+)
+def test_a_source_that_gives_no_good_token_costs_nothing_and_little_time(
+    source: Any, kind: Any, sent: int, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.5)
+    if kind is AuthenticationError:
+        simulator.inject(Fault(status=401), times=2)
+    with Client(cache="off", keys={"azure": source}, max_retries=0, max_concurrent=64) as client:
+        began = time.monotonic()
+        count = 1 if kind else 64
+        answers = client.call_many("azure/gpt-6.1-sol", ["What is 2+3?"] * count)
+        assert time.monotonic() - began < 2.0
+        assert {type(answer) for answer in answers} == {kind or Response}
+        assert (sum(answer.cost or 0.0 for answer in answers) == 0) == (kind is not None)
+    assert simulator.ledger().requests == sent
+    assert getattr(source, "fetched", 1) == (2 if kind is AuthenticationError else 1)
+
+
+async def coroutine() -> str:
+    await asyncio.sleep(0.3)
+    return "token-of-a-coroutine"
+
+
+@pytest.mark.parametrize("function", [Source(pause=0.3), coroutine])
+async def test_a_wait_that_is_cancelled_ends_no_other_one(function: Any) -> None:
+    credential = own_credential("keys['azure']", function)
+    waits = [asyncio.ensure_future(header(credential)) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    waits[0].cancel()  # the one that began the fetch
+    other = asyncio.to_thread(lambda: asyncio.run(header(credential)))
+    ended = await asyncio.gather(*waits, other, return_exceptions=True)
+    assert isinstance(ended[0], asyncio.CancelledError)
+    assert len(set(ended[1:])) == 1
+    assert str(ended[1]).startswith("Bearer ")
+
+
+def test_a_pool_has_keys_and_functions(simulator: Simulator) -> None:
+    entries: Any = [["a-key-of-azure", lambda: "token-1", lambda: "token-2"], lambda: "token-3"]
+    with Client(cache="off", keys={"azure": entries}, max_concurrent=1) as client:
+        simulator.inject(Fault(status=401), times=6)
+        assert client.call("azure/gpt-6.1-sol", "What is 2+3?").text == "5"
+    sent = [request.headers for request in simulator.requests()]
+    # Each was tried, and each token twice.
+    assert len({(headers.get("api-key"), headers.get("authorization")) for headers in sent}) == 4
+    assert sum("api-key" in headers for headers in sent) == 1

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = {
     "bursts": ("aiohttp",),
     "calls": ("aiohttp", "ours"),
+    "clouds": (),
     "levels": ("aiohttp",),
     "models": ("ours",),
     "observability": ("ours_user", "ours_metered", "ours_observed"),

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import calendar
+import time
 import traceback
 from collections.abc import Iterator
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cloud_support import FakeCloud, signature_of
-from llm_provider import AuthenticationError, Client, LLMError, MissingAPIKeyError, RequestError
+from llm_provider import (
+    AuthenticationError,
+    Budget,
+    BudgetExceededError,
+    Client,
+    LLMError,
+    MissingAPIKeyError,
+    RequestError,
+)
+from llm_provider._providers.shared.errors import GATEWAY_FAILURE
 from llm_provider._requests import cloud_identities, token_credential
+from llm_provider._requests.api_keys import find_key
+from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 
@@ -128,6 +144,82 @@ def test_signatures_are_those_of_what_arrives(stream: bool, cloud: FakeCloud) ->
     assert len(cloud.posts) == 2
 
 
+@pytest.mark.parametrize(("ahead", "count"), [(3600.0, 2), (30.0, 1)])
+def test_a_clock_that_is_wrong_by_minutes_is_corrected(ahead: float, count: int, cloud: FakeCloud) -> None:
+    kind = {
+        "x-amzn-errortype": "InvalidSignatureException",
+        "Date": formatdate(time.time() + ahead, usegmt=True),
+    }
+    cloud.refused = [(403, kind, {"message": "Signature expired: it is too old"})] * count
+    client = Client(cache="off", base_url=f"http://{cloud.address}", max_retries=0)
+    with client, pytest.raises(AuthenticationError):
+        client.call(f"bedrock/anthropic.{CLAUDE}", "Hi")
+    moments = [
+        calendar.timegm(time.strptime(post[1]["x-amz-date"], "%Y%m%dT%H%M%SZ")) for post in cloud.posts
+    ]
+    assert [round((moment - time.time()) / 3600) for moment in moments] == [0, 1][:count]
+    for post in cloud.posts:
+        assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
+
+
+def test_the_region_is_that_of_the_profile_and_of_the_address(
+    cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AWS_REGION")
+    model = f"bedrock/anthropic.{CLAUDE}"
+    (tmp_path / "config").write_text("[default]\nregion = us-west-2\n[profile work]\nregion = eu-west-1\n")
+    assert resolve(model).base_url == "https://bedrock-runtime.us-west-2.amazonaws.com"
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    target = resolve(model)
+    assert target.base_url == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    other = resolve(model, "https://vpce-1.bedrock-runtime.us-east-2.vpce.amazonaws.com")
+    assert find_key(target).identity == find_key(resolve(model)).identity != find_key(other).identity
+
+
+def test_entras_audience_can_be_set(
+    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_SCOPE", "https://ai.example/.default")
+    with Client(cache="off") as client:
+        client.call("azure/gpt-6.1-sol", "Hi")
+        assert cloud.path.endswith("resource=https://ai.example")
+        # Foundry's gateway fails to reach its own model. That is no token's fault.
+        clouds.inject(Fault(status=401, code=GATEWAY_FAILURE))
+        answer = client.call("azure/gpt-6.1-sol", "Hi there")
+    assert (answer.attempts, answer.failures[0].error, cloud.fetched) == (2, "OverloadedError", 1)
+
+
+def test_a_client_that_is_closed_leaves_the_fetch_to_others(clouds: Simulator, cloud: FakeCloud) -> None:
+    cloud.pause = 0.5
+
+    async def leave() -> None:
+        async with Client(cache="off") as client:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await client.acall("azure/gpt-6.1-sol", "Hi")
+
+    asyncio.run(leave())
+    with Client(cache="off") as client:
+        assert client.call("azure/gpt-6.1-sol", "What is 2+3?").text == "5"
+    assert cloud.fetched == clouds.ledger().requests == 1
+
+
+def test_a_data_zone_is_paid_for_everywhere(clouds: Simulator, tmp_path: Path) -> None:
+    model, costs = "azure/mine", []
+    for zone in ("", "eu/"):
+        ledger, settings = tmp_path / f"{len(zone)}.jsonl", {"deployments": {model: f"{zone}gpt-5.4"}}
+        with Client(cache="off", ledger=ledger, budget=(budget := Budget(1)), **settings) as client:
+            answer = client.call(model, "Hi " * 1000, max_tokens=1000)
+            spent = [answer.cost, client.price(model, answer.usage), budget.spent]
+            spent += [orjson.loads(line)["usd"] for line in ledger.read_text().splitlines()]
+            spent.append(client.estimate(model, ["Hi " * 1000], max_tokens=1000).cost.high)
+            with pytest.raises(BudgetExceededError) as caught:
+                client.call(model, "Hi " * 1000, max_tokens=1000, budget=Budget(0))
+        costs.append([float(usd) for usd in (*spent, caught.value.needed)])
+    assert len(costs[0]) == 6
+    assert costs[1] == pytest.approx([1.1 * usd for usd in costs[0]])
+
+
 def test_a_machine_of_googles_has_an_identity(
     clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch, run_script: RunScript
 ) -> None:
@@ -189,8 +281,6 @@ def test_a_source_that_is_down_or_hangs_is_asked_again(
         if isinstance(answer, Exception):
             raise answer
         if answer == "hang":
-            import time
-
             time.sleep(1)
         return str(answer)
 

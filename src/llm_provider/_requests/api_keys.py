@@ -215,10 +215,11 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
                 f"{type(account).__name__}"
             )
         sealed: list[Credential] = []
-        for key in keys:
+        for position, key in enumerate(keys):
             if callable(key):
+                name = f"{where}[{index}]" if len(listed) > 1 else where
                 sealed.append(
-                    _own_credential(provider, f"{where}[{index}]" if len(listed) > 1 else where, key)
+                    _own_credential(provider, f"{name}[{position}]" if len(keys) > 1 else name, key)
                 )
                 continue
             if not isinstance(key, str) or not key:

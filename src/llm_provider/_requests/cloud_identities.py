@@ -15,14 +15,16 @@ import calendar
 import functools
 import importlib.util
 import os
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import LLMError, MissingAPIKeyError, MissingDependencyError
+from .._runtime import clock
 from .._runtime.imports import install_command
-from .clouds import Cloud, find_region
+from .clouds import Cloud, find_priced_region, find_region
 from .credential import APIKey
-from .token_credential import Source, Token, TokenCredential
+from .token_credential import SIGNED_TIME, Source, Token, TokenCredential
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +58,11 @@ def identity_of(target: Target, env_file: EnvFile | None) -> TokenCredential:
     cloud, keys = target.route.cloud, target.route.key_variables
     assert cloud is not None, "the caller has looked"
     library = _LIBRARIES[cloud.identity]
-    region = find_region(env_file) if cloud.identity == "aws" else ""
+    region = ""
+    if cloud.identity == "aws":
+        region = find_priced_region(cloud, target.base_url) or find_region(env_file)
+    elif cloud.identity == "entra" and (scope := os.environ.get("AZURE_SCOPE", "").strip()):
+        cloud = cloud._replace(audience=scope)
     names = tuple(os.environ.get(variable, "") for variable in library.variables)
     access_key = os.environ.get("AWS_ACCESS_KEY_ID", "")
     if cloud.identity == "aws" and access_key.startswith("AKIA"):
@@ -83,7 +89,9 @@ def _identity(
         )
 
     def describe(error: BaseException) -> LLMError | None:
-        if not any(known.__name__ in library.missing for known in type(error).__mro__):
+        names = [known.__name__ for known in type(error).__mro__]
+        # Google's library says of some errors that they pass.
+        if getattr(error, "retryable", False) or not any(name in library.missing for name in names):
             return None
         detail = next(iter(str(error).strip().splitlines()), type(error).__name__)
         return MissingAPIKeyError(f"no credential: {library.remedy} ({detail[:300]})")
@@ -134,27 +142,35 @@ def _open_google(audience: str, region: str) -> Source:
 class _SigningKey(Token):
     """AWS's credentials of the moment, which sign each request."""
 
-    frozen: Any = field(default=None, repr=False)
-    service: str = ""
-    region: str = ""
+    signer: Any = field(default=None, repr=False)
+    """botocore's, with the credentials, the service and the region."""
 
-    def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
-        """The headers of a signature (SigV4), which botocore makes."""
-        from botocore.auth import SigV4Auth
+    def headers(self, method: str, url: str, body: bytes, skew: float) -> dict[str, str]:
+        """The headers of a signature (SigV4), which botocore makes. The SDK writes the type of the body."""
         from botocore.awsrequest import AWSRequest
 
-        request = AWSRequest(method, url, {"Content-Type": "application/json"}, body)
-        SigV4Auth(self.frozen, self.service, self.region).add_auth(request)
-        return dict(request.headers.items())
+        signer, token = self.signer, self.signer.credentials.token
+        sent = {"X-Amz-Date": time.strftime(SIGNED_TIME, time.gmtime(clock.time() + skew))}
+        if token:
+            sent["X-Amz-Security-Token"] = token
+        request = AWSRequest(method, url, {"Content-Type": "application/json", **sent}, body)
+        request.context["timestamp"] = sent["X-Amz-Date"]
+        signature = signer.signature(
+            signer.string_to_sign(request, signer.canonical_request(request)), request
+        )
+        names = ";".join(("content-type", "host", *map(str.lower, sent)))
+        start = f"AWS4-HMAC-SHA256 Credential={signer.scope(request)}"
+        return {"Authorization": f"{start}, SignedHeaders={names}, Signature={signature}", **sent}
 
     def secrets(self) -> tuple[APIKey, ...]:
         """The secret key and the session's token; the signature is of no use for another request."""
-        texts = (self.frozen.secret_key, self.frozen.token, self.frozen.access_key)
-        return tuple(APIKey(text) for text in texts if text)
+        frozen = self.signer.credentials
+        return tuple(APIKey(text) for text in (frozen.secret_key, frozen.token, frozen.access_key) if text)
 
 
 def _open_aws(audience: str, region: str) -> Source:
     import botocore.session
+    from botocore.auth import SigV4Auth
 
     # A new session reads the files again, which other programs renew.
     session = botocore.session.Session()
@@ -165,7 +181,7 @@ def _open_aws(audience: str, region: str) -> Source:
             raise MissingAPIKeyError(f"no credential: {_LIBRARIES['aws'].remedy}")
         frozen = credentials.get_frozen_credentials()
         # botocore renews them 15 minutes before their end, when it is asked.
-        return _SigningKey(APIKey(frozen.access_key), None, (), frozen, audience, region)
+        return _SigningKey(APIKey(frozen.access_key), None, (), SigV4Auth(frozen, audience, region))
 
     return fetch
 

@@ -6,6 +6,8 @@ Each row of `ROUTES` that belongs to a cloud has a `Cloud`. Facts are those of t
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import re
 from collections.abc import Sequence
@@ -90,11 +92,11 @@ def find_region(env_file: EnvFile | None = None) -> str:
     return _value("region", "AWS", env_file)
 
 
-_REGION = re.compile(r"/locations/([^/]+)|//bedrock(?:-runtime|-mantle)\.([a-z0-9-]+)\.")
+_REGION = re.compile(r"/locations/([^/]+)|[/.]bedrock(?:-runtime|-mantle)(?:-fips)?\.([a-z0-9-]+)\.")
 
 
 def find_priced_region(cloud: Cloud, base_url: str | None) -> str | None:
-    """The region of Google or AWS that a call is billed in; None where nothing tells it.
+    """The region of Google or AWS that a call is billed in, and signed for; None where nothing tells it.
 
     >>> from .cloud_routes import CLOUD_ROWS
     >>> vertex = next(row.cloud for row in CLOUD_ROWS if row.provider == "vertex_ai")
@@ -108,6 +110,7 @@ def find_priced_region(cloud: Cloud, base_url: str | None) -> str | None:
     return next(filter(None, match.groups())) if match else _read(FIELDS[field], None) or _DEFAULTS.get(field)
 
 
+@functools.lru_cache(maxsize=1024)
 def plain_name(model: str) -> str:
     """The name that a model has at its maker.
 
@@ -137,13 +140,30 @@ def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
         hosts = {"global": "aiplatform", "us": "aiplatform.us.rep", "eu": "aiplatform.eu.rep"}
         return f"{hosts.get(location, f'{location}-aiplatform')}.googleapis.com"
     variables = FIELDS[name]
-    value = _read(variables, env_file) or _DEFAULTS.get(name, "")
+    value = (
+        _read(variables, env_file) or _DEFAULTS.get(name, "") or (_read_profile() if name == "region" else "")
+    )
     if not value:
         raise RequestError(f"{provider} needs a {name}: set {variables[0]}", provider=provider)
     if not _VALUE.fullmatch(value):
         # It becomes a part of a host.
         raise RequestError(f"{variables[0]} must be the name of a {name}, not {value!r}", provider=provider)
     return value
+
+
+def _read_profile() -> str:
+    """The region of AWS's profile in `~/.aws/config`; empty without one, and without botocore."""
+    profile = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+    return _region_in(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", profile)
+
+
+@functools.lru_cache(maxsize=16)
+def _region_in(path: str, profile: str) -> str:
+    with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
+        from botocore.configloader import load_config
+
+        return str(load_config(path)["profiles"][profile]["region"])
+    return ""
 
 
 def _read(variables: Sequence[str], env_file: EnvFile | None) -> str:

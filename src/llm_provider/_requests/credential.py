@@ -41,6 +41,10 @@ class Credential(abc.ABC):
         """Use the token of these headers no longer, because a provider has refused it."""
         raise NotImplementedError
 
+    def correct_clock(self, headers: dict[str, str], date: str) -> bool:
+        """Whether these headers were refused because of this machine's clock. Later ones are not."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def scrub(self, text: str) -> str:
         """`text` without its secrets, since providers quote them in their errors."""

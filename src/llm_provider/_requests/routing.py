@@ -337,12 +337,13 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
         if ROUTES[prefix].cloud is None:
             _refuse_cloud_within(prefix, rest, model)
             return ROUTES[prefix], rest
+        served = rest
+        if deployed:
+            from .._money.cloud_names import drop_region
+
+            served = drop_region(prefix, deployed)
         for row in _ROWS:
-            if (
-                row.provider == prefix
-                and row.cloud
-                and (match := re.fullmatch(row.cloud.models, deployed or rest))
-            ):
+            if row.provider == prefix and row.cloud and (match := re.fullmatch(row.cloud.models, served)):
                 return row, rest if deployed else match[1]
         # litellm has more routes to the clouds.
         return ROUTES["litellm"], model

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import calendar
 import contextlib
 import hashlib
 import inspect
 import math
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
 import orjson
@@ -41,6 +44,12 @@ networks and programs, each for some seconds."""
 _PAUSE = 10.0
 """Seconds after a failure until a token is renewed that still serves."""
 
+SIGNED_TIME = "%Y%m%dT%H%M%SZ"
+"""The form of `X-Amz-Date`, in UTC."""
+
+_MOST_SKEW = 240.0
+"""Seconds by which a signature may be early or late. AWS refuses those of five minutes."""
+
 _REMEMBERED = 8
 """The last tokens, which messages may still quote."""
 
@@ -59,8 +68,8 @@ class Token:
     others: tuple[tuple[str, str], ...] = ()
     """Headers that are sent with it."""
 
-    def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
-        """The headers that authorise a request."""
+    def headers(self, method: str, url: str, body: bytes, skew: float) -> dict[str, str]:
+        """The headers that authorise a request; `skew` is how many seconds this machine's clock is late."""
         return {"Authorization": f"Bearer {self.secret.reveal()}", **dict(self.others)}
 
     def secrets(self) -> tuple[APIKey, ...]:
@@ -85,7 +94,7 @@ class TokenCredential(Credential):
 
     __slots__ = (
         "__weakref__", "_describe", "_lock", "_next", "_open", "_renew_at", "_renewal", "_serves_until",
-        "_source", "_spent", "_token",
+        "_skew", "_source", "_spent", "_token",
     )  # fmt: skip
 
     is_static = False
@@ -101,15 +110,15 @@ class TokenCredential(Credential):
         self._describe = describe
         self._spent: deque[APIKey] = deque(maxlen=_REMEMBERED)
         self._token: Token | None = None
-        self._source: Source | None = None
-        self._renew_at = self._serves_until = self._next = 0.0
+        self._renew_at = self._serves_until = self._next = self._skew = 0.0
         self.reset()
         _CREDENTIALS.add(self)
 
     def reset(self) -> None:
-        """Forget a renewal that runs in another process."""
+        """Forget a renewal that runs in another process, and the connections of its source."""
         self._lock = threading.Lock()
         self._renewal: _Renewal | None = None
+        self._source: Source | None = None
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
         """The headers that authorise a request.
@@ -122,7 +131,7 @@ class TokenCredential(Credential):
             token = await self._wait(self._begin())
         elif now >= self._renew_at and now >= self._next:
             self._begin()
-        return token.headers(method, url, body)
+        return token.headers(method, url, body, self._skew)
 
     def invalidate(self, headers: dict[str, str]) -> None:
         """Use the token of these headers no longer, because a provider has refused it."""
@@ -130,6 +139,19 @@ class TokenCredential(Credential):
             # Another call may have renewed it.
             if self._token is not None and self._token.secret.reveal() in headers["Authorization"]:
                 self._token = self._source = None
+
+    def correct_clock(self, headers: dict[str, str], date: str) -> bool:
+        """Whether these headers were signed minutes before or after a server's `Date`.
+
+        Then later ones are signed with the server's time.
+        """
+        with contextlib.suppress(KeyError, ValueError):
+            signed = calendar.timegm(time.strptime(headers["X-Amz-Date"], SIGNED_TIME))
+            server = parsedate_to_datetime(date).timestamp()
+            if abs(server - signed) > _MOST_SKEW:
+                self._skew = server - clock.time()
+                return True
+        return False
 
     def scrub(self, text: str) -> str:
         """`text` without the last tokens."""
@@ -150,9 +172,9 @@ class TokenCredential(Credential):
 
     def _renew(self, renewal: _Renewal) -> None:
         try:
-            if self._source is None:
-                self._source = self._open()
-            token = self._source(renewal.loop)
+            # Kept in a variable too, because another thread may drop it.
+            self._source = source = self._source or self._open()
+            token = source(renewal.loop)
         except BaseException as error:
             failure = self._failure_of(error)
             with self._lock:
@@ -195,7 +217,7 @@ class TokenCredential(Credential):
             ) from None
         except LLMError as error:
             # Each call has an error of its own, which gets the names of its provider and model.
-            raise type(error)(error.message, retryable=error.retryable) from None
+            raise type(error)(error.message, retryable=error.retryable, maybe_billed=False) from None
 
     def _failure_of(self, error: BaseException) -> LLMError:
         """The error of calls that wait for a token. It does not quote the tokens."""
@@ -237,7 +259,8 @@ def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
     def fetch(loop: asyncio.AbstractEventLoop) -> Token:
         text = function()
         if inspect.isawaitable(text):
-            text = asyncio.run_coroutine_threadsafe(finish(text), loop).result()
+            # The loop may end before the coroutine does.
+            text = asyncio.run_coroutine_threadsafe(finish(text), loop).result(LONGEST_FETCH)
         if not isinstance(text, str):
             raise RequestError(f"{where} must return the token as str, not {type(text).__name__}")
         expires = expiry_of(text)

@@ -57,7 +57,10 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         ),
         # AWS's: a signature may also be refused because this machine's clock is wrong.
         (r"(expired|missingauthentication)token(exception)?", AuthenticationError),
-        (r"(unrecognizedclient|invalidsignature)(exception)?", AuthenticationError),
+        (
+            r"(unrecognizedclient|invalidsignature|signaturedoesnotmatch|requesttimetooskewed)(exception)?",
+            AuthenticationError,
+        ),
         (r"permission_error|permission_?denied|organization_on_hold", PermissionDeniedError),
         (r"servicequotaexceeded(exception)?", QuotaExceededError),
         (r"overloaded(_error)?|(service_?)?unavailable(_error|exception)?|slow_down", OverloadedError),
@@ -78,6 +81,9 @@ _CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
         (r"timeout_error|deadline_exceeded|vector_store_timeout|modeltimeoutexception", APITimeoutError),
     )
 )
+
+GATEWAY_FAILURE = "invalid_model_endpoint_authentication"
+"""The code of Foundry's gateway where it fails to reach its own model, now and then, with any status."""
 
 _STATUSES: dict[int, type[LLMError]] = {
     400: BadRequestError, 401: AuthenticationError, 402: QuotaExceededError, 403: PermissionDeniedError,
@@ -189,6 +195,8 @@ def _short(name: str | None) -> str | None:
 def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
     if status is not None and 300 <= status < 400:
         return APIResponseValidationError
+    if GATEWAY_FAILURE in codes:
+        return OverloadedError
     kind = _class_of_codes(status, codes)
     too_long = kind is BadRequestError or (kind is None and status in _TOO_LONG_STATUSES)
     if too_long and _TOO_LONG.search(message):

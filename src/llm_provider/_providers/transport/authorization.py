@@ -9,6 +9,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from ..shared.errors import GATEWAY_FAILURE
+
 if TYPE_CHECKING:
     from ..._requests.api_keys import Credential
     from ..._requests.routing import Target
@@ -17,13 +19,19 @@ _EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
 """AWS answers 403 to keys that have expired: in `x-amzn-errortype`, or in the message."""
 
 
+_UNSIGNED = re.compile(r"signature|skew", re.IGNORECASE)
+"""AWS answers 403 to a signature that it finds wrong, or too old: `SignatureDoesNotMatch`."""
+
+
 def is_refused(status: int | None, reason: str) -> bool:
     """Whether an answer refuses a token. The reason is the error's type and message.
 
     >>> is_refused(401, ""), is_refused(403, "ExpiredTokenException"), is_refused(403, "no access")
     (True, True, False)
     """
-    return status == 401 or (status == 403 and _EXPIRED.search(reason) is not None)
+    if status == 401:
+        return GATEWAY_FAILURE not in reason
+    return status == 403 and _EXPIRED.search(reason) is not None
 
 
 def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
@@ -37,11 +45,12 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
     cloud = target.route.cloud
     if cloud is None and key.is_static:
         return {}
-    headers = {"Authorization": omitted, "X-Api-Key": omitted}
-    if cloud is not None and key.is_static:
-        name, prefix = (cloud.key_header, "") if cloud.key_header else ("Authorization", "Bearer ")
-        headers[name] = f"{prefix}{key.reveal()}"
-    return headers
+    headers = {"X-Api-Key": omitted}
+    if cloud is None or not key.is_static:
+        return headers
+    if cloud.key_header:
+        return headers | {"Authorization": omitted, cloud.key_header: key.reveal()}
+    return headers | {"Authorization": f"Bearer {key.reveal()}"}
 
 
 def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
@@ -74,18 +83,30 @@ async def post_with_token(
         LLMError: there is no token.
         Exception: that of the SDK.
     """
-    headers = await key.headers("POST", url, content)
-    try:
-        return await post(url, content=content, options=_with(options, headers), **others)
-    except Exception as error:
-        response = getattr(error, "response", None)
-        kind = response.headers.get("x-amzn-errortype", "") if response is not None else ""
-        if not is_refused(getattr(error, "status_code", None), f"{kind} {error}"):
-            raise
-    key.invalidate(headers)
-    headers = await key.headers("POST", url, content)
-    return await post(url, content=content, options=_with(options, headers), **others)
+    renewed = False
+    while True:
+        headers = await key.headers("POST", url, content)
+        try:
+            return await post(
+                url,
+                content=content,
+                options={**options, "headers": {**options["headers"], **headers}},
+                **others,
+            )
+        except Exception as error:
+            if renewed or not _renew(key, headers, error):
+                raise
+        renewed = True
 
 
-def _with(options: Any, headers: dict[str, str]) -> dict[str, Any]:
-    return {**options, "headers": {**options["headers"], **headers}}
+def _renew(key: Credential, headers: dict[str, str], error: Exception) -> bool:
+    """Whether other headers than these may be accepted, which a failed request had."""
+    response = getattr(error, "response", None)
+    if response is None:
+        return False
+    status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {error}"
+    if is_refused(status, reason):
+        key.invalidate(headers)
+        return True
+    unsigned = status == 403 and _UNSIGNED.search(reason) is not None
+    return unsigned and key.correct_clock(headers, response.headers.get("date", ""))

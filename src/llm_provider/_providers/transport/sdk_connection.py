@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from ..._requests.api_keys import Credential
+from ..._requests.route import Route
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
 from ..._settings import MAX_RESPONSE_BYTES
@@ -95,29 +96,31 @@ class PostConnection:
         self._stream_fields = stream_fields
         self._stream_url = stream_url
         self._http_client: Any = None
-        self._clients: dict[tuple[str | None, str], Any] = {}
-        self._endpoints: dict[tuple[str | None, str, str], _Endpoint] = {}
+        self._clients: dict[tuple[Route, str | None, str], Any] = {}
+        self._endpoints: dict[tuple[Route, str | None, str, str], _Endpoint] = {}
         self._timeout = functools.lru_cache(maxsize=64)(
             lambda total, connect: sdk.Timeout(total, connect=connect)
         )
 
     def _endpoint(self, outgoing: Outgoing) -> _Endpoint:
-        key = (outgoing.target.base_url, outgoing.key.identity, outgoing.encoded.operation)
+        target = outgoing.target
+        key = (target.route, target.base_url, outgoing.key.identity, outgoing.encoded.operation)
         endpoint = self._endpoints.get(key)
         if endpoint is None:
             client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
-            headers = key_headers(outgoing.target, outgoing.key, self._sdk.Omit())
+            headers = key_headers(target, outgoing.key, self._sdk.Omit())
             endpoint = self._endpoints[key] = _Endpoint(client, path, outgoing.key, headers, self._stream_url)
         return endpoint
 
     def _client(self, outgoing: Outgoing) -> Any:
-        identity = (outgoing.target.base_url, outgoing.key.identity)
+        target = outgoing.target
+        identity = (target.route, target.base_url, outgoing.key.identity)
         client = self._clients.get(identity)
         if client is None:
             if self._http_client is None:
                 self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
             client = getattr(self._sdk, self._client_class)(
-                base_url=outgoing.target.base_url,
+                base_url=target.base_url,
                 api_key=outgoing.key.reveal(),
                 http_client=self._http_client,
                 max_retries=0,
