@@ -128,9 +128,9 @@ class Header:
     samples_field: tuple[str, ...] = ()
     most_samples: int = 1
     payload: JSONMapping | None = None
+    """The fields beside the texts of an embedding."""
     deployed: str = ""
     """The model that the deployment is, where the user said so."""
-    """The fields beside the texts of an embedding."""
     labels: JSONMapping | None = None
     """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
