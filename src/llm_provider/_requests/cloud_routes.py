@@ -6,6 +6,8 @@ litellm, under the same name.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .clouds import Cloud
 from .route import BatchService, EmbeddingLimits, Route
 
@@ -29,6 +31,18 @@ _VERTEX = Cloud(
     models="",
 )
 
+_OPENAI_ON_MANTLE = Route(
+    "bedrock_mantle",
+    None,
+    key_variables=_BEDROCK_KEYS,
+    default_effort=True,
+    like_openai=True,
+    stores_answers=True,
+    cloud=_MANTLE._replace(
+        path="/openai/v1", models=r"((?:openai\.gpt-(?!oss)|google\.gemma-4|xai\.)[^/]+)", maker="openai"
+    ),
+)
+
 CLOUD_ROWS = (
     Route(
         "azure",
@@ -39,7 +53,9 @@ CLOUD_ROWS = (
         default_effort=True,
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
         batches=BatchService(rows=100_000, bytes=200_000_000),
-        output_only=frozenset({"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}),
+        # As OpenAI's own API.
+        output_only=frozenset({"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"})
+        | {"annotations", "images"},
         other_names=("azureopenai", "azure_openai"),
         cloud=Cloud(
             "entra",
@@ -77,28 +93,8 @@ CLOUD_ROWS = (
         other_names=("bedrock-mantle",),
         cloud=_MANTLE._replace(path="/anthropic", models=r"(anthropic\.[^/]+)", maker="anthropic"),
     ),
-    Route(
-        "bedrock_mantle",
-        None,
-        key_variables=_BEDROCK_KEYS,
-        default_effort=True,
-        like_openai=True,
-        stores_answers=True,
-        cloud=_MANTLE._replace(
-            path="/openai/v1",
-            models=r"((?:openai\.gpt-(?!oss)|google\.gemma-4|xai\.)[^/]+)",
-            maker="openai",
-        ),
-    ),
-    Route(
-        "bedrock_mantle",
-        None,
-        key_variables=_BEDROCK_KEYS,
-        default_effort=True,
-        like_openai=True,
-        stores_answers=True,
-        cloud=_MANTLE._replace(path="/v1", models=r"([^/]+)"),
-    ),
+    _OPENAI_ON_MANTLE,
+    replace(_OPENAI_ON_MANTLE, cloud=_MANTLE._replace(path="/v1", models=r"([^/]+)")),
     Route(
         "bedrock",
         None,
