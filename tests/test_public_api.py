@@ -38,7 +38,7 @@ CLASSES = [
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "Response", "Results", "ScopeStatistics", "ServerToolCall", "SharedControllerWarning",
+    "Response", "Results", "ScopeStatistics", "ServedBy", "ServerToolCall", "SharedControllerWarning",
     "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",
     "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "Usage",
 ]  # fmt: skip
