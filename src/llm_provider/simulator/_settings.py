@@ -39,6 +39,10 @@ class Settings:
     answer: str = _option("auto", '"auto" solves small sums and echoes the rest; "echo"; or a fixed text')
     output_tokens: int | None = _option(None, "length of every answer in tokens, filled with distinct words")
     error_rate: float = _option(0.0, "fraction of sums that are answered wrongly; the same sums in every run")
+    noise: float = _option(0.0, "fraction of answers that differ at random from the usual answer")
+    changed: float = _option(0.0, "fraction of prompts whose usual answer differs, as from a changed model")
+    border: float = _option(0.0, "fraction of prompts whose first word varies at random, by two words")
+    border_shift: float = _option(0.0, "shift of the probabilities of these words, as from a changed model")
     max_concurrent: int | None = _option(None, "number of requests in progress above which 429 is answered")
     requests_per_minute: float | None = _option(None, "requests a minute above which 429 is answered")
     tokens_per_minute: float | None = _option(
@@ -103,7 +107,15 @@ class Settings:
     def __post_init__(self) -> None:
         for name, kind in _list_types().items():
             _check(name, getattr(self, name), kind)
-        for name in ("error_rate", "batch_errored", "batch_expired"):
+        for name in (
+            "error_rate",
+            "noise",
+            "changed",
+            "border",
+            "border_shift",
+            "batch_errored",
+            "batch_expired",
+        ):
             if not getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a fraction from 0 to 1, not {getattr(self, name)!r}")
         if not self.batch_clock:

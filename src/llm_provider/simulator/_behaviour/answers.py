@@ -19,6 +19,7 @@ import orjson
 from ..formats.content import CHARACTERS_PER_TOKEN, convert_to_tokens, count_tokens
 from ..formats.wire_format import Completion, Prompt, Sample, ToolCall, Usage
 from .upstreams import serve
+from .variation import vary
 
 if TYPE_CHECKING:
     from .._settings import Settings
@@ -69,7 +70,7 @@ def complete(
 ) -> Completion:
     """Answer a prompt. ``finish`` and ``text`` force an unusual end and a text, see :class:`Fault`."""
     number = 0 if finish == "no_choices" else prompt.samples
-    samples = [_answer(prompt, settings, index, finish, text) for index in range(number)]
+    samples = [_answer(prompt, settings, index, finish, text, identifier) for index in range(number)]
     reasoning_tokens = output_tokens = 0
     for sample in samples:
         reasoning = _count_reasoning(prompt, settings, sample.reasoning)
@@ -154,7 +155,9 @@ def _apply(left: int, operator: str, right: int) -> int:
     return left - right if operator == "-" else left * right
 
 
-def _answer(prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None) -> Sample:
+def _answer(
+    prompt: Prompt, settings: Settings, index: int, finish: str | None, forced: str | None, identifier: str
+) -> Sample:
     reasoning = ""
     if prompt.reasoning:
         reasoning = f"The user asks: {prompt.text[:80]} I think about it and answer."
@@ -170,7 +173,9 @@ def _answer(prompt: Prompt, settings: Settings, index: int, finish: str | None, 
     if finish == "tool_calls" or calls or _wants_tool(prompt):
         calls = calls or [_call_tool(prompt)]
         return Sample(text=None, pieces=[], reasoning=reasoning, tool_calls=calls, finish="tool_calls")
-    answer = _write_text(prompt, settings, index) if forced is None else forced
+    answer = forced
+    if answer is None:
+        answer = vary(_write_text(prompt, settings, index), prompt, settings, f"{identifier}.{index}")
     text, stop_sequence = _cut_at_stop(answer, prompt.stop)
     end = "stop" if stop_sequence is None else "stop_sequence"
     if finish == "length":
