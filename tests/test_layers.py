@@ -39,6 +39,7 @@ LAYERS: tuple[str, ...] = (
     "_calls",
     "_batches",
     "_estimates",
+    "_recheck",
     "_client",
     "",
     "pytest_plugin",

@@ -19,7 +19,7 @@ from support import RunScript
 FUNCTIONS = [
     "acall", "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "astream",
     "asubmit_many", "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many",
-    "models", "price", "stream", "submit_many",
+    "models", "price", "recheck", "stream", "submit_many",
 ]  # fmt: skip
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
 MODULE_FUNCTIONS = ["track", "usage"]
@@ -38,7 +38,8 @@ CLASSES = [
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "Response", "Results", "ScopeStatistics", "ServedBy", "ServerToolCall", "SharedControllerWarning",
+    "Recheck", "Response", "Results", "ScopeStatistics", "ServedBy", "ServerToolCall",
+    "SharedControllerWarning",
     "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",
     "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "Usage",
 ]  # fmt: skip

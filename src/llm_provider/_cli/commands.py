@@ -19,6 +19,7 @@ _COMMANDS = {
     "map": "ask a model about every row of a file",
     "logs": "print and search the answers of `ask`",
     "estimate": "estimate the requests, tokens, cost and time of a file of prompts",
+    "recheck": "say whether a model still answers as before",
     "usage": "print what calls cost, from ledgers and files of answers",
     "models": "list the models that can be called, with limits and prices",
     "prices": "print prices in USD per million tokens",

@@ -47,12 +47,12 @@ def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool
     from .._client.model_functions import estimate
 
     with ExitStack() as stack:
-        prompts = _read_prompts(file, stack)
+        prompts = read_prompts(file, stack)
         result = estimate(model, prompts, cache="off" if no_cache else None, **parameters)
     print(json.dumps(_as_object(result)) if as_json else result)
 
 
-def _read_prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
+def read_prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
     """The prompts of a file, or of standard input."""
     name = "standard input" if path is None else path.name
     lines = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))

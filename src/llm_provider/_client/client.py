@@ -21,7 +21,7 @@ from .._requests.routing import find_route, price_names
 from .._requests.signatures import document, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
-from .._types.response import Response
+from .._types.response import Response, Result
 from .._types.usage import Usage
 from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
@@ -42,7 +42,16 @@ if TYPE_CHECKING:
     from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
-    from .._requests.parameters import ClientParameters, Common, EmbedParameters, Parameters, Untyped
+    from .._recheck.report import Recheck
+    from .._requests.inputs import Inputs
+    from .._requests.parameters import (
+        ClientParameters,
+        Common,
+        EmbedParameters,
+        Parameters,
+        RecheckParameters,
+        Untyped,
+    )
     from .._tokens.models import Model
     from .._types.embeddings import Embeddings
     from .._types.token_count import TokenCount
@@ -230,6 +239,21 @@ class Client(BatchMethods):
         from .token_counts import count_soon
 
         return await count_soon(self._runner, model, messages, parameters, exact=exact)
+
+    @with_parameters
+    def recheck(
+        self,
+        answers: Iterable[Result] | None = None,
+        *,
+        model: str | None = None,
+        inputs: Inputs | None = None,
+        **parameters: Unpack[RecheckParameters],
+    ) -> Recheck:
+        """`llm_provider.recheck` with the settings and defaults of this client."""
+        seal(parameters)
+        from .recheck import run_recheck
+
+        return run_recheck(self._runner, answers, model, inputs, parameters)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:

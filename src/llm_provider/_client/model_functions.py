@@ -1,8 +1,8 @@
-"""The functions of the module about models: their list, the costs of calls, and counts of tokens."""
+"""The functions of the module about models: their list, costs, counts of tokens, and rechecks."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from .._requests.request import seal
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
+    from .._recheck.report import Recheck
     from .._requests.inputs import Inputs
-    from .._requests.parameters import EstimateParameters, Parameters
+    from .._requests.parameters import EstimateParameters, Parameters, RecheckParameters
     from .._tokens.models import Model
+    from .._types.response import Result
     from .._types.token_count import TokenCount
 
 
@@ -186,3 +188,43 @@ async def acount_tokens(
     """`count_tokens` for any event loop. Cancelling it cancels the request at the server."""
     seal(parameters)
     return await default_client().acount_tokens(model, messages, exact=exact, **parameters)
+
+
+@with_parameters
+def recheck(
+    answers: Iterable[Result] | None = None,
+    *,
+    model: str | None = None,
+    inputs: Inputs | None = None,
+    **parameters: Unpack[RecheckParameters],
+) -> Recheck:
+    """Ask a part of stored questions again, and say whether the model still answers as before.
+
+    Stored answers stay as they are: the new ones are stored beside them, under draws of their own.
+    Identifiers in `served_by` are compared first. docs/recheck.md has the tests, and what they can see.
+
+    Args:
+        answers: `Results` or responses. Without `inputs`, their requests are found in the cache.
+        model: The model whose stored answers are asked again if no `answers` are given, and that of `inputs`
+            and border prompts.
+        inputs: The inputs of the answers, as for `call_many`, with the parameters of their calls. It is
+            needed where the cache does not hold whole requests.
+        **parameters: See `RecheckParameters`.
+
+    Raises:
+        RequestError: an argument is not valid, no question can be asked again, or no change could be seen
+            within the budget. Nothing was sent.
+        LLMError: all calls failed; this is the first error.
+        OSError: the cache cannot be read, or the history cannot be written.
+
+    >>> from llm_provider import call_many
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     where = {"base_url": simulator.url("openai")}
+    ...     answers = call_many("gpt-6.1-sol", [f"{number} + 5?" for number in range(30)], **where)
+    ...     report = recheck(answers, detect=0.5, budget=0.10, **where)
+    >>> report.outcome, report.comparisons[0].questions, len(report.comparisons)
+    ('same', 19, 1)
+    """
+    seal(parameters)
+    return default_client().recheck(answers, model=model, inputs=inputs, **parameters)

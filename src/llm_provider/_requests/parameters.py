@@ -349,6 +349,35 @@ class EstimateParameters(BatchParameters, total=False):
     tells, and "chat" for a name that tells none."""
 
 
+class RecheckParameters(BatchParameters, total=False):
+    """The parameters of `recheck` besides the answers, the model and the inputs.
+
+    Requests that are taken from the cache are sent as they are stored. `draw` continues a recheck.
+    """
+
+    share: float | None
+    """The largest part of the stored questions that is asked again, from 0 to 1, the default. No more are
+    asked than `detect` needs. 0 asks border prompts alone."""
+    floor: float | None
+    """The share of answers that differ although nothing has changed, such as 0.001. Without it each question
+    is asked twice, and the noise is measured."""
+    detect: float | None
+    """The share of differing answers that is to be seen with a power of 0.95; default 0.05."""
+    alpha: float | None
+    """The most false alarms; default 0.01. Stored answers and border prompts have a half each."""
+    compare: Callable[[Any], Any] | None
+    """Returns what is compared of a response, a hashable value. Default the text and the tool calls."""
+    history: str | os.PathLike[str] | None
+    """A file of JSON lines for border prompts, their reference answers and all reports; it turns them on."""
+    border_prompts: Sequence[Any] | None
+    """Prompts in which border prompts are searched, or up to 20 border prompts. Default texts of one
+    token."""
+    persistence: int | None
+    """With a history, the days in a row that must differ significantly for an alarm; default 3."""
+    dry_run: bool | None
+    """Whether nothing is sent. The report then says what could be seen, and at what cost."""
+
+
 class EmbedParameters(TypedDict, total=False):
     """The parameters of `embed` and `aembed` besides the model and the texts.
 

@@ -1,0 +1,57 @@
+"""The command `llm-provider recheck`: whether a model still answers as before."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from .call_options import call_options, parameters_of
+from .estimate import read_prompts
+from .output import PROGRAM, logs_in_one_line, say
+from .parsing import Command, complete_model
+
+_EPILOG = f"""\
+A part of the stored answers of MODEL is asked again, and the answers are compared. With --history, border
+prompts are asked too: the first time as a reference, and compared with it from then on. The plan is printed
+before anything is sent. PROMPTS is the file of prompts of the answers, as for `estimate`; it is needed where
+the cache lacks whole requests.
+
+  {PROGRAM} recheck gpt-6.1-sol --budget 0.50
+  {PROGRAM} recheck groq/gemma2-9b-it --share 0 --history gemma.jsonl --budget 0.05   # every day
+
+exit codes: 0 the same, or different for too few days; 1 changed; 2 undecided, or wrong usage
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("model", metavar="MODEL", shell_complete=complete_model)
+@click.argument("file", metavar="[PROMPTS]", required=False, type=click.Path(path_type=Path))
+@click.option("--budget", metavar="USD", type=float, required=True, help="the most that it may cost")
+@click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, 0 to 1")
+@click.option("--floor", metavar="PART", type=float, help="answers that differ without a change")
+@click.option("--detect", metavar="PART", type=float, help="differing answers to be seen (0.05)")
+@click.option("--alpha", metavar="PART", type=float, help="the most false alarms (0.01)")
+@click.option("--history", metavar="FILE", help="border prompts, their answers and all reports")
+@click.option("--persistence", metavar="DAYS", type=int, help="days in a row that make an alarm (3)")
+@click.option("--draw", metavar="N", type=int, help="continue the recheck with this number")
+@click.option("--dry-run", is_flag=True, help="print the plan, and send nothing")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
+@call_options
+def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, **options: object) -> int:
+    """Say whether a model still answers as before."""
+    from .._client.model_functions import recheck
+
+    with ExitStack() as stack, logs_in_one_line():
+        parameters = parameters_of(options)
+        prompts = None if file is None else list(read_prompts(file, stack))
+        report = recheck(model=model, inputs=prompts, dry_run=True, **parameters)
+        if not dry_run:
+            for line in str(report).splitlines()[1:]:
+                say("plan", line)
+            parameters["draw"] = report.draw
+            report = recheck(model=model, inputs=prompts, **parameters)
+    print(json.dumps(report.to_dict()) if as_json else report)
+    return report.exit_code

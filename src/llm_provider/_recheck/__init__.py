@@ -1,0 +1,4 @@
+"""Whether a model still answers as before: `recheck`, which `_client/recheck` runs.
+
+In order: statistics, report, questions, levels, conclusion.
+"""
