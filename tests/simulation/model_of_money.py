@@ -170,6 +170,8 @@ class MoneyJudge(Evidence):
             if billed > ledger + bounds + lost:
                 yield f"the bill is {billed}; ledger, bounds and deaths explain {ledger + bounds + lost}"
         for name, usages in self.usage.items():
+            if name not in self.closed_at:
+                continue  # It died before each of its clients reported.
             cost = sum((Decimal(usage["cost"]) for usage in usages), Decimal(0))
             is_known = not any(usage["unknown"] for usage in usages)
             own = self._sum_bills(each for each in self.world.requests if each.process == name)
