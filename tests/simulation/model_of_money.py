@@ -117,7 +117,9 @@ class MoneyJudge(Evidence):
                 requests[request.process, model, question].append(request)
         for step in self.steps.values():
             model, questions = step.plan["model"], step.plan["questions"]
-            if step.is_batch or step.plan.get("tool") == "calls back":
+            # A batch that its process did not outlive may have had an answer that nobody read.
+            is_unread = step.begun is not None and step.ended is None and step.plan["do"] == "call_many"
+            if step.is_batch or is_unread or step.plan.get("tool") == "calls back":
                 left_out |= {(step.process, model, question) for question in questions}
             for event in step.results or ():
                 for question in questions if event["index"] is None else [questions[event["index"]]]:
