@@ -7,6 +7,7 @@ Each promise is one method, here or in `model_of_money`.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,9 @@ LAG = 3.0
 
 GRACE = 1.0
 """Seconds beyond a deadline in which a step may still end."""
+
+PATIENCE = 5.0
+"""Seconds for which a call asks a provider that refuses it for its limits, if its user has not set less."""
 
 
 def judge(program: Program, world: World, folder: Path) -> list[str]:
@@ -195,14 +199,14 @@ class _Judge(Evidence):
             return
         process = next(each for each in self.program["processes"] if each["name"] == step.process)
         plan, faults = step.plan, [order["fault"] for order in self.program["faults"]]
+        statuses = {fault.get("status") for fault in faults}
         causes = {
             "BudgetExceededError": "budget" in process["client"] or plan.get("budget") or plan.get("purse"),
             "CancelledError": plan["cancel_after"] is not None or "interrupts" in process,
             "KeyboardInterrupt": "interrupts" in process,
             "CacheMissError": plan.get("cache") == "only",
             "BadRequestError": any(fault.get("status") == 400 for fault in faults),
-            "RateLimitError": "requests_per_minute" in self.program["providers"]
-            or any(fault.get("status") == 429 for fault in faults),
+            "RateLimitError": "requests_per_minute" in self.program["providers"] or 429 in statuses,
             "ToolRoundsExceededError": plan.get("tool"),
             "ToolArgumentsError": plan.get("tool"),
             "SchemaMismatchError": plan.get("format"),
@@ -214,6 +218,10 @@ class _Judge(Evidence):
         for event in step.results or ():
             if not causes.get(event.get("error", ""), True):
                 yield f"{event['error']} without a cause: {event['text']}"
+            if event.get("error") == "RateLimitError" and not (plan.get("deadline") or 429 in statuses):
+                lasted = (step.ended or math.inf) - (step.begun or 0.0)
+                if lasted < PATIENCE and plan.get("max_retries") is None:
+                    yield f"a busy provider was asked for {lasted:.1f} s only: {event['text']}"
 
     def _no_key_is_written(self) -> Iterator[str]:
         if KEYS[0] in json.dumps(self.world.history):

@@ -29,6 +29,10 @@ DEFAULT_MAX_RETRIES = 10
 refuses 30 % of all requests at random refuses one call in 600,000 eleven times in a row, and full jitter
 keeps additional retries cheap."""
 
+REFUSED_IN_TURN = 3
+"""Refusals of one call after which it waits by itself too. The pace of the rate control, which may be ten
+requests a second, would use its retries up while the provider is busy for a minute."""
+
 LONGEST_RETRY_AFTER = 120.0
 """Seconds. If a provider asks for a longer wait, the call fails at once."""
 

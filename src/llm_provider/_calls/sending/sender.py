@@ -233,7 +233,8 @@ class _Sending:
                 alone = self._judge_failure(attempt, attempt.error, waited, hold)
                 if not self.verdict.retry:
                     raise attempt.error
-                # After most refusals the gate of the scope holds every call back, including this one.
+                # After most refusals the gate of the scope holds every call back, including this one. A call
+                # that is refused again and again leaves the gate to others, and keeps its retries.
                 await asyncio.sleep(self.verdict.delay if alone else 0.0)
         except LLMError as error:
             if self.call.early_stop is not None:
@@ -382,6 +383,7 @@ class _Sending:
             self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)
             if self.files_renewed:
                 self.verdict = retry.Verdict(retry=True)
+        alone = alone or len(self.failures) > retry.REFUSED_IN_TURN
         self._tell(error, alone=alone)
         return alone
 
