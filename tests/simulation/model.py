@@ -147,8 +147,10 @@ class _Judge(Evidence):
             steps = [step for step in self.steps.values() if step.process == process]
             events = [event for step in steps for event in step.results or ()]
             told = sum(event.get("attempts", 0) for event in events)
+            # A request that begins at its deadline is counted, and may not arrive.
+            begun = sum("a request was under way, after" in event.get("text", "") for event in events)
             is_more = (
-                told > sent + self.world.unused[process]
+                told > sent + begun + self.world.unused[process]
                 and (process == "again" or not loses)
                 and not self.has_batches
             )

@@ -72,6 +72,8 @@ class Verdict:
     retry: bool
     delay: float = 0.0
     reason: str = ""
+    too_late: bool = False
+    """Whether a call with another deadline would send it again."""
 
 
 FINAL = Verdict(retry=False)
@@ -182,7 +184,7 @@ def judge(
         delay = max(delay, budget.spend(now))
     if deadline is not None and delay >= deadline.left:
         left = f"the deadline of {deadline.allowed:g} s is {max(deadline.left, 0):.1f} s away"
-        return Verdict(retry=False, reason=f"{why}: {left}")
+        return Verdict(retry=False, reason=f"{why}: {left}", too_late=True)
     return Verdict(retry=True, delay=delay)
 
 

@@ -352,6 +352,9 @@ class Engine:
                 # The batch of the leader may have been stopped before the request was sent.
                 if error.attempts:
                     raise
+            except LLMError:
+                if not flight.is_too_late:
+                    raise
             else:
                 samples = [shared[key] for key in keys]
                 for sample in samples if call.encoded.structure else ():

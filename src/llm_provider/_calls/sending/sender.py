@@ -378,6 +378,7 @@ class _Sending:
         ):
             # An outage would be waited for no longer.
             self.verdict = retry.FINAL
+        call.sent.is_too_late = self.verdict.too_late
         if self.file_ids and not self.verdict.retry and not self.files_renewed:
             # The provider deleted a file that is remembered.
             self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)

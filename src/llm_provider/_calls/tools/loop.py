@@ -79,6 +79,7 @@ class Rounds:
         try:
             return await self._ask_until_answered(stored)
         except LLMError as error:
+            self._sent.parts = tuple(part.before_telling or part for part in self._sent.parts)
             self._sent.write_to(error)
             raise
 
