@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -186,6 +186,7 @@ class Target:
     route: Route
     model: str
     base_url: str | None
+    """None also for a host with several servers: `servers` has them."""
     custom_base_url: bool = False
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
@@ -200,6 +201,14 @@ class Target:
     def url_in_key(self) -> str | None:
         """The server in the cache key. A host of the user's own has none: it may move."""
         return self.base_url if self.route.host is None or self.custom_base_url else None
+
+    @property
+    def servers(self) -> tuple[Target, ...]:
+        """The targets that may answer: those of a host's equal servers, else this one."""
+        host = self.route.host
+        if host is None or self.base_url is not None:
+            return (self,)
+        return tuple(replace(self, base_url=url) for url in host.urls)
 
     @property
     def maker(self) -> str:

@@ -119,6 +119,7 @@ class PostConnection:
         if client is None:
             if self._http_client is None:
                 self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
+            assert target.base_url is not None, "the SDK would send to its own server"
             client = getattr(self._sdk, self._client_class)(
                 base_url=target.base_url,
                 api_key=outgoing.key.reveal(),
