@@ -84,10 +84,7 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
     if cloud.express_variable and _read((cloud.express_variable,), env_file):
         template, path = _EXPRESS
     address = server.rstrip("/") if server else _fill(template, provider, env_file)
-    path = _fill(path, provider, env_file)
-    # A URL may have the beginning of the path, as the variables of the SDKs do.
-    written = next((end for end in _beginnings(path) if address.endswith(end)), "")
-    return address.removesuffix(written) + path
+    return _join(address, _fill(path, provider, env_file))
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
@@ -130,10 +127,12 @@ def plain_name(model: str) -> str:
     return re.sub(r"(-v\d+(:\d+)?|@default)$", "", name).replace("@", "-")
 
 
-def _beginnings(path: str) -> list[str]:
-    """The beginnings of a path that end with a whole step, the longest first."""
+@functools.lru_cache(maxsize=1024)
+def _join(address: str, path: str) -> str:
+    """A URL that may have the beginning of the path already, as the variables of the SDKs do."""
     steps = path.split("/")
-    return ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
+    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
+    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
 
 
 def _fill(template: str, provider: str, env_file: EnvFile | None) -> str:

@@ -221,9 +221,11 @@ class Target:
         """The model's name at its maker, which says what it accepts."""
         if self.route.cloud is None:
             return self.model
+        if not self.deployed:
+            return plain_name(self.model)
         from .._money.cloud_names import drop_region
 
-        return plain_name(drop_region(self.provider, self.deployed) if self.deployed else self.model)
+        return plain_name(drop_region(self.provider, self.deployed))
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})
