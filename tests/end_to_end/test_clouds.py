@@ -25,7 +25,7 @@ from llm_provider import (
     RequestError,
 )
 from llm_provider._providers.shared.errors import GATEWAY_FAILURE
-from llm_provider._requests import cloud_identities, token_credential
+from llm_provider._requests import cloud_identities
 from llm_provider._requests.api_keys import find_key
 from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Fault, Simulator
@@ -288,22 +288,3 @@ def test_both_methods_of_embeddings_are_spoken(model: str, clouds: Simulator) ->
 def test_what_is_missing_is_named(model: str, settings: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem), Client(**settings) as client:
         client.call(model, "Hi")
-
-
-def test_a_source_that_is_down_or_hangs_is_asked_again(
-    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.2)
-    answers: list[Any] = [ConnectionError("no network"), "hang", "token-9"]
-
-    def source() -> str:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        if answer == "hang":
-            time.sleep(1)
-        return str(answer)
-
-    with Client(cache="off", keys={"azure": source}) as client:
-        assert client.call("azure/gpt-6.1-sol", "What is 2+3?").text == "5"
-    assert answers == []

@@ -70,9 +70,6 @@ def prompts(count: int, name: str = "prompt") -> list[str]:
     return [f"{name} {number}" for number in range(count)]
 
 
-# --- the choice --------------------------------------------------------------------------------------------
-
-
 # --- a pool without a server -------------------------------------------------------------------------------
 
 
