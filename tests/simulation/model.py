@@ -49,6 +49,9 @@ class _Judge(Evidence):
         yield from self._attempts_are_sent()
         yield from self._nothing_is_sent_for_nobody()
         yield from self._no_key_is_written()
+        for event in self.world.history:
+            if event["kind"] == "token" and event["waiting"] > 1:
+                yield f"{event['process']}: a token is fetched while another one is: {event}"
 
     def _everybody_ends(self) -> Iterator[str]:
         for event in self.world.history:
@@ -142,6 +145,7 @@ class _Judge(Evidence):
         loses = "outage" in self.program or any(
             network.get(kind) for kind in ("refuse", "cut_request", "cut_answer", "end", "repeat", "silent")
         )
+        loses |= any("tokens" in process["client"] for process in self.program["processes"])
         for process in (*self.ended_at, *self.died_at):
             sent = sum(each.process == process and each.is_call for each in self.world.requests)
             steps = [step for step in self.steps.values() if step.process == process]
@@ -202,6 +206,7 @@ class _Judge(Evidence):
         process = next(each for each in self.program["processes"] if each["name"] == step.process)
         plan, faults = step.plan, [order["fault"] for order in self.program["faults"]]
         statuses = {fault.get("status") for fault in faults}
+        tokens = process["client"].get("tokens", {"troubles": [], "life": math.inf})
         causes = {
             "BudgetExceededError": "budget" in process["client"] or plan.get("budget") or plan.get("purse"),
             "CancelledError": plan["cancel_after"] is not None or "interrupts" in process,
@@ -215,7 +220,10 @@ class _Judge(Evidence):
             "JSONSchemaValidationError": plan.get("format"),
             "UncertainBatchError": step.is_batch,
             "PendingBatchError": step.is_batch,
-            "RequestError": "full_disk" in self.program,
+            "RequestError": "full_disk" in self.program or "no_text" in tokens["troubles"],
+            "AuthenticationError": "keys" in process["client"]
+            or "ended" in tokens["troubles"]
+            or tokens["life"] < 1.0,
         }
         for event in step.results or ():
             if not causes.get(event.get("error", ""), True):

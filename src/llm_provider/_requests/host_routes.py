@@ -103,8 +103,8 @@ def _read_table(where: str, name: str, table: Any) -> Route:
                     "key_variable, the name of an environment variable that holds it"
                 )
             raise RequestError(f"{where}: [{name}] {problem}")
-    if "url" not in table:
-        raise RequestError(f"{where}: [{name}] has no url: write url = 'http://10.0.0.7:8000/v1'")
+    if "urls" not in table:
+        raise RequestError(f"{where}: [{name}] has no urls: write urls = ['http://10.0.0.7:8000/v1']")
     try:
         return _make_route(Host(name, **table))
     except RequestError as error:
@@ -122,7 +122,7 @@ def _make_route(host: Host) -> Route:
     lacks = frozenset(columns.pop("lacks", ()))
     return Route(
         host.name,
-        host.url,
+        host.urls[0] if len(host.urls) == 1 else None,
         key_variables=() if host.key_variable is None else (host.key_variable,),
         key_required=host.key_variable is not None,
         default_effort=True,

@@ -63,7 +63,7 @@ class Route:
     Attributes:
         provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
             one.
-        base_url: The provider's server; None where the adapter finds the server itself.
+        base_url: The provider's server; None where the adapter finds the server itself, and for several.
         adapter: The folder in `_providers` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.

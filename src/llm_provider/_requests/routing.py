@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -186,6 +186,7 @@ class Target:
     route: Route
     model: str
     base_url: str | None
+    """None also for a host with several servers: `servers` has them."""
     custom_base_url: bool = False
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
@@ -202,6 +203,14 @@ class Target:
         return self.base_url if self.route.host is None or self.custom_base_url else None
 
     @property
+    def servers(self) -> tuple[Target, ...]:
+        """The targets that may answer: those of a host's equal servers, else this one."""
+        host = self.route.host
+        if host is None or self.base_url is not None:
+            return (self,)
+        return tuple(replace(self, base_url=url) for url in host.urls)
+
+    @property
     def maker(self) -> str:
         """The provider that makes the route's models: "openai" for Azure."""
         cloud = self.route.cloud
@@ -212,9 +221,11 @@ class Target:
         """The model's name at its maker, which says what it accepts."""
         if self.route.cloud is None:
             return self.model
+        if not self.deployed:
+            return plain_name(self.model)
         from .._money.cloud_names import drop_region
 
-        return plain_name(drop_region(self.provider, self.deployed) if self.deployed else self.model)
+        return plain_name(drop_region(self.provider, self.deployed))
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})

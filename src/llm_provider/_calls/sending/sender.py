@@ -133,9 +133,10 @@ class Sender:
         transport = self._settings.transport_of(call.target.route)
         name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
         if server not in self._servers:
-            # litellm has clients of its own.
-            check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
-            check_certificates(call.target.base_url)
+            for target in call.target.servers:
+                # litellm has clients of its own.
+                check_proxy(target.base_url, "litellm" if name[0] == "litellm" else transport)
+                check_certificates(target.base_url)
             self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:
@@ -271,6 +272,7 @@ class _Sending:
                 hold.count_nothing()
             raise stop.refuse()
         self.outgoing.key = selection.key
+        self.outgoing.target = selection.server or call.target
         call.sent.begin()
         return hold
 

@@ -47,7 +47,7 @@ class Operation(NamedTuple):
     format: WireFormat
 
 
-_VERTEX = r"/v1/projects/[^/]+/locations/[^/]+/publishers"
+_VERTEX = r"/v1(?:/projects/[^/]+/locations/[^/]+)?/publishers"
 
 # A new operation is one more row, and one more module in formats/ unless an existing one serves it.
 OPERATIONS = (
