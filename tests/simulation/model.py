@@ -230,7 +230,9 @@ class _Judge(Evidence):
                 yield f"{event['error']} without a cause: {event['text']}"
             if event.get("error") == "RateLimitError" and not (plan.get("deadline") or 429 in statuses):
                 lasted = (step.ended or math.inf) - (step.begun or 0.0)
-                if lasted < PATIENCE and plan.get("max_retries") is None:
+                # A call that shares the request of another one has the retries of that one.
+                askers = [each for question in plan["questions"] for each in self.askers[question]]
+                if lasted < PATIENCE and all(each.plan.get("max_retries") is None for each in askers):
                     yield f"a busy provider was asked for {lasted:.1f} s only: {event['text']}"
 
     def _no_key_is_written(self) -> Iterator[str]:
