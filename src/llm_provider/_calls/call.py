@@ -23,8 +23,9 @@ from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
 from .._requests.routing import Target
+from .._runtime import clock
 from .._runtime.json_pieces import LARGE, read_large
-from .._types.usage import Usage
+from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
+    from .deltas import Emit
     from .early_stop import EarlyStop
 
 R = TypeVar("R")
@@ -130,6 +132,17 @@ class Operation(Exchange, Generic[R, T]):
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []
+
+    def fetch(
+        self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
+    ) -> Coroutine[Any, Any, Sample]:
+        """Get the answer with some parts of a call. A request is enough for all but scores of texts.
+
+        Raises:
+            LLMError: the last request failed, and no retry is left.
+        """
+        sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
+        return sample
 
     @abstractmethod
     def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
@@ -327,6 +340,31 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
         return sent.usage or Usage()
     known = [usage for usage in (sent.usage, *usages) if usage is not None]
     return sum(known[1:], known[0]) if known else Usage()
+
+
+def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
+    """What the results of embeddings and of scores have in common, for all parts of a call."""
+    sent, slowest = call.sent.whole(), max(samples, key=_waited, default=None)
+    # Requests are sent at the same time, so the call waited for the slowest of them.
+    queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
+    total = clock.perf_counter() - call.started
+    return {
+        "usage": usage_of(sent, samples),
+        "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
+        "provider": call.target.provider,
+        "cost": sent.cost,
+        "cost_source": sent.cost_source,
+        "price": price_of(sent.cost, samples),
+        "cached": all(sample.cached for sample in samples),
+        "timing": Timing(
+            queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
+        ),
+        "failures": sent.failures,
+    }
+
+
+def _waited(sample: Sample) -> float:
+    return sample.queue + sample.sending
 
 
 def price_of(cost: float | None, samples: Sequence[Sample]) -> float | None:

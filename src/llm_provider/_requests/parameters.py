@@ -39,6 +39,7 @@ from .checks import (
 from .host import Host
 from .model_kinds import ModelKind
 from .routing import Transport
+from .score_request import ScoreMethod
 from .tools import Tool
 
 
@@ -387,3 +388,51 @@ class EmbedParameters(TypedDict, total=False):
     """The provider's API key; default one from the client's `keys` or the environment."""
     base_url: str | None
     """The server to send to; default the environment's, else the provider's own."""
+
+
+class ScoreParameters(TypedDict, total=False):
+    """The parameters of `score` and `ascore` besides the model, the context and the continuations.
+
+    Names and meanings are those of `call`. None means "not set".
+    """
+
+    method: ScoreMethod | None
+    """How the server is asked, where it has two ways: "prompt_logprobs" (the default) or "echo" for vLLM,
+    "generate" (the default) or "echo" for sglang. Other servers have one."""
+    check_order: bool | None
+    """Whether the probe before the first score of a server also scores its texts in two orders, which finds
+    values that depend on what was asked before. It takes three more requests."""
+    strict_model: bool | None
+    """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
+    timeout: float | Timeouts | None
+    """Seconds for one attempt of one request, without the time in the queue."""
+    deadline: float | None
+    """Seconds until all continuations are scored or the call fails, with all attempts and waits."""
+    max_retries: int | None
+    """The most requests that are sent again after a failure that may be temporary. Default the client's."""
+    outage_patience: float | None
+    """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
+    cache: CacheMode | bool | None
+    """How the cache is used, as in `call`. Each continuation has an entry of its own."""
+    budget: float | Decimal | Budget | None
+    """The most that all continuations together may cost, in USD; or a `Budget`, which calls can share."""
+    extra_body: Mapping[str, Any] | None
+    """Fields of this server's API that are merged into the JSON of the requests that score."""
+    extra_headers: Mapping[str, str] | None
+    """HTTP headers that are added to the requests."""
+    api_key: str | None
+    """The provider's API key; default one from the client's `keys` or the environment."""
+    base_url: str | None
+    """The server to send to; default the environment's, else the provider's own."""
+
+
+class ScoreManyParameters(ScoreParameters, total=False):
+    """The parameters of `score_many` besides the model, the contexts and the continuations."""
+
+    max_concurrent: int | None
+    """The most requests in flight at once; default the client's."""
+    progress: bool | None
+    """Whether a progress bar is shown, as for `call_many`."""
+    metadata: Iterable[Any] | None
+    """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
+    has its line in the ledger. Nothing of it is sent."""

@@ -16,11 +16,10 @@ from ..._providers.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, En
 from ..._providers.shared.request_facts import RequestFacts
 from ..._requests.embed_request import DEFAULTS, EmbedRequest
 from ..._requests.routing import Target
-from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._types.embeddings import Embeddings
-from ..._types.usage import Timing, Usage
-from ..call import Call, Operation, Sample, price_of, usage_of
+from ..._types.usage import Usage
+from ..call import Call, Operation, Sample, summarize
 
 _LEAST_BYTES_PER_TOKEN = 2
 """For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
@@ -161,30 +160,10 @@ class Embed(Operation[EmbedRequest, Embeddings]):
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
         """The vectors in the order of the texts. A text that is repeated gets its vector each time."""
         inputs = call.request.inputs
-        vectors: dict[str, list[float]] = {}
-        sent = call.sent.whole()
-        slowest = queue = sending = 0.0
-        for part, sample in zip(call.parts, samples, strict=True):
-            vectors[inputs[part]] = sample.answer.vectors[0]
-            if sample.queue + sample.sending > slowest:
-                # Requests are sent at the same time, so the call waited for the slowest of them.
-                queue, sending = sample.queue, sample.sending
-                slowest = queue + sending
-        total = clock.perf_counter() - call.started
-        return Embeddings(
-            vectors=tuple(vectors[text] for text in inputs),
-            usage=usage_of(sent, samples),
-            model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
-            provider=call.target.provider,
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            price=price_of(sent.cost, samples),
-            cached=all(sample.cached for sample in samples),
-            timing=Timing(
-                queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
-            ),
-            failures=sent.failures,
-        )
+        vectors: dict[str, list[float]] = {
+            inputs[part]: sample.answer.vectors[0] for part, sample in zip(call.parts, samples, strict=True)
+        }
+        return Embeddings(vectors=tuple(vectors[text] for text in inputs), **summarize(call, samples))
 
     def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:
         return [call.request.inputs[part] for part in parts]

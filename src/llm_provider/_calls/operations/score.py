@@ -1,0 +1,232 @@
+"""The operation `score`: a context and continuations in, the log-probability of each continuation out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..._cache.storage.entry import Entry
+from ..._errors import APIResponseValidationError, LLMError
+from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._providers.protocol import Adapter, AnyAnswer, EncodedRequest
+from ..._providers.registry import load_scores
+from ..._providers.shared.request_facts import RequestFacts
+from ..._requests.routing import Target
+from ..._requests.score_request import DEFAULTS, ScoreRequest
+from ..._runtime import clock
+from ..._runtime.canonical_json import canonical
+from ..._types.scores import Score, Scores
+from ..._types.usage import Usage
+from ..call import Call, Operation, Sample, summarize
+from ..sent_requests import SentRequests, sum_of_prices
+
+if TYPE_CHECKING:
+    from ..lifecycle.engine import Engine
+    from .score_requests import ScoreRequests
+
+PROBE = -1
+"""The number of the part that is the probe of a server. It has an entry and a flight of its own."""
+_PROBE_VERSION = 1
+_PROBE_SECONDS = 86_400.0
+"""Seconds for which a stored probe counts: the server behind an address may become another one."""
+
+
+@dataclass(slots=True)
+class ScoreAnswer(AnyAnswer):
+    """A stored score."""
+
+    score: Score
+
+
+class ScoreTexts(Operation[ScoreRequest, Scores]):
+    """Scoring of given texts. Its parts are the distinct continuations, numbered by their first index."""
+
+    name = "score"
+    nests = False
+    patience = DEFAULT_BATCH_PATIENCE
+    defaults = DEFAULTS
+    has_texts = True
+    build = staticmethod(ScoreRequest.build)
+
+    def bare_request(self, model: str, base_url: str | None) -> ScoreRequest:
+        """A request without texts."""
+        return ScoreRequest(model=model, context="", inputs=(), base_url=base_url)
+
+    def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The payload without the texts."""
+        return load_scores(request.model, target).encode(request, target)
+
+    def parts(self, request: ScoreRequest) -> Sequence[int]:
+        """The first index of each distinct continuation."""
+        return [request.inputs.index(text) for text in dict.fromkeys(request.inputs)]
+
+    def identity(self, call: Call[Scores], part: int) -> tuple[bytes, int]:
+        """The context and one continuation; for the probe, the server."""
+        request = call.request
+        if part == PROBE:
+            own = {"probe": _PROBE_VERSION, "server": call.target.base_url, "order": request.check_order}
+        else:
+            own = {"context": request.context, "continuation": request.inputs[part]}
+        return canonical({**call.encoded.payload, **own}), 0
+
+    def groups(self, call: Call[Scores], parts: Sequence[int]) -> list[Sequence[int]]:
+        """Each continuation by itself."""
+        return [[part] for part in parts]
+
+    def body(self, call: Call[Scores], parts: Sequence[int]) -> bytes:
+        """The texts, which the requests of `score_requests` send."""
+        return self.identity(call, parts[0])[0]
+
+    def prompt(self, call: Call[Scores], parts: Sequence[int]) -> bytes:
+        """The texts that the model reads."""
+        return canonical(self._texts(call, parts))
+
+    def tokens(self, call: Call[Scores], parts: Sequence[int]) -> float:
+        """About one token for four bytes of text."""
+        return len(self.prompt(call, parts)) / 4
+
+    def facts(self, call: Call[Scores], parts: Sequence[int]) -> RequestFacts:
+        """The texts. The model writes one token, as few as every server can."""
+        texts = self._texts(call, parts)
+        return RequestFacts("standard", 1, texts, (), 0, (), (), adds_input=False)
+
+    def variant(self, call: Call[Scores]) -> str:
+        """No server has service levels for scores."""
+        return "standard"
+
+    def decode(self, call: Call[Scores], reply: Any, count: int) -> ScoreAnswer:
+        """A stored score, or a stored probe as long as it counts.
+
+        Raises:
+            APIResponseValidationError: it is neither.
+        """
+        try:
+            if "probe" in reply and clock.time() - reply["at"] > _PROBE_SECONDS:
+                raise APIResponseValidationError("the probe of this server is too old")
+            fields = {name: tuple(each) if isinstance(each, list) else each for name, each in reply["score"].items()}
+            score, usage = Score(**fields), Usage(**reply["usage"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise APIResponseValidationError(f"this is no stored score: {error}") from None
+        return ScoreAnswer(score, usage=usage, model=reply["model"])
+
+    def usage(self, call: Call[Scores], reply: Any) -> Usage | None:
+        """The usage of a stored score."""
+        return self.decode(call, reply, 1).usage
+
+    async def fetch(self, call: Call[Scores], parts: Sequence[int], emit: Any, engine: Engine) -> Sample:
+        """Score one continuation, after the probe of the server if it is the first one."""
+        from .score_requests import Memory, ScoreRequests
+
+        memory = engine.here().remembered
+        if memory is None:
+            memory = engine.here().remembered = Memory()
+        form = load_scores(call.request.model, call.target).form_of(call.target, call.encoded.payload["method"])
+        requests = ScoreRequests(call, parts, engine, form, memory)
+        if parts[0] == PROBE:
+            await requests.probe(check_order=call.request.check_order)
+            empty = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
+            return _make_sample(requests, empty, probe=_PROBE_VERSION, at=clock.time())
+        await memory.get(call.key(PROBE), lambda: self._probe(call, engine))
+        return _make_sample(requests, await _score(requests, call.request, parts[0]))
+
+    async def _probe(self, call: Call[Scores], engine: Engine) -> None:
+        """Get the probe of a server, which counts as a part of the call that needs it first."""
+        from ..lifecycle.several_parts import run_side_by_side
+
+        part = replace(call, sent=SentRequests(), first_key=None)
+        call.sent.parts += (part.sent,)
+        if call.cache not in ("use", "only") or not await engine.find_samples(part, (PROBE,)):
+            # A task can lead one flight, and this one leads that of its continuation.
+            await run_side_by_side([engine.ask(part, (PROBE,))], engine.cancel)
+
+    def split(self, call: Call[Scores], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """A request has one continuation."""
+        return [sample]
+
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
+        """Every score is kept: it has passed the checks."""
+        return True
+
+    def restore(self, call: Call[Scores], entry: Entry, answer: Any, started: float) -> Scores:
+        """The one score of an entry."""
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
+
+    def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
+        """The scores in the order of the continuations."""
+        request = call.request
+        scores = {
+            request.inputs[part]: sample.answer.score for part, sample in zip(call.parts, samples, strict=True)
+        }
+        return Scores(
+            context=request.context,
+            scores=tuple(scores[text] for text in request.inputs),
+            metadata=call.metadata,
+            **summarize(call, samples),
+        )
+
+    def _texts(self, call: Call[Scores], parts: Sequence[int]) -> list[str]:
+        from .score_requests import PROBES
+
+        request = call.request
+        return [max(PROBES, key=len) if part == PROBE else request.context + request.inputs[part] for part in parts]
+
+
+async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> Score:
+    """The score of a continuation.
+
+    Raises:
+        ScoreCheckError: the server's values cannot be right.
+    """
+    from .score_requests import cut_ids, cut_text, move_spaces
+
+    text = request.inputs[part]
+    context, continuation = move_spaces(request.context, text)
+    try:
+        prompt, start, same = await requests.read_prompt(context + continuation), 0, None
+        if prompt.ids is not None:
+            alone = await requests.read_prompt(context)
+            start, same = cut_ids(prompt.ids, alone.ids or ())
+        answer = await requests.find_values(prompt, start)
+        positions = answer.positions
+        if prompt.ids is None:
+            positions = positions[cut_text([position.token for position in positions], context) :]
+    except LLMError as error:
+        error.message = f"continuations[{part}]: {error.message}"
+        error.args = (error.message,)
+        raise
+    ids = [position.id for position in positions]
+    greedy = [position.is_greedy for position in positions]
+    logprobs = tuple(float(position.logprob or 0.0) for position in positions)
+    return Score(
+        text=text,
+        logprob=sum(logprobs),
+        token_logprobs=logprobs,
+        tokens=tuple(position.token for position in positions),
+        bytes=len(text.encode("utf-8", "surrogatepass")),
+        token_ids=None if None in ids else tuple(id_ for id_ in ids if id_ is not None),
+        is_greedy=None if None in greedy else all(greedy),
+        same_boundary=same,
+    )
+
+
+def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
+    """A score as the answer of all its requests."""
+    samples = requests.samples
+    usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
+    model = next((sample.answer.model for sample in samples if sample.answer.model), None)
+    body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
+    return Sample(
+        ScoreAnswer(score, usage=usage, model=model),
+        orjson.dumps(body),
+        cached=False,
+        queue=sum(sample.queue for sample in samples),
+        sending=sum(sample.sending for sample in samples),
+        price=sum_of_prices([sample.price for sample in samples]),
+        served_before=next((sample.served_before for sample in samples if sample.served_before), None),
+    )
+
+
+SCORE = ScoreTexts()
