@@ -6,6 +6,8 @@ from collections.abc import AsyncIterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from .._calls.call import Operation
+from .._calls.operations.chat import CHAT
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
 from .._limits.concurrency import Concurrency, concurrency
@@ -72,6 +74,9 @@ class BatchOptions:
     concurrency: Concurrency | None
     progress: bool | None
     on_error: OnError
+    example: Any = None
+    """An input, for operations whose inputs are no prompts."""
+    operation: Operation[Any, Any] = CHAT
 
     @property
     def each(self) -> Iterator[tuple[str, BatchInputs]]:

@@ -43,7 +43,14 @@ if TYPE_CHECKING:
     from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
-    from .._requests.parameters import ClientParameters, Common, EmbedParameters, Parameters, ScoreParameters, Untyped
+    from .._requests.parameters import (
+        ClientParameters,
+        Common,
+        EmbedParameters,
+        Parameters,
+        ScoreParameters,
+        Untyped,
+    )
     from .._tokens.models import Model
     from .._types.embeddings import Embeddings
     from .._types.scores import Scores

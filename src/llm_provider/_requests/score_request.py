@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
-from .checks import CacheMode, flag, one_of
-from .embed_request import SHARED
+from .checks import flag, one_of
+from .embed_request import SHARED, TextRequest
 from .parameter_table import CHECKS
 from .request import check_model_name, check_parameters, seal
 
 if TYPE_CHECKING:
-    from .._limits.timeouts import Timeouts
-    from .._money.budget import Budget
-    from .api_keys import APIKey
     from .parameters import ScoreParameters
 
 ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
@@ -27,37 +24,16 @@ _SHARED = frozenset(SHARED) - {"in_batch"}
 DEFAULTS = _SHARED - {"extra_body"}
 """The defaults of a client that `score` uses. The fields in `extra_body` are those of one endpoint."""
 
-SCORE_CHECKS = {name: CHECKS[name] for name in _SHARED} | {
-    "method": one_of(ScoreMethod),
-    "check_order": flag,
-}
+_CHECKS = {name: CHECKS[name] for name in _SHARED} | {"method": one_of(ScoreMethod), "check_order": flag}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreRequest:
-    """One call of `score` as the user asked for it; `ScoreRequest.build` is the only way to make one."""
+class ScoreRequest(TextRequest):
+    """One call of `score`; `ScoreRequest.build` is the only way to make one. `inputs` are continuations."""
 
-    model: str
     context: str
-    inputs: tuple[str, ...]
-    """The continuations."""
     method: ScoreMethod | None = None
     check_order: bool = False
-    strict_model: bool | None = None
-    timeout: Timeouts | None = None
-    deadline: float | None = None
-    max_retries: int | None = None
-    outage_patience: float | None = None
-    cache: CacheMode | None = None
-    budget: Budget | None = field(default=None, repr=False)
-    extra_body: JSONMapping | None = None
-    extra_headers: Mapping[str, str] | None = None
-    api_key: APIKey | None = field(default=None, repr=False)
-    base_url: str | None = None
-
-    in_batch: ClassVar[None] = None
-    max_tool_rounds: ClassVar[None] = None
-    messages: ClassVar[tuple[JSONMapping, ...]] = ()
 
     @classmethod
     def build(
@@ -78,7 +54,7 @@ class ScoreRequest:
         """
         seal(parameters)
         check_model_name(model)
-        checked = check_parameters(function, SCORE_CHECKS, cast("JSONMapping", parameters))
+        checked = check_parameters(function, _CHECKS, cast("JSONMapping", parameters))
         context, continuations = cast("tuple[Any, Any]", inputs)
         if not isinstance(context, str):
             raise RequestError(f"context must be a text, not {cite(context)}; it may be empty")
@@ -86,12 +62,11 @@ class ScoreRequest:
 
 
 def _texts(continuations: object) -> tuple[str, ...]:
-    kind = type(continuations).__name__
-    if isinstance(continuations, (str, bytes, Mapping, set, frozenset)) or not isinstance(
-        continuations, Iterable
-    ):
+    kinds = (str, bytes, Mapping, set, frozenset)
+    if isinstance(continuations, kinds) or not isinstance(continuations, Iterable):
         raise RequestError(
-            f"continuations must be a list of texts, not {kind}: write score(model, context, [' a text'])"
+            f"continuations must be a list of texts, not {type(continuations).__name__}: write "
+            "score(model, context, [' a text'])"
         )
     texts = tuple(continuations)
     for index, text in enumerate(texts):

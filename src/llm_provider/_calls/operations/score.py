@@ -57,7 +57,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
         """The payload without the texts."""
-        return load_scores(request.model, target).encode(request, target)
+        encoded: EncodedRequest = load_scores(request.model, target).encode(request, target)
+        return encoded
 
     def parts(self, request: ScoreRequest) -> Sequence[int]:
         """The first index of each distinct continuation."""
@@ -106,8 +107,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         try:
             if "probe" in reply and clock.time() - reply["at"] > _PROBE_SECONDS:
                 raise APIResponseValidationError("the probe of this server is too old")
-            fields = {name: tuple(each) if isinstance(each, list) else each for name, each in reply["score"].items()}
-            score, usage = Score(**fields), Usage(**reply["usage"])
+            score, usage = Score.from_dict(reply["score"]), Usage(**reply["usage"])
         except (KeyError, TypeError, AttributeError) as error:
             raise APIResponseValidationError(f"this is no stored score: {error}") from None
         return ScoreAnswer(score, usage=usage, model=reply["model"])
@@ -123,7 +123,9 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         memory = engine.here().remembered
         if memory is None:
             memory = engine.here().remembered = Memory()
-        form = load_scores(call.request.model, call.target).form_of(call.target, call.encoded.payload["method"])
+        form = load_scores(call.request.model, call.target).form_of(
+            call.target, call.encoded.payload["method"]
+        )
         requests = ScoreRequests(call, parts, engine, form, memory)
         if parts[0] == PROBE:
             await requests.probe(check_order=call.request.check_order)
@@ -158,7 +160,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         """The scores in the order of the continuations."""
         request = call.request
         scores = {
-            request.inputs[part]: sample.answer.score for part, sample in zip(call.parts, samples, strict=True)
+            request.inputs[part]: sample.answer.score
+            for part, sample in zip(call.parts, samples, strict=True)
         }
         return Scores(
             context=request.context,
@@ -171,7 +174,10 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         from .score_requests import PROBES
 
         request = call.request
-        return [max(PROBES, key=len) if part == PROBE else request.context + request.inputs[part] for part in parts]
+        return [
+            max(PROBES, key=len) if part == PROBE else request.context + request.inputs[part]
+            for part in parts
+        ]
 
 
 async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> Score:
@@ -180,7 +186,7 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
     Raises:
         ScoreCheckError: the server's values cannot be right.
     """
-    from .score_requests import cut_ids, cut_text, move_spaces
+    from .score_requests import check_begin, cut_ids, cut_text, move_spaces
 
     text = request.inputs[part]
     context, continuation = move_spaces(request.context, text)
@@ -189,6 +195,9 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
         if prompt.ids is not None:
             alone = await requests.read_prompt(context)
             start, same = cut_ids(prompt.ids, alone.ids or ())
+            if requests.form.by_token:
+                # Other replies show the tokens in front.
+                check_begin(prompt.ids, (await requests.read_prompt("")).ids or ())
         answer = await requests.find_values(prompt, start)
         positions = answer.positions
         if prompt.ids is None:

@@ -177,7 +177,8 @@ class ScoreRequests:
             answer = await self._ask(prompt)
             answer.positions, answer.offset = answer.positions[start:], start
             return answer
-        ids, positions = prompt.ids or (), []
+        positions: list[Position] = []
+        ids = prompt.ids or ()
         for index in range(max(1, start), len(ids)):
             answer = await self._ask(prompt._replace(ids=ids[:index]), ids[index])
             positions += answer.positions
@@ -221,7 +222,14 @@ class ScoreRequests:
         fail("probe", "what the model writes cannot be sent as a prompt")
 
     async def _compare(
-        self, prompt: Prompt, known: Prompt, size: int, written: Position, value: Position, *, check_order: bool
+        self,
+        prompt: Prompt,
+        known: Prompt,
+        size: int,
+        written: Position,
+        value: Position,
+        *,
+        check_order: bool,
     ) -> None:
         said = f"the model wrote {written.token!r} at {written.logprob:.4f}"
         assert value.logprob is not None, "the checks have passed"
@@ -295,6 +303,16 @@ def cut_ids(whole: Sequence[int], context: Sequence[int]) -> tuple[int, bool]:
     return len(context), tuple(whole[: len(context)]) == tuple(context)
 
 
+def check_begin(whole: Sequence[int], begin: Sequence[int]) -> None:
+    """Check that a prompt begins once with the tokens that the tokenizer puts in front of a text.
+
+    Raises:
+        ScoreCheckError: it begins twice with them.
+    """
+    if begin and tuple(whole[: 2 * len(begin)]) == tuple(begin) * 2:
+        fail("begin token", f"the prompt begins twice with the tokens {list(begin)}")
+
+
 def cut_text(tokens: Sequence[str], context: str) -> int:
     """The index of the first token of a continuation, where the server tells texts of tokens alone.
 
@@ -304,11 +322,16 @@ def cut_text(tokens: Sequence[str], context: str) -> int:
     >>> cut_text(["<s>", " Hello", " world"], "Hello")
     2
     """
-    for begin in (0, 1):
-        for index, text in enumerate(_prefixes(tokens[begin:]), start=begin):
-            if same_text(text, context) and 0 < index < len(tokens):
-                return index
-    fail("slice", f"no token ends where the context ends, among {tokens[:80]!r:.200}")
+    ends = (
+        index
+        for begin in (0, 1)
+        for index, text in enumerate(_prefixes(tokens[begin:]), start=begin)
+        if same_text(text, context) and 0 < index < len(tokens)
+    )
+    end = next(ends, None)
+    if end is None:
+        fail("slice", f"no token ends where the context ends, among {tokens[:80]!r:.200}")
+    return end
 
 
 def _prefixes(tokens: Sequence[str]) -> Iterator[str]:

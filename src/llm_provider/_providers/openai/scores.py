@@ -50,7 +50,7 @@ class Tokenizer(NamedTuple):
         if isinstance(reply, dict):
             raise_error_in(reply, "tokens")
             tokens = reply.get("tokens")
-        ids = [token.get("id") if isinstance(token, dict) else token for token in tokens or ()]
+        ids: list[Any] = [token.get("id") if isinstance(token, dict) else token for token in tokens or ()]
         if not isinstance(tokens, list) or any(type(token) is not int for token in ids):
             fail("probe", "the server's tokenizer tells no ids")
         return tuple(ids)
@@ -79,7 +79,10 @@ class ScoreForm(NamedTuple):
         try:
             positions, generated = self.read(reply, prompt)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            fail("count", f"the reply does not have the form of this server's log-probabilities ({error!r:.80})")
+            fail(
+                "count",
+                f"the reply does not have the form of this server's log-probabilities ({error!r:.80})",
+            )
         answer = PromptAnswer(
             positions=positions, generated=generated, usage=self.usage(reply),
             model=text_of(reply.get("model")), id=text_of(reply.get("id")),
@@ -108,9 +111,11 @@ class ScoreForm(NamedTuple):
         counts = find_counts(reply, "usage")
         if counts:
             return read_usage(counts)
-        meta = find_counts(reply, "meta_info") or {}
-        read = meta.get("prompt_tokens", reply.get("tokens_evaluated") if isinstance(reply, dict) else None)
-        written = meta.get("completion_tokens", 1)
+        meta, details = (find_counts(reply, name) or {} for name in ("meta_info", "details"))
+        read = meta.get("prompt_tokens", len(details.get("prefill") or ()) or None)
+        if read is None and isinstance(reply, dict):
+            read = reply.get("tokens_evaluated")
+        written: Any = meta.get("completion_tokens", details.get("generated_tokens", 1))
         return Usage(input_tokens=read, output_tokens=written) if type(read) is int else None
 
 
@@ -137,9 +142,8 @@ def _zip_arrays(arrays: Any, ids: Sequence[int] | None) -> Iterator[Position]:
     """The positions in legacy arrays."""
     tokens, logprobs = arrays["tokens"], arrays["token_logprobs"]
     ids, tops = ids or arrays.get("token_ids"), arrays.get("top_logprobs")
-    columns = [
-        logprobs, tokens, ids or [None] * len(tokens), tops if isinstance(tops, list) else [None] * len(tokens)
-    ]  # fmt: skip
+    nothing = [None] * len(tokens)
+    columns = (logprobs, tokens, ids or nothing, tops if isinstance(tops, list) else nothing)
     for logprob, token, id_, top in zip(*columns, strict=True):
         yield Position(logprob, token, None if id_ is None else int(id_), top or {})
 
@@ -172,7 +176,8 @@ def _read_prompt_logprobs(reply: Any, prompt: Prompt) -> _Arrays:
 def _write_generate(_: str, prompt: Prompt) -> JSONObject:
     return {
         "input_ids": list(prompt.ids or ()), "sampling_params": {"temperature": 0, "max_new_tokens": 1},
-        "return_logprob": True, "logprob_start_len": 0, "top_logprobs_num": 1, "return_text_in_logprobs": True,
+        "return_logprob": True, "logprob_start_len": 0, "top_logprobs_num": 1,
+        "return_text_in_logprobs": True,
     }  # fmt: skip
 
 
@@ -253,7 +258,9 @@ _FORMS: Mapping[str, Mapping[str, ScoreForm]] = {
     },
     "tgi": {"generate": ScoreForm("/generate", _write_tgi, _read_tgi, _TGI, takes_ids=False)},
     "llama.cpp": {"native": ScoreForm("/completion", _write_llama, _read_llama, _LLAMA, by_token=True)},
-    "together_ai": {"echo": ScoreForm("completions", _echo(echo=True), _read_together, None, takes_ids=False)},
+    "together_ai": {
+        "echo": ScoreForm("completions", _echo(echo=True), _read_together, None, takes_ids=False)
+    },
     "fireworks_ai": {
         "echo": ScoreForm(
             "completions", _echo(echo=True, context_length_exceeded_behavior="error"), _read_arrays, None,
@@ -284,13 +291,13 @@ def encode(request: ScoreRequest, target: Target) -> EncodedRequest:
     forms = _forms(target)
     if not forms:
         raise refuse_scores(request.model, target)
-    method = request.method or next(iter(forms))
+    method: str = request.method or next(iter(forms.keys()))
     if method not in forms:
         raise UnsupportedParameterError(
             f"method={method!r} is not one of this server's: leave it out, or use {', '.join(forms)}",
             parameter="method", provider=target.provider, model=request.model,
         )  # fmt: skip
-    payload = {"model": target.model, "method": method}
+    payload: JSONObject = {"model": target.model, "method": method}
     if request.extra_body:
         payload["extra_body"] = dict(request.extra_body)
     return EncodedRequest("score", payload, request.extra_headers or {})

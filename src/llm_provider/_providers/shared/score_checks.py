@@ -15,7 +15,7 @@ from ..._errors import ScoreCheckError
 from ..protocol import AnyAnswer
 
 TOLERANCE = 0.1
-"""How far two values of one token may differ, in nats. Prefix caches and batches move logits by about 0.06."""
+"""How far two values of one token may differ, in nats. Prefix caches move logits by about 0.06."""
 
 _LEAST = -9000.0
 """vLLM writes -9999 for what it cannot represent. No vocabulary has a token so unlikely."""
@@ -27,8 +27,8 @@ _REMEDIES = {
     "first token": "the values may be shifted, or the server left some out",
     "echo": "the server scored another text than the one that was sent",
     "begin token": "leave the token that begins a text out of the context, because the server adds it",
-    "slice": "the tokens of the context and those of the continuation cannot be told apart: end the context, or "
-    "begin the continuation, at a word",
+    "slice": "the tokens of the context and those of the continuation cannot be told apart: end the context, "
+    "or begin the continuation, at a word",
     "values": "the server has no log-probability for a token",
     "shift": "each value seems to belong to another token, as without a token that begins the text",
     "sum": "the server gives probabilities after sampling, or not all of them",
@@ -57,7 +57,7 @@ class Position(NamedTuple):
     logprob: float | None
     token: str
     id: int | None = None
-    top: Mapping[Any, float] = {}  # noqa: RUF012  # it is never changed
+    top: Mapping[Any, float] = {}  # it is never changed
     """The log-probabilities of the likeliest tokens, by id, or by text where the reply has no ids."""
 
     @property
@@ -114,7 +114,9 @@ def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
 def _check_echo(positions: Sequence[Position], prompt: Prompt) -> None:
     ids = [position.id for position in positions]
     if prompt.ids is not None and None not in ids[1:]:
-        first = next((at for at, (own, sent) in enumerate(zip(ids, prompt.ids, strict=True)) if own != sent), None)
+        first = next(
+            (at for at, (own, sent) in enumerate(zip(ids, prompt.ids, strict=True)) if own != sent), None
+        )
         # The first position of some replies has no id.
         if first is not None and not (first == 0 and ids[0] is None and ids[1:] == list(prompt.ids[1:])):
             fail("echo", f"token {first} has the id {ids[first]}, and {prompt.ids[first]} was sent")

@@ -5,7 +5,7 @@
 the path says which server it is; an unknown name is a vLLM.
 
 The forms are those of `CompletionResponse` of vllm/entrypoints/openai, of `io_struct` of sglang, of the
-together and fireworks SDKs, of TGI's `GenerateResponse`, and those that llama.cpp's own server was seen to send.
+together and fireworks SDKs, of TGI's `GenerateResponse`, and those that llama.cpp's own server sends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ def read(request: Request) -> Prompt | Problem:
         if not isinstance(text, str):
             return Problem("the text to tokenize is missing")
         return Prompt(
-            model=str(body.get("model", "")), text=text, characters=0, billed=False, samples=0, request=request
+            model=str(body.get("model", "")),
+            text=text,
+            characters=0,
+            billed=False,
+            samples=0,
+            request=request,
         )
     prompts = _read_prompts(body)
     if not prompts or not all(prompts):
