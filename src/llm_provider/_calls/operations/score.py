@@ -127,12 +127,16 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             call.target, call.encoded.payload["method"]
         )
         requests = ScoreRequests(call, parts, engine, form, memory)
-        if parts[0] == PROBE:
-            await requests.probe(check_order=call.request.check_order)
-            empty = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
-            return _make_sample(requests, empty, probe=_PROBE_VERSION, at=clock.time())
-        await memory.get(call.key(PROBE), lambda: self._probe(call, engine))
-        return _make_sample(requests, await _score(requests, call.request, parts[0]))
+        try:
+            if parts[0] == PROBE:
+                await requests.probe(check_order=call.request.check_order)
+                empty = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
+                return _make_sample(requests, empty, probe=_PROBE_VERSION, at=clock.time())
+            await memory.get(call.key(PROBE), lambda: self._probe(call, engine))
+            return _make_sample(requests, await _score(requests, call.request, parts[0]))
+        except LLMError as error:
+            error.provider, error.model = call.target.provider, call.request.model
+            raise
 
     async def _probe(self, call: Call[Scores], engine: Engine) -> None:
         """Get the probe of a server, which counts as a part of the call that needs it first."""

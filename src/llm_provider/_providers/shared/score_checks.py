@@ -112,23 +112,21 @@ def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
 
 
 def _check_echo(positions: Sequence[Position], prompt: Prompt) -> None:
-    ids = [position.id for position in positions]
-    if prompt.ids is not None and None not in ids[1:]:
-        first = next(
-            (at for at, (own, sent) in enumerate(zip(ids, prompt.ids, strict=True)) if own != sent), None
-        )
-        # The first position of some replies has no id.
-        if first is not None and not (first == 0 and ids[0] is None and ids[1:] == list(prompt.ids[1:])):
-            fail("echo", f"token {first} has the id {ids[first]}, and {prompt.ids[first]} was sent")
+    ids, tokens = [position.id for position in positions], [position.token for position in positions]
+    has_ids = prompt.ids is not None and None not in ids
+    for index, (own, sent) in enumerate(zip(ids, prompt.ids or (), strict=False)):
+        if has_ids and own != sent:
+            fail("echo", f"token {index} has the id {own}, and {sent} was sent")
+    text, begin = "".join(tokens), tokens[min(1, len(tokens) - 1)]
+    if not prompt.text or "\ufffd" in text:
         return
-    tokens = [position.token for position in positions]
-    text = "".join(tokens)
-    if not prompt.text or "\ufffd" in text or same_text(text, prompt.text):
-        return
-    if not same_text("".join(tokens[1:]), prompt.text):
+    # The first position of some replies has no text.
+    twice = tokens[0] == begin if tokens[0] else ids[:1] == ids[1:2]
+    after = prompt.text.removeprefix(begin)
+    if twice and after != prompt.text and same_text("".join(tokens[2:]), after):
+        fail("begin token", f"the prompt begins twice with {begin!r}")
+    if not has_ids and not same_text(text, prompt.text) and not same_text("".join(tokens[1:]), prompt.text):
         fail("echo", f"the echoed tokens are {text[:80]!r}, and not the text that was sent")
-    if tokens[0] == tokens[1] and prompt.text.startswith(tokens[0]):
-        fail("begin token", f"the prompt begins twice with {tokens[0]!r}")
 
 
 def same_text(tokens: str, text: str) -> bool:
@@ -159,8 +157,8 @@ def check_values(positions: Sequence[Position]) -> None:
         if key in top:
             if abs(top[key] - logprob) > TOLERANCE:
                 fail("shift", f"{where} has {logprob:g}, and {top[key]:g} among the likeliest tokens")
-        elif logprob > min(top.values()):
-            fail("shift", f"{where} has {logprob:g} and is not among the likeliest tokens, which have less")
+        elif logprob >= min(top.values()):
+            fail("shift", f"{where} has {logprob:g}, which is the value of another token")
         chances = [*top.values(), *([] if key in top else [logprob])]
         if math.fsum(map(math.exp, chances)) > _WHOLE:
             fail("sum", f"the probabilities at {where} add up to more than 1")
