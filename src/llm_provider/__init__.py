@@ -40,8 +40,17 @@ if TYPE_CHECKING:
         submit_many,
         usage,
     )
-    from ._client.model_functions import acount_tokens, aestimate, count_tokens, estimate, models, price
-    from ._client.score_functions import ascore, score, score_many
+    from ._client.model_functions import (
+        acount_tokens,
+        aestimate,
+        ascore,
+        count_tokens,
+        estimate,
+        models,
+        price,
+        score,
+        score_many,
+    )
     from ._errors import (
         APIConnectionError,
         APIResponseValidationError,
@@ -143,7 +152,7 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_client.functions", "_client.model_functions", "_client.score_functions", "_client.client",
+    "_client.functions", "_client.model_functions", "_client.client",
     "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
     "_types.logprobs", "_types.results", "_types.scores", "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",

@@ -344,7 +344,7 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
 
 def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     """What the results of embeddings and of scores have in common, for all parts of a call."""
-    sent, slowest = call.sent.whole(), max(samples, key=_waited, default=None)
+    sent, slowest = call.sent.whole(), max(samples, key=count_seconds, default=None)
     # Requests are sent at the same time, so the call waited for the slowest of them.
     queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
     total = clock.perf_counter() - call.started
@@ -363,7 +363,8 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     }
 
 
-def _waited(sample: Sample) -> float:
+def count_seconds(sample: Sample) -> float:
+    """Seconds that a call waited for a sample."""
     return sample.queue + sample.sending
 
 

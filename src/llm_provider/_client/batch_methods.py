@@ -16,7 +16,7 @@ from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
-from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
@@ -408,8 +408,6 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        from .score_batches import parse_scores
-
         options = parse_scores(model, contexts, continuations, parameters, on_error)
         with self._gather(options) as results:
             results.update(self._iterate(options))

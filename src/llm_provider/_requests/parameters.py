@@ -32,14 +32,14 @@ from .checks import (
     ReasoningEffort,
     ReasoningSummary,
     Resend,
+    ScoreMethod,
     ServiceTier,
     Unsupported,
     Verbosity,
 )
 from .host import Host
-from .model_kinds import ModelKind
+from .model_kinds import EstimateKind
 from .routing import Transport
-from .score_request import ScoreMethod
 from .tools import Tool
 
 
@@ -345,9 +345,10 @@ class EstimateParameters(BatchParameters, total=False):
     """The number of numbers in each vector, of a model that embeds."""
     on_error: Literal["return", "raise"] | None
     """As for `call_many`; an estimate is the same with both."""
-    kind: ModelKind | None
-    """"chat" estimates `call_many`, "embedding" estimates `embed`. Default the kind that the model's name
-    tells, and "chat" for a name that tells none."""
+    kind: EstimateKind | None
+    """"chat" estimates `call_many`, "embedding" estimates `embed`, and "score" estimates `score_many`, whose
+    inputs are pairs of a context and its continuations. Default the kind that the model's name tells, and
+    "chat" for a name that tells none."""
 
 
 class TextParameters(TypedDict, total=False):

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
-from .checks import flag, one_of
+from .checks import ScoreMethod, flag, one_of
 from .embed_request import SHARED, TextRequest
 from .parameter_table import CHECKS
 from .request import check_model_name, check_parameters, seal
 
 if TYPE_CHECKING:
     from .parameters import ScoreParameters
-
-ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
-"""The way in which a server is asked for the log-probabilities of a prompt, where it has several."""
 
 _SHARED = frozenset(SHARED) - {"in_batch"}
 

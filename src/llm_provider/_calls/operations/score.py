@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             APIResponseValidationError: it is neither.
         """
         try:
-            if "probe" in reply and clock.time() - reply["at"] > _PROBE_SECONDS:
+            if clock.time() - reply.get("at", math.inf) > _PROBE_SECONDS:
                 raise APIResponseValidationError("the probe of this server is too old")
             score, usage = Score.from_dict(reply["score"]), Usage(**reply["usage"])
         except (KeyError, TypeError, AttributeError) as error:
@@ -118,20 +119,16 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], emit: Any, engine: Engine) -> Sample:
         """Score one continuation, after the probe of the server if it is the first one."""
-        from .score_requests import Memory, ScoreRequests
+        from .score_requests import Memory, ScoreRequests, probe
 
-        memory = engine.here().remembered
-        if memory is None:
-            memory = engine.here().remembered = Memory()
-        form = load_scores(call.request.model, call.target).form_of(
-            call.target, call.encoded.payload["method"]
-        )
+        here = engine.here()
+        memory = here.remembered = here.remembered or Memory()
+        form = load_scores(call.request.model, call.target).form_of(call.encoded, call.target)
         requests = ScoreRequests(call, parts, engine, form, memory)
         try:
             if parts[0] == PROBE:
-                await requests.probe(check_order=call.request.check_order)
-                empty = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
-                return _make_sample(requests, empty, probe=_PROBE_VERSION, at=clock.time())
+                await probe(requests, check_order=call.request.check_order)
+                return _make_sample(requests, _NO_SCORE, at=clock.time())
             await memory.get(call.key(PROBE), lambda: self._probe(call, engine))
             return _make_sample(requests, await _score(requests, call.request, parts[0]))
         except LLMError as error:
@@ -190,28 +187,24 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
     Raises:
         ScoreCheckError: the server's values cannot be right.
     """
-    from .score_requests import check_begin, cut_ids, cut_text, move_spaces
+    from .score_requests import cut_ids, cut_text, move_spaces
 
-    text = request.inputs[part]
+    text, start, same = request.inputs[part], 0, None
     context, continuation = move_spaces(request.context, text)
     try:
-        prompt, start, same = await requests.read_prompt(context + continuation), 0, None
+        prompt = await requests.read_prompt(context + continuation)
         if prompt.ids is not None:
-            alone = await requests.read_prompt(context)
-            start, same = cut_ids(prompt.ids, alone.ids or ())
-            if requests.form.by_token:
-                # Other replies show the tokens in front.
-                check_begin(prompt.ids, (await requests.read_prompt("")).ids or ())
-        answer = await requests.find_values(prompt, start)
-        positions = answer.positions
+            begin = (await requests.read_prompt("")).ids if requests.form.by_token else None
+            start, same = cut_ids(prompt.ids, (await requests.read_prompt(context)).ids or (), begin)
+        positions = await requests.find_values(prompt, start)
         if prompt.ids is None:
             positions = positions[cut_text([position.token for position in positions], context) :]
     except LLMError as error:
         error.message = f"continuations[{part}]: {error.message}"
         error.args = (error.message,)
         raise
-    ids = [position.id for position in positions]
     greedy = [position.is_greedy for position in positions]
+    ids = tuple(position.id for position in positions if position.id is not None)
     logprobs = tuple(float(position.logprob or 0.0) for position in positions)
     return Score(
         text=text,
@@ -219,7 +212,7 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
         token_logprobs=logprobs,
         tokens=tuple(position.token for position in positions),
         bytes=len(text.encode("utf-8", "surrogatepass")),
-        token_ids=None if None in ids else tuple(id_ for id_ in ids if id_ is not None),
+        token_ids=ids if len(ids) == len(positions) else None,
         is_greedy=None if None in greedy else all(greedy),
         same_boundary=same,
     )
@@ -242,4 +235,5 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     )
 
 
+_NO_SCORE = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
 SCORE = ScoreTexts()

@@ -1,14 +1,14 @@
 """The checks of a prompt's log-probabilities. Pure. docs/scoring.md lists them, and the failures behind each.
 
-Servers are known that ignore `echo`, leave the prompt out, put every value one position late or write -9999,
-all with status 200. A sum over such a reply looks like a score.
+Servers ignore `echo`, leave the prompt out, put every value one position late or write -9999, all with status
+200. A sum over such a reply looks like a score.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ..._errors import ScoreCheckError
@@ -16,7 +16,6 @@ from ..protocol import AnyAnswer
 
 TOLERANCE = 0.1
 """How far two values of one token may differ, in nats. Prefix caches move logits by about 0.06."""
-
 _LEAST = -9000.0
 """vLLM writes -9999 for what it cannot represent. No vocabulary has a token so unlikely."""
 _WHOLE = 1.001
@@ -27,15 +26,13 @@ _REMEDIES = {
     "first token": "the values may be shifted, or the server left some out",
     "echo": "the server scored another text than the one that was sent",
     "begin token": "leave the token that begins a text out of the context, because the server adds it",
-    "slice": "the tokens of the context and those of the continuation cannot be told apart: end the context, "
-    "or begin the continuation, at a word",
+    "slice": "end the context, or begin the continuation, at a word",
     "values": "the server has no log-probability for a token",
     "shift": "each value seems to belong to another token, as without a token that begins the text",
     "sum": "the server gives probabilities after sampling, or not all of them",
     "known answer": "the server's log-probabilities of a prompt are not those with which it generates",
     "chain": "the log-probability of a token changes with the tokens behind it",
-    "order": "values depend on what was asked before: switch the server's prefix cache off (vLLM: "
-    "--no-enable-prefix-caching)",
+    "order": "switch the server's prefix cache off (vLLM: --no-enable-prefix-caching)",
     "probe": "the server cannot be tested, so it is not used",
 }
 """Check → what its failure means, or what to do."""
@@ -52,7 +49,7 @@ class Prompt(NamedTuple):
 
 
 class Position(NamedTuple):
-    """One token of a prompt, or one that the model generated."""
+    """One token of a prompt, or the one that the model generated."""
 
     logprob: float | None
     token: str
@@ -61,16 +58,9 @@ class Position(NamedTuple):
     """The log-probabilities of the likeliest tokens, by id, or by text where the reply has no ids."""
 
     @property
-    def key(self) -> Any:
-        """The token as `top` names it."""
-        return self.token if any(isinstance(name, str) for name in self.top) else self.id
-
-    @property
     def is_greedy(self) -> bool | None:
         """Whether the token is the most likely one; None if the reply does not tell."""
-        if not self.top or self.logprob is None:
-            return None
-        return self.logprob >= max(self.top.values())
+        return self.logprob >= max(self.top.values()) if self.top and self.logprob is not None else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,9 +68,7 @@ class PromptAnswer(AnyAnswer):
     """A decoded reply to a request for the log-probabilities of a prompt."""
 
     positions: Sequence[Position]
-    generated: Position | None = None
-    offset: int = field(default=0)
-    """The index of the first position."""
+    generated: Position
 
 
 def fail(check: str, problem: str) -> NoReturn:
@@ -94,19 +82,17 @@ def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
     Raises:
         ScoreCheckError: they cannot be those of this prompt.
     """
-    positions = answer.positions
-    usage, entries = answer.usage, len(positions) + (answer.generated is not None)
-    if prompt.ids is not None and len(positions) != len(prompt.ids):
-        fail("count", f"the reply has {len(positions)} prompt tokens, and {len(prompt.ids)} were sent")
-    if usage is not None and entries != usage.input_tokens + usage.output_tokens:
-        counts = f"its usage counts {usage.input_tokens} + {usage.output_tokens}"
-        fail("count", f"the reply has {entries} log-probabilities, and {counts}")
-    if not positions:
-        fail("count", "the reply has no log-probability of the prompt")
+    positions, usage = answer.positions, answer.usage
+    if not positions or len(positions) != len(prompt.ids or positions):
+        sent = "some" if prompt.ids is None else len(prompt.ids)
+        fail("count", f"the reply has {len(positions)} prompt tokens, and {sent} were sent")
+    if usage is not None and len(positions) + 1 != usage.total_tokens:
+        fail("count", f"the reply has {len(positions)} + 1 values, and its usage {usage.total_tokens} tokens")
     missing = [index for index, position in enumerate(positions) if position.logprob is None]
     if missing != [0]:
-        where = f"positions {missing[:5]} have none" if missing else "even the first token has one"
-        fail("first token", f"only the first token can be without a log-probability, and {where}")
+        fail(
+            "first token", f"only the first token can be without a value, and those without are {missing[:9]}"
+        )
     _check_echo(positions, prompt)
     check_values(positions[1:])
 
@@ -144,23 +130,17 @@ def check_values(positions: Sequence[Position]) -> None:
     Raises:
         ScoreCheckError: one of them is none, or belongs to another token.
     """
-    for index, (logprob, token, _, top) in enumerate(positions, start=1):
+    for index, (logprob, token, id_, top) in enumerate(positions, start=1):
         where = f"token {index} ({token!r:.40})"
-        if type(logprob) not in (int, float) or not math.isfinite(logprob or 0.0) or (logprob or 0.0) > 0.0:
+        if type(logprob) not in (int, float) or not _LEAST < (logprob or 0.0) <= 0.0:
             fail("values", f"{where} has the log-probability {logprob!r:.40}")
         assert logprob is not None, "checked above"
-        if logprob <= _LEAST:
-            fail("values", f"{where} has the log-probability {logprob:g}, which stands for none")
-        if not top:
-            continue
-        key = positions[index - 1].key
-        if key in top:
-            if abs(top[key] - logprob) > TOLERANCE:
-                fail("shift", f"{where} has {logprob:g}, and {top[key]:g} among the likeliest tokens")
-        elif logprob >= min(top.values()):
+        key = token if any(isinstance(name, str) for name in top) else id_
+        if top and abs(top.get(key, logprob) - logprob) > TOLERANCE:
+            fail("shift", f"{where} has {logprob:g}, and {top[key]:g} among the likeliest tokens")
+        if top and key not in top and logprob >= min(top.values()):
             fail("shift", f"{where} has {logprob:g}, which is the value of another token")
-        chances = [*top.values(), *([] if key in top else [logprob])]
-        if math.fsum(map(math.exp, chances)) > _WHOLE:
+        if math.fsum(map(math.exp, ({key: logprob} | dict(top)).values())) > _WHOLE:
             fail("sum", f"the probabilities at {where} add up to more than 1")
     if len(positions) > 1 and not any(position.logprob for position in positions):
         fail("values", "every log-probability is 0.0")

@@ -193,17 +193,17 @@ def _write_sglang(prompt: Prompt, completion: Completion, body: Mapping[str, Any
         # Without a start, the output alone has log-probabilities.
         start = body.get("logprob_start_len", -1)
         start = len(tokens) if start < 0 else start
-        shown = range(start, len(tokens))
+        indices = range(start, len(tokens))
 
         def name(token: int) -> str | None:
             return find_piece(token) if body.get("return_text_in_logprobs") else None
 
-        scores = [score(prompt.model, tokens, index) if index else None for index in shown]
-        tops = [_rank(prompt.model, tokens, index, 1)[:1] if index else None for index in shown]
+        scores = [score(prompt.model, tokens, index) if index else None for index in indices]
+        tops = [_rank(prompt.model, tokens, index, 1)[:1] if index else None for index in indices]
         meta |= {
             "input_token_logprobs": [
                 [logprob, tokens[index], name(tokens[index])]
-                for logprob, index in zip(scores, shown, strict=True)
+                for logprob, index in zip(scores, indices, strict=True)
             ],
             "output_token_logprobs": [[generated.logprob, generated.token, name(generated.token)]],
         }
@@ -218,7 +218,7 @@ def _write_tgi(prompt: Prompt, _: Completion, body: Mapping[str, Any], tokens: l
     generated, parameters = predict(prompt.model, tokens)[0], body.get("parameters") or {}
     answer: dict[str, Any] = {"generated_text": find_piece(generated.token)}
     if parameters.get("details"):
-        shown = range(len(tokens)) if parameters.get("decoder_input_details") else ()
+        indices = range(len(tokens)) if parameters.get("decoder_input_details") else ()
         answer["details"] = {
             "finish_reason": "length",
             "generated_tokens": 1,
@@ -229,7 +229,7 @@ def _write_tgi(prompt: Prompt, _: Completion, body: Mapping[str, Any], tokens: l
                     "text": find_piece(tokens[index]),
                     "logprob": score(prompt.model, tokens, index) if index else None,
                 }
-                for index in shown
+                for index in indices
             ],
             "tokens": [{
                 "id": generated.token, "text": find_piece(generated.token), "logprob": generated.logprob,
