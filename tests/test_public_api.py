@@ -30,8 +30,8 @@ ERRORS = [
     "OutputError", "OverloadedError", "PendingBatchError", "PermissionDeniedError", "ProviderError",
     "QuotaExceededError", "RateLimitError", "RefusalError", "RequestError", "JSONSchemaValidationError",
     "SchemaMismatchError", "ScoreCheckError", "InternalServerError", "APITimeoutError",
-    "LengthFinishReasonError", "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnsupportedParameterError",
+    "LengthFinishReasonError", "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError",
+    "UnknownModelError", "UnknownPriceError", "UnsupportedParameterError",
 ]  # fmt: skip
 CLASSES = [
     "AskedCall", "AsyncStream", "Batch", "BatchCounts", "Budget", "CacheWarning", "Choice", "Citation",
@@ -39,8 +39,9 @@ CLASSES = [
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
     "Response", "Results", "ScopeStatistics", "Score", "ScoreParameters", "Scores", "ServerToolCall",
-    "SharedControllerWarning", "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",
-    "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "Usage",
+    "SharedControllerWarning", "CacheStatistics", "SecondLevel", "SecondLevelStatistics",
+    "SecondLevelStore", "Explanation", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall",
+    "ToolCallDelta", "ToolResult", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])

@@ -201,6 +201,10 @@ def test_other_requests(simulator: Simulator, hosts: Path) -> None:
     assert load(model="tgi/toy", unknown_greedy=False).loglikelihood(unsaid, disable_tqdm=True)[0][1] is False
     with pytest.raises((BatchError, RequestError), match="kind of the server"):
         load(model="lab/toy").loglikelihood(unsaid, disable_tqdm=True)
+    with pytest.raises(BatchError, match="budget"):
+        load(model="vllm/toy", budget=1e-9).loglikelihood(
+            instances("loglikelihood", ("Hello", " was")), disable_tqdm=True
+        )
     with pytest.raises(TypeError, match="wrong_name"):
         load(model="vllm/toy", wrong_name=1).generate_until(instances("generate_until", ("Hi", {})))
 

@@ -152,28 +152,28 @@ class Operation(Exchange, Generic[R, T]):
     def facts(self, call: Call[T], parts: Sequence[int]) -> RequestFacts:
         """The facts about a request for a group that estimates, budgets and rate limits need."""
 
-    @abstractmethod
     def variant(self, call: Call[T]) -> str:
-        """The service level that a call asks for, by its name in `prices.csv`."""
+        """The service level that a call asks for, by its name in `prices.csv`. Only chats have several."""
+        return "standard"
 
-    @abstractmethod
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """The answer to a group as one sample per part. The engine requests parts that are missing again."""
+        return [sample]
 
-    @abstractmethod
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Whether the cache keeps an answer and serves it.
+        """Whether the cache keeps an answer and serves it. Only chats have answers that are not kept.
 
         `kept` has the finish reasons of answers that are kept; "empty" keeps answers without content.
         """
+        return True
 
-    @abstractmethod
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
         `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
         it.
         """
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     @abstractmethod
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:

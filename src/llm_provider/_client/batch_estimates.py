@@ -12,7 +12,7 @@ from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates
 from .._requests.checks import one_of
-from .._requests.inputs import Inputs
+from .._requests.inputs import Estimable
 from .._requests.model_kinds import EstimateKind, kind_of
 from .._types.messages import Prompt
 from .batch_arguments import BatchOptions, DeliveryOptions, Models, check_models, parse_batch
@@ -27,7 +27,7 @@ _check_kind = one_of(EstimateKind)
 
 
 def estimate_batch(
-    runner: CallRunner, model: str | Models, inputs: Inputs, parameters: EstimateParameters
+    runner: CallRunner, model: str | Models, inputs: Estimable, parameters: EstimateParameters
 ) -> Estimate | Estimates:
     """The estimate of each model."""
     kind = _take_kind(model, parameters)
@@ -45,7 +45,7 @@ def estimate_batch(
 async def aestimate_batch(
     runner: CallRunner,
     model: str | Models,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: Estimable | AsyncIterable[Prompt],
     parameters: EstimateParameters,
 ) -> Estimate | Estimates:
     """`estimate_batch` for an event loop, whose inputs may be asynchronous."""

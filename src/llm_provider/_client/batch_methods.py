@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 from .._calls.batch.preload import load_for_batch, name_shortage
 from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._requests.inputs import BatchInputs, Inputs
+from .._requests.inputs import BatchInputs, Estimable, Inputs
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
@@ -53,16 +53,18 @@ class BatchMethods(Hinting):
         self._runner = runner
 
     @overload
-    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
+    def estimate(
+        self, model: str, inputs: Estimable, **parameters: Unpack[EstimateParameters]
+    ) -> Estimate: ...
 
     @overload
     def estimate(
-        self, model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+        self, model: Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
     ) -> Estimates: ...
 
     @with_parameters
     def estimate(
-        self, model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+        self, model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
@@ -72,19 +74,25 @@ class BatchMethods(Hinting):
 
     @overload
     async def aestimate(
-        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+        self,
+        model: str,
+        inputs: Estimable | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
     ) -> Estimate: ...
 
     @overload
     async def aestimate(
-        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+        self,
+        model: Models,
+        inputs: Estimable | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
     ) -> Estimates: ...
 
     @with_parameters
     async def aestimate(
         self,
         model: str | Models,
-        inputs: Inputs | AsyncIterable[Prompt],
+        inputs: Estimable | AsyncIterable[Prompt],
         **parameters: Unpack[EstimateParameters],
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._errors import LLMError
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
-    from .._requests.inputs import Inputs
+    from .._requests.inputs import Estimable
     from .._requests.parameters import (
         EstimateParameters,
         Parameters,
@@ -60,16 +60,16 @@ def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
 
 
 @overload
-def estimate(model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
+def estimate(model: str, inputs: Estimable, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
 
 
 @overload
-def estimate(model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimates: ...
+def estimate(model: Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]) -> Estimates: ...
 
 
 @with_parameters
 def estimate(
-    model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+    model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
 ) -> Estimate | Estimates:
     """Estimate the requests, tokens, USD and time of `call_many` or `embed` with the same arguments.
 
@@ -103,19 +103,21 @@ def estimate(
 
 @overload
 async def aestimate(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: str, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimate: ...
 
 
 @overload
 async def aestimate(
-    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: Models, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimates: ...
 
 
 @with_parameters
 async def aestimate(
-    model: str | Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: str | Models,
+    inputs: Estimable | AsyncIterable[Prompt],
+    **parameters: Unpack[EstimateParameters],
 ) -> Estimate | Estimates:
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
+from .._runtime.canonical_json import canonical
 from .checks import ScoreMethod, flag, one_of
 from .embed_request import SHARED, TextRequest
 from .parameter_table import CHECKS
@@ -55,7 +56,10 @@ class ScoreRequest(TextRequest):
         context, continuations = cast("tuple[Any, Any]", inputs)
         if not isinstance(context, str):
             raise RequestError(f"context must be a text, not {cite(context)}; it may be empty")
-        return cls(model=model, context=str(context), inputs=_texts(continuations), **checked)
+        texts = _texts(continuations)
+        # A text that is no valid Unicode is refused here.
+        canonical([context, *texts])
+        return cls(model=model, context=str(context), inputs=texts, **checked)
 
 
 def _texts(continuations: object) -> tuple[str, ...]:

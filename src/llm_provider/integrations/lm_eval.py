@@ -56,12 +56,13 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
         self.model = model
         self._unknown_greedy = unknown_greedy
         self._many: JSONObject = {"max_concurrent": max_concurrent, "on_error": "raise"}
+        # One budget holds for the scores and the answers together.
+        self._variant = Variant({"budget": known.pop("budget", None)})
         scoring = ScoreParameters.__annotations__.keys()
         self._scoring = {name: known[name] for name in known.keys() & scoring}
         # A name that none of them has is an error of `call_many`.
         names = known.keys() - (scoring - Parameters.__annotations__.keys())
         self._answering = {name: known[name] for name in names}
-        self._variant = Variant({})
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-probability of each continuation, and whether it is the greedy one.

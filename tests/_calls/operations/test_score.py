@@ -6,6 +6,7 @@ What a text's log-probability is, the tests ask the simulator's language model i
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from llm_provider import (
     RequestError,
     ScoreCheckError,
     Scores,
+    Telemetry,
     track,
 )
 from llm_provider._requests.routing import ROUTES
@@ -172,6 +174,7 @@ class TestRefusals:
             (("Hello", [""]), r"continuations\[0\] is empty"),
             (("Hello", [" a", 3]), r"continuations\[1\] must be a str, not 3"),
             (("Hello", " world"), "must be a list of texts, not str"),
+            (("Hello", ["\ud800"]), "lone surrogate"),
             (("Hello", {" a", " b"}), "must be a list of texts, not set"),
             ((None, [" a"]), "context must be a text, not None"),
         ],
@@ -256,6 +259,22 @@ class TestChecks:
     def test_a_token_that_begins_the_text_twice(self, lab: Client, host: str, method: str) -> None:
         with pytest.raises(ScoreCheckError, match="check 'begin token' failed"):
             lab.score(f"{host}/toy", "<s>Hello", [" world"], method=method)
+
+    @pytest.mark.parametrize(("dialect", "method"), [(HOSTS[host], method) for host, method in WAYS[:6]])
+    @pytest.mark.parametrize("server", ["vllm", "sglang", "tgi", "llama_cpp", "fireworks_ai"])
+    def test_a_server_of_another_kind_than_its_host_says_gives_right_values_or_none(
+        self, simulator: Simulator, own_cache: Path, server: str, dialect: Any, method: Any
+    ) -> None:
+        # llama.cpp's /v1/completions ignores `echo` with status 200, for example.
+        host = Host("lab", simulator.url(server), dialect)
+        with Client(hosts=[host], cache_dir=own_cache, max_retries=0) as client:
+            try:
+                scores = client.score("lab/toy", "Hello", [" world"], method=method)
+            except LLMError:
+                right = server.replace("_", ".") == dialect
+                assert not right
+            else:
+                assert scores[0].token_logprobs == pytest.approx(truth("Hello", " world"))
 
     def test_a_reply_whose_text_lacks_the_prompt_is_right(self, lab: Client, simulator: Simulator) -> None:
         lab.score("vllm/toy", "Hello", [" world"], method="echo")
@@ -352,6 +371,40 @@ class TestOperation:
         with pytest.raises(InternalServerError, match=r"continuations\[1\]"):
             lab.score("vllm/toy", "Hello", [" a", " wor", " is"])
         assert lab.score("vllm/toy", "Hello", [" a", " is"], cache="only").cached
+
+    def test_an_estimate_bounds_the_cost_and_sends_nothing(self, lab: Client, simulator: Simulator) -> None:
+        lab.score("vllm/toy", "Hello", [" a"])
+        requests = len(simulator.requests())
+        pairs = [("Hello", [" a", " the"]), ("He was", [" on", " on"])]
+        estimate = lab.estimate("vllm/toy", pairs, kind="score")
+        assert (estimate.requests, estimate.inputs, estimate.cached, estimate.duplicates) == (2, 4, 1, 1)
+        assert len(simulator.requests()) == requests
+        contexts, texts = zip(*pairs, strict=True)
+        cost = lab.score_many("vllm/toy", contexts, texts, progress=False).cost
+        assert estimate.cost is not None
+        assert estimate.cost.low <= cost <= estimate.cost.high
+        with pytest.raises(RequestError, match="inputs is empty"):
+            lab.estimate("vllm/toy", [], kind="score")
+
+    def test_scores_and_errors_survive_a_pickle(self, lab: Client) -> None:
+        scores = lab.score("vllm/toy", "Hello", [" a"])
+        assert pickle.loads(pickle.dumps(scores)) == scores
+        with pytest.raises(ScoreCheckError) as caught:
+            lab.score("vllm/toy", "Hello wor", ["ld"])
+        assert pickle.loads(pickle.dumps(caught.value)).check == "slice"
+
+    def test_spans_and_results_are_observed(self, simulator: Simulator, own_cache: Path) -> None:
+        trace = pytest.importorskip("opentelemetry.sdk.trace")
+        memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+        export = pytest.importorskip("opentelemetry.sdk.trace.export")
+        exporter, provider, seen = memory.InMemorySpanExporter(), trace.TracerProvider(), []
+        provider.add_span_processor(export.SimpleSpanProcessor(exporter))
+        hosts = [Host("vllm", simulator.url("vllm"), "vllm")]
+        telemetry = Telemetry(tracer_provider=provider)
+        with Client(hosts=hosts, cache_dir=own_cache, telemetry=telemetry, on_result=seen.append) as client:
+            scores = client.score("vllm/toy", "Hello", [" a"])
+        assert seen == [scores]
+        assert {span.name for span in exporter.get_finished_spans()} >= {"score toy"}
 
     def test_equal_calls_share_their_requests(self, lab: Client, simulator: Simulator) -> None:
         simulator.configure(latency=0.05)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from ..._cache.storage.entry import Entry
 from ..._errors import BadRequestError, ContextWindowExceededError, LLMError
 from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers import registry
@@ -117,10 +116,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
             adds_input=False,
         )
 
-    def variant(self, call: Call[Embeddings]) -> str:
-        """No provider has service levels for embeddings."""
-        return "standard"
-
     def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
         """The vectors. A usage of zeros counts as none."""
         answer = _format(call).decode(reply, count, call.encoded)
@@ -148,14 +143,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
             )
             for share, reply in zip(shares, replies, strict=False)
         ]
-
-    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Every vector is kept: another request would return the same one."""
-        return True
-
-    def restore(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
-        """The one vector of an entry."""
-        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
         """The vectors in the order of the texts. A text that is repeated gets its vector each time."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..._cache.storage.entry import Entry
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers.protocol import Adapter, AnyAnswer, EncodedRequest
@@ -95,10 +94,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         texts = self._texts(call, parts)
         return RequestFacts("standard", 1, texts, (), 0, (), (), adds_input=False)
 
-    def variant(self, call: Call[Scores]) -> str:
-        """No server has service levels for scores."""
-        return "standard"
-
     def decode(self, call: Call[Scores], reply: Any, count: int) -> ScoreAnswer:
         """A stored score, or a stored probe as long as it counts.
 
@@ -144,18 +139,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         if call.cache not in ("use", "only") or not await engine.find_samples(part, (PROBE,)):
             # A task can lead one flight, and this one leads that of its continuation.
             await run_side_by_side([engine.ask(part, (PROBE,))], engine.cancel)
-
-    def split(self, call: Call[Scores], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """A request has one continuation."""
-        return [sample]
-
-    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Every score is kept: it has passed the checks."""
-        return True
-
-    def restore(self, call: Call[Scores], entry: Entry, answer: Any, started: float) -> Scores:
-        """The one score of an entry."""
-        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
         """The scores in the order of the continuations."""

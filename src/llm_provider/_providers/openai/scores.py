@@ -44,7 +44,8 @@ class ScoreForm(NamedTuple):
 
     def write_text(self, model: str, text: str) -> JSONObject:
         """The request for the tokens of a text, with those that the server puts in front of it."""
-        return {"model": model, self.text_field: text, "add_special_tokens": True, "add_special": True}
+        special = "add_special" if self.by_token else "add_special_tokens"
+        return {"model": model, self.text_field: text, special: True}
 
     def decode(self, reply: Any, prompt: Prompt, following: int | None = None) -> PromptAnswer:
         """The values of a prompt, or with `by_token` the one of the token `following` it.

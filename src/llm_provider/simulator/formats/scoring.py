@@ -10,7 +10,6 @@ together and fireworks SDKs, of TGI's `GenerateResponse`, and those that llama.c
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from .._behaviour.toy_model import VOCABULARY, Alternative, decode, encode, find_piece, predict, score
@@ -34,36 +33,27 @@ _WITHOUT = frozenset({"openai", "deepinfra", "groq"})
 def read(request: Request) -> Prompt | Problem:
     """Read a request of one of these formats."""
     body = request.body
-    tokenizes = request.path.endswith("/tokenize")
-    if tokenizes:
+    model = body.get("model") or "toy"
+    if request.path.endswith("/tokenize"):
         text = body.get("prompt", body.get("content", body.get("inputs")))
         if not isinstance(text, str):
             return Problem("the text to tokenize is missing")
-        return Prompt(
-            model=str(body.get("model", "")),
-            text=text,
-            characters=0,
-            billed=False,
-            samples=0,
-            request=request,
-        )
+        return Prompt(model=model, text=text, characters=0, billed=False, samples=0, request=request)
     prompts = _read_prompts(body)
     if not prompts or not all(prompts):
         return Problem("the prompt is empty", parameter="prompt")
-    if any(not 0 <= token < len(VOCABULARY) for tokens in prompts for token in tokens):
-        return Problem("a token id is out of the vocabulary", parameter="prompt")
-    model = body.get("model") or request.headers.get(b"x-model", b"").decode() or "toy"
     characters = sum(map(len, prompts)) * CHARACTERS_PER_TOKEN
     # The model writes one token for each prompt.
+    text = decode(prompts[-1])
+    count = len(prompts)
     return Prompt(
-        model=model, text=decode(prompts[-1]), characters=characters, max_tokens=1, samples=len(prompts),
-        request=request,
+        model=model, text=text, characters=characters, max_tokens=1, samples=count, request=request
     )  # fmt: skip
 
 
 def _read_prompts(body: Mapping[str, Any]) -> list[list[int]]:
     """The tokens of each prompt. A prompt is a text, or the ids of its tokens."""
-    value = body.get("prompt", body.get("input_ids", body.get("inputs", body.get("text"))))
+    value = body.get("prompt", body.get("input_ids", body.get("inputs")))
     several = isinstance(value, list) and value and isinstance(value[0], (list, str))
     return [
         encode(prompt) if isinstance(prompt, str) else list(prompt or ())
@@ -91,8 +81,8 @@ def reply(prompt: Prompt, completion: Completion) -> Any:
     if path.endswith("/completion"):
         return _write_llama(prompt, body, prompts[0])
     if path.endswith("/generate"):
-        write = _write_sglang if "input_ids" in body or "text" in body else _write_tgi
-        return write(prompt, completion, body, prompts[0])
+        write = _write_sglang if "input_ids" in body else _write_tgi
+        return write(prompt, body, prompts[0])
     choices = [_write_choice(prompt, body, tokens, index) for index, tokens in enumerate(prompts)]
     usage = {
         "prompt_tokens": completion.usage.input_tokens, "completion_tokens": len(prompts),
@@ -183,78 +173,50 @@ def _take_prompt(choice: dict[str, Any], size: int) -> dict[str, Any]:
     return {"text": text.removesuffix(choice["text"]), "logprobs": part}
 
 
-def _write_sglang(prompt: Prompt, completion: Completion, body: Mapping[str, Any], tokens: list[int]) -> Any:
+def _write_sglang(prompt: Prompt, body: Mapping[str, Any], tokens: list[int]) -> Any:
     generated = predict(prompt.model, tokens)[0]
-    meta: dict[str, Any] = {
-        "id": completion.identifier, "finish_reason": {"type": "length", "length": 1},
-        "prompt_tokens": len(tokens), "completion_tokens": 1, "cached_tokens": 0, "weight_version": "default",
+    # Without a start, the output alone has log-probabilities.
+    start = body.get("logprob_start_len", -1)
+    indices = range(len(tokens) if start < 0 else start, len(tokens))
+
+    def write(token: int, logprob: float | None) -> list[Any]:
+        return [logprob, token, find_piece(token) if body.get("return_text_in_logprobs") else None]
+
+    tops = [predict(prompt.model, tokens[:index]) if index else None for index in indices]
+    meta = {
+        "prompt_tokens": len(tokens), "completion_tokens": 1, "weight_version": "default",
+        "input_token_logprobs": [
+            write(tokens[index], score(prompt.model, tokens, index) if index else None) for index in indices
+        ],
+        "output_token_logprobs": [write(*generated)],
+        "input_top_logprobs": [[write(*each) for each in top] if top else None for top in tops],
     }  # fmt: skip
-    if body.get("return_logprob"):
-        # Without a start, the output alone has log-probabilities.
-        start = body.get("logprob_start_len", -1)
-        start = len(tokens) if start < 0 else start
-        indices = range(start, len(tokens))
-
-        def name(token: int) -> str | None:
-            return find_piece(token) if body.get("return_text_in_logprobs") else None
-
-        scores = [score(prompt.model, tokens, index) if index else None for index in indices]
-        tops = [_rank(prompt.model, tokens, index, 1)[:1] if index else None for index in indices]
-        meta |= {
-            "input_token_logprobs": [
-                [logprob, tokens[index], name(tokens[index])]
-                for logprob, index in zip(scores, indices, strict=True)
-            ],
-            "output_token_logprobs": [[generated.logprob, generated.token, name(generated.token)]],
-        }
-        if body.get("top_logprobs_num"):
-            meta["input_top_logprobs"] = [
-                top and [[each.logprob, each.token, name(each.token)] for each in top] for top in tops
-            ]
     return {"text": find_piece(generated.token), "output_ids": [generated.token], "meta_info": meta}
 
 
-def _write_tgi(prompt: Prompt, _: Completion, body: Mapping[str, Any], tokens: list[int]) -> Any:
+def _write_tgi(prompt: Prompt, body: Mapping[str, Any], tokens: list[int]) -> Any:
     generated, parameters = predict(prompt.model, tokens)[0], body.get("parameters") or {}
-    answer: dict[str, Any] = {"generated_text": find_piece(generated.token)}
-    if parameters.get("details"):
-        indices = range(len(tokens)) if parameters.get("decoder_input_details") else ()
-        answer["details"] = {
-            "finish_reason": "length",
-            "generated_tokens": 1,
-            "seed": None,
-            "prefill": [
-                {
-                    "id": tokens[index],
-                    "text": find_piece(tokens[index]),
-                    "logprob": score(prompt.model, tokens, index) if index else None,
-                }
-                for index in indices
-            ],
-            "tokens": [{
-                "id": generated.token, "text": find_piece(generated.token), "logprob": generated.logprob,
-                "special": False,
-            }],
-        }  # fmt: skip
-    return answer
+    indices = range(len(tokens)) if parameters.get("decoder_input_details") else ()
+
+    def write(token: int, logprob: float | None) -> dict[str, Any]:
+        return {"id": token, "text": find_piece(token), "logprob": logprob}
+
+    details = {
+        "finish_reason": "length", "generated_tokens": 1, "tokens": [write(*generated) | {"special": False}],
+        "prefill": [
+            write(tokens[index], score(prompt.model, tokens, index) if index else None) for index in indices
+        ],
+    }  # fmt: skip
+    return {"generated_text": find_piece(generated.token), "details": details}
 
 
 def _write_llama(prompt: Prompt, body: Mapping[str, Any], tokens: list[int]) -> Any:
-    best = predict(prompt.model, tokens, max(1, body.get("n_probs") or 0))
     entries = [
-        {
-            "id": token,
-            "token": find_piece(token),
-            "bytes": list(VOCABULARY[token]),
-            "logprob": max(logprob, -math.inf),
-        }
-        for token, logprob in best
+        {"id": token, "token": find_piece(token), "bytes": list(VOCABULARY[token]), "logprob": logprob}
+        for token, logprob in predict(prompt.model, tokens, max(1, body.get("n_probs") or 0))
     ]
-    answer = {
-        "index": 0, "content": find_piece(best[0].token), "tokens": [best[0].token], "stop": True,
-        "model": prompt.model, "tokens_predicted": 1, "tokens_evaluated": len(tokens), "truncated": False,
-        "stop_type": "limit",
+    return {
+        "content": entries[0]["token"], "model": prompt.model, "tokens_predicted": 1,
+        "tokens_evaluated": len(tokens), "truncated": False,
+        "completion_probabilities": [{**entries[0], "top_logprobs": entries}],
     }  # fmt: skip
-    if body.get("n_probs"):
-        answer["completion_probabilities"] = [{**entries[0], "top_logprobs": entries}]
-    return answer
