@@ -17,9 +17,9 @@ from llm_provider.simulator import Simulator
 from support import RunScript
 
 FUNCTIONS = [
-    "acall", "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "astream",
+    "acall", "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "ascore", "astream",
     "asubmit_many", "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many",
-    "models", "price", "stream", "submit_many",
+    "models", "price", "score", "score_many", "stream", "submit_many",
 ]  # fmt: skip
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
 MODULE_FUNCTIONS = ["track", "usage"]
@@ -29,18 +29,19 @@ ERRORS = [
     "LLMError", "MissingAPIKeyError", "MissingDependencyError", "ModelDriftError", "NotFoundError",
     "OutputError", "OverloadedError", "PendingBatchError", "PermissionDeniedError", "ProviderError",
     "QuotaExceededError", "RateLimitError", "RefusalError", "RequestError", "JSONSchemaValidationError",
-    "SchemaMismatchError", "InternalServerError", "APITimeoutError", "LengthFinishReasonError",
-    "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnsupportedParameterError",
+    "SchemaMismatchError", "ScoreCheckError", "InternalServerError", "APITimeoutError",
+    "LengthFinishReasonError", "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError",
+    "UnknownModelError", "UnknownPriceError", "UnsupportedParameterError",
 ]  # fmt: skip
 CLASSES = [
     "AskedCall", "AsyncStream", "Batch", "BatchCounts", "Budget", "CacheWarning", "Choice", "Citation",
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "Response", "Results", "ScopeStatistics", "ServerToolCall", "SharedControllerWarning",
-    "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",
-    "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "Usage",
+    "Response", "Results", "ScopeStatistics", "Score", "ScoreParameters", "Scores", "ServerToolCall",
+    "SharedControllerWarning", "CacheStatistics", "SecondLevel", "SecondLevelStatistics",
+    "SecondLevelStore", "Explanation", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall",
+    "ToolCallDelta", "ToolResult", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])

@@ -358,6 +358,21 @@ class APIResponseValidationError(ProviderError):
     raw: Any = None
 
 
+class ScoreCheckError(APIResponseValidationError):
+    """A server's log-probabilities of a text cannot be right, so no score is made of them.
+
+    `check` is the name of the check that failed, such as "count" or "known answer": docs/scoring.md lists
+    them, with what to do. The reply may have been billed. Nothing of it is stored, and it is not asked for
+    again.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, check: str, **context: Any) -> None:
+        super().__init__(message, **context)
+        self.check = check
+
+
 class UncertainBatchError(ProviderError):
     """A batch may have been submitted, and its provider cannot tell whether it was.
 

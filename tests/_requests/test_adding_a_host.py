@@ -36,6 +36,10 @@ ROW = """
 MODEL = "acme_ai/org/model-1"
 
 OF_ONE_HOST = {
+    ("_providers/openai/scores.py", "local"): "the kind of this server is not known",
+    ("simulator/formats/scoring.py", "fireworks"): "its completions have ids of tokens",
+    ("simulator/formats/scoring.py", "together_ai"): "its completions have a part for the prompt",
+    ("simulator/formats/scoring.py", "groq"): "its completions tell nothing of a prompt",
     ("_money/pricing.py", "fireworks"): "its models have resource paths as second names",
     ("_money/pricing.py", "deepseek"): "its price depends on the hour",
     ("tools/prices/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",

@@ -11,6 +11,7 @@ from .._cache.response_cache import ResponseCache
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
+from .._calls.operations.score import SCORE
 from .._calls.sending.recorder import CostRecorder
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
@@ -42,9 +43,17 @@ if TYPE_CHECKING:
     from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
-    from .._requests.parameters import ClientParameters, Common, EmbedParameters, Parameters, Untyped
+    from .._requests.parameters import (
+        ClientParameters,
+        Common,
+        EmbedParameters,
+        Parameters,
+        ScoreParameters,
+        Untyped,
+    )
     from .._tokens.models import Model
     from .._types.embeddings import Embeddings
+    from .._types.scores import Scores
     from .._types.token_count import TokenCount
 
 T = TypeVar("T")
@@ -198,6 +207,23 @@ class Client(BatchMethods):
         seal(parameters)
         run = self._choose_run(model, parameters)
         return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+
+    @with_parameters
+    def score(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.score` with the settings and defaults of this client."""
+        seal(parameters)
+        runner, inputs = self._runner, (context, continuations)
+        return runner.answer("score", SCORE, model, inputs, parameters, runner.concurrency)
+
+    @with_parameters
+    async def ascore(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.ascore` with the settings and defaults of this client."""
+        seal(parameters)
+        return await self._runner.answer_soon("ascore", SCORE, model, (context, continuations), parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""

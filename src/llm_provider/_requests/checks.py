@@ -32,6 +32,7 @@ Endpoint: TypeAlias = Literal["chat", "responses"]
 InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 Resend: TypeAlias = Literal["batch", "live"]
+ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `_limits/controller`, which

@@ -26,10 +26,10 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
     # The server decides.
     "openai": {"like_openai": True, "stores_answers": True},
     # `ChatCompletionRequest` of vllm/entrypoints/openai and of sglang/srt/entrypoints/openai.
-    "vllm": {"stores_answers": True},
-    "sglang": {"stores_answers": True},
+    "vllm": {"stores_answers": True, "scores": "vllm"},
+    "sglang": {"stores_answers": True, "scores": "sglang"},
     # tools/server: "Only one completion choice is allowed".
-    "llama.cpp": {"lacks": {"n"}},
+    "llama.cpp": {"lacks": {"n"}, "scores": "llama.cpp"},
     # `ChatCompletionRequest` of ollama's openai/openai.go.
     "ollama": {"lacks": {"n", "tool_choice", "top_k", "logit_bias", "parallel_tool_calls"}},
     # "Supported payload parameters" of LM Studio's developer documentation.
@@ -37,7 +37,9 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
         "lacks": {"n", "logprobs", "top_logprobs", "parallel_tool_calls"}, "stores_answers": True
     },
     # `ChatRequest` of text-generation-inference marks `n` and `logit_bias` as unused and has no others.
-    "tgi": {"lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}},
+    "tgi": {
+        "lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}, "scores": "tgi"
+    },
 }  # fmt: skip
 
 _SECRET = re.compile(r"(?i).*(key|secret|password|authorization)s?|(access_|api_|auth_)?tokens?")

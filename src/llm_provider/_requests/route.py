@@ -87,6 +87,8 @@ class Route:
             `UNPUBLISHED`.
         batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
             shape.
+        scores: How the host tells the log-probabilities of a given text, by a name of the table in
+            `openai/scores.py`; empty where it does not.
         parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
             "thinking" in the content.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
@@ -122,6 +124,7 @@ class Route:
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     batches: BatchService | None = None
+    scores: str = ""
     parts: frozenset[str] = frozenset()
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()

@@ -72,6 +72,7 @@ _ROWS = (
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
         batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
+        scores="prompt part",
         other_names=("together", "togetherai"),
         genai_prices_name="together",
     ),
@@ -125,6 +126,7 @@ _ROWS = (
         "https://api.fireworks.ai/inference/v1",
         options=frozenset({"prompt_cache_key", "service_tier"}),
         stores_answers=True,
+        scores="text",
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
         other_names=("fireworks",),
         genai_prices_name="fireworks",

@@ -26,6 +26,7 @@ from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .row_label import RowLabel
+from .scores import Scores
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
@@ -465,12 +466,14 @@ Result: TypeAlias = Response[Any] | LLMError
 """The result of one input of a batch."""
 
 
-def result_from_dict(fields: Mapping[str, Any]) -> Result:
-    """The response or the error that `to_dict` wrote.
+def result_from_dict(fields: Mapping[str, Any]) -> Any:
+    """The response, the scores or the error that `to_dict` wrote.
 
     Raises:
-        RequestError: it is the dict of neither.
+        RequestError: it is the dict of none of them.
     """
+    if "scores" in fields:
+        return Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 

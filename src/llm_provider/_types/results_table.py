@@ -15,6 +15,7 @@ from .._errors import LLMError, OutputError
 from .._json_values import json_value
 from .._runtime.imports import import_optional
 from .response import Response, Result
+from .scores import Scores
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -36,11 +37,12 @@ _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "att
 _TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
+_OF_SCORE = ("logprob", "is_greedy", "bytes", "same_boundary")
 _ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
 """Types besides those of JSON that a cell of a data frame can hold."""
 
 
-def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def table_rows(results: Sequence[Result | Scores]) -> Iterator[dict[str, Any]]:
     """The rows of a table without metadata, each with its own columns of `parsed`."""
     for index, result in enumerate(results):
         shared = _columns_of_call(result)
@@ -49,9 +51,14 @@ def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             shared |= _SUMS
 
 
-def _samples(result: Result) -> Iterator[dict[str, Any]]:
-    """What each sample of a result has for itself."""
+def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
+    """What each sample of a result has for itself, or each continuation."""
     number = -1
+    if isinstance(result, Scores):
+        for number, score in enumerate(result.scores):
+            columns = {name: getattr(score, name) for name in _OF_SCORE}
+            yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
+        return
     # A call that failed has the samples that were answered before its error.
     for number, sample in enumerate(result.samples):
         columns = {"sample": number, "text": sample.text, "finish_reason": sample.finish_reason}
@@ -60,15 +67,17 @@ def _samples(result: Result) -> Iterator[dict[str, Any]]:
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
 
 
-def row_count(result: Result) -> int:
+def row_count(result: Result | Scores) -> int:
     """The number of rows that a result has."""
+    if isinstance(result, Scores):
+        return len(result)
     return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
 
 
-def _columns_of_call(result: Result) -> dict[str, object]:
+def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
-        "response_id": result.id, "seconds": result.timing.total, "price": result.price,
+        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price,
     }  # fmt: skip
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     usage = result.usage or Usage()
@@ -112,7 +121,7 @@ def _cell(value: object) -> object:
     return value if type(value).__name__ in _ATOMS else json_value(value)
 
 
-def metadata_columns(result: Result) -> dict[str, Any]:
+def metadata_columns(result: Result | Scores) -> dict[str, Any]:
     """The metadata of a result as columns."""
     metadata = result.metadata
     if metadata is None:
@@ -126,7 +135,7 @@ def metadata_columns(result: Result) -> dict[str, Any]:
     }
 
 
-def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
+def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
     """The table by column, metadata first and `parsed` behind the text."""
     rows = list(table_rows(results))
     metadata = [metadata_columns(result) for result in results]
@@ -147,7 +156,7 @@ def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
     return own | table
 
 
-def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
+def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
     """A DataFrame of pandas, with the index of the inputs where they have one in common."""
     pandas = import_optional("pandas", "pip install pandas")
     table = columns(results)
@@ -160,7 +169,7 @@ def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
     return frame
 
 
-def to_polars(results: Sequence[Result]) -> pl.DataFrame:
+def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
     """A DataFrame of polars, with the index of the inputs as its first columns."""
     polars = import_optional("polars", "pip install polars")
     table = columns(results)
@@ -175,7 +184,7 @@ def to_polars(results: Sequence[Result]) -> pl.DataFrame:
     return frame
 
 
-def _index(results: Sequence[Result], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+def _index(results: Sequence[Result | Scores], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
     """The label of each row and the names of the levels; none if the inputs had no index in common."""
     labels = [result.row_label for result in results]
     known = [label for label in labels if label is not None]

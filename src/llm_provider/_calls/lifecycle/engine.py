@@ -394,12 +394,12 @@ class Engine:
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            emit_wanted, sender = emit, self.here().sender
+            emit_wanted = emit
             if numbers and emit is not None:
                 from ..deltas import renumber
 
                 emit_wanted = renumber(emit, numbers[len(samples) :])
-            answered = await sender.send(call, wanted, emit_wanted)
+            answered = await call.operation.fetch(call, wanted, emit_wanted, self)
             if len(answered.body) < LARGE:
                 got = call.operation.split(call, answered, wanted)
             else:
@@ -408,7 +408,7 @@ class Engine:
             if call.encoded.structure is not None:
                 from .repair import keep_matching
 
-                again = sender if emit is None else None
+                again = self.here().sender if emit is None else None
                 got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
             else:
                 await self._accept(call, wanted, got)

@@ -52,7 +52,11 @@ class _Endpoint:
         self.post = client.post if key.is_static else functools.partial(post_with_token, key, client.post)
         self.headers = headers
         # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
-        self.url = f"{str(client.base_url).rstrip('/')}{path}"
+        base = str(client.base_url).rstrip("/")
+        if path.startswith("//"):
+            # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
+            base, path = base.removesuffix("/v1"), path[1:]
+        self.url = base + path
         self.stream_url = stream_url(self.url)
 
 
