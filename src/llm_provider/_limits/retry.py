@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._errors import (
@@ -72,7 +72,7 @@ class Verdict:
     retry: bool
     delay: float = 0.0
     reason: str = ""
-    too_late: bool = False
+    too_late: bool = field(default=False, repr=False)
     """Whether a call with another deadline would send it again."""
 
 

@@ -348,12 +348,9 @@ class Engine:
                 # The budgets of this call may have room where those of the leader had none.
                 if not state.sender.affordable(call, parts):
                     raise
-            except STOPPING as error:
-                # The batch of the leader may have been stopped before the request was sent.
-                if error.attempts:
-                    raise
-            except LLMError:
-                if not flight.is_too_late:
+            except LLMError as error:
+                # The batch of the leader may have been stopped before it sent anything, or its time is over.
+                if not flight.is_too_late and (error.attempts or not isinstance(error, STOPPING)):
                     raise
             else:
                 samples = [shared[key] for key in keys]
