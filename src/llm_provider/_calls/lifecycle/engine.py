@@ -216,6 +216,7 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
+        answer.origin = entry.origin
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
@@ -434,6 +435,7 @@ class Engine:
                     sample.answer.model,
                     call.build_question(part),
                     sample.price,
+                    sample.answer.origin,
                 ),
                 here,
             )

@@ -119,6 +119,7 @@ class Chat(Operation[Request, Response]):
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """The answer. A usage of zeros counts as none."""
         answer = call.adapter.decode(reply)
+        answer.reply = reply
         usage = answer.usage
         if usage is not None and not usage.output_tokens and not usage.input_tokens:
             # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
@@ -137,7 +138,7 @@ class Chat(Operation[Request, Response]):
         return [
             replace(
                 sample,
-                answer=call.adapter.decode(reply),
+                answer=replace(call.adapter.decode(reply), reply=reply, origin=sample.answer.origin),
                 body=orjson.dumps(reply),
                 price=0.0 if index and sample.price is not None else sample.price,
             )
@@ -176,6 +177,7 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            origins=() if entry.origin is None else (entry.origin,),
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
@@ -213,6 +215,7 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            origins=tuple([sample.answer.origin for sample in samples]),
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:

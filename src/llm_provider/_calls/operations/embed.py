@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import orjson
 
@@ -14,10 +15,12 @@ from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers import registry
 from ..._providers.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from ..._providers.shared.request_facts import RequestFacts
+from ..._providers.shared.served_by import read_served_by
 from ..._requests.embed_request import DEFAULTS, EmbedRequest
 from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
+from ..._runtime.frozen import LateValue
 from ..._types.embeddings import Embeddings
 from ..._types.usage import Timing, Usage
 from ..call import Call, Operation, Sample, price_of, usage_of
@@ -31,6 +34,9 @@ _LIKELY_BYTES_PER_TOKEN = 4
 
 _TOO_MANY_TOKENS = "max_tokens_per_request"
 """OpenAI's code for texts that are too long together, although each of them is short enough."""
+
+
+_NOTHING = EmbeddingAnswer(usage=None, vectors=[])
 
 
 class Embed(Operation[EmbedRequest, Embeddings]):
@@ -128,6 +134,8 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         if answer.usage is not None and not answer.usage.input_tokens:
             # Hosts write zeros where they count nothing.
             answer.usage = None
+        # A reply with vectors is large.
+        answer.reply = {name: value for name, value in reply.items() if type(value) is str}
         return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
@@ -143,7 +151,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return [
             replace(
                 sample,
-                answer=form.decode(reply, 1, call.encoded),
+                answer=replace(self.decode(call, reply, 1), origin=sample.answer.origin),
                 body=orjson.dumps(reply),
                 price=None if price is None else price * share / sum(shares),
             )
@@ -171,11 +179,12 @@ class Embed(Operation[EmbedRequest, Embeddings]):
                 queue, sending = sample.queue, sample.sending
                 slowest = queue + sending
         total = clock.perf_counter() - call.started
+        provider, first = call.target.provider, samples[0].answer if samples else _NOTHING
         return Embeddings(
             vectors=tuple(vectors[text] for text in inputs),
             usage=usage_of(sent, samples),
             model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
-            provider=call.target.provider,
+            provider=provider,
             cost=sent.cost,
             cost_source=sent.cost_source,
             price=price_of(sent.cost, samples),
@@ -184,6 +193,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
                 queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
             ),
             failures=sent.failures,
+            served_by=cast("Any", LateValue(partial(read_served_by, provider, first.reply, first.origin))),
         )
 
     def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:

@@ -63,7 +63,9 @@ _ROWS: Mapping[str, _Row] = {
     "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
     "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
     # The body of a reply through litellm may be that of any router.
-    "litellm": _Row(_CHAT | {"host": "provider"}, (_ID, ("host", "upstream_provider"))),
+    "litellm": _Row(
+        _CHAT | {"host": "provider"}, (_ID, ("request_id", "request-id"), ("host", "upstream_provider"))
+    ),
 }
 
 _DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|2\d(?:0[1-9]|1[0-2])|00\d)(?:-v\d.*)?")
@@ -102,7 +104,7 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
     Args:
         provider: The route's name.
         reply: The reply, or the replies of several samples. The first one counts.
-        origin: What `read_origin` returned, which comes before the body.
+        origin: What `read_origin` returned. It comes before the body, but for the region.
 
     >>> read_served_by("openrouter", {"model": "z/glm", "provider": "DeepInfra"}, {"request_id": "1"})
     ... # doctest: +ELLIPSIS
@@ -123,7 +125,9 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
         if isinstance(value, str) and value:
             values[field] = value[:_LONGEST]
     if origin:
-        values.update((field, origin[field]) for field in FIELDS if field in origin)
+        # A reply says where it was computed, and the address only where it was sent.
+        computed = {"region": values["region"]} if "region" in values else {}
+        values |= {field: origin[field] for field in FIELDS if field in origin} | computed
     if "model" in values and "snapshot" not in values and _DATED.fullmatch(values["model"]):
         values["snapshot"] = values["model"]
     for engine, pattern in _ENGINES:
