@@ -30,6 +30,7 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 if TYPE_CHECKING:
     import asyncio
 
+    from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
     from .early_stop import EarlyStop
@@ -312,8 +313,8 @@ class Sample:
     price: float | None = None
     """USD that its requests cost, those that failed before it too; None where that is not known. Of several
     parts that came in one request, the first has the price of all, or each has a share."""
-    served_before: str | None = None
-    """The model that served before, where it has changed."""
+    change: Change | None = None
+    """Who answered before, where another one answers now."""
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""

@@ -200,9 +200,9 @@ class Engine:
         """
         if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
-        before = self.recorder.hit(call, answer)
-        if before is not None:
-            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        change = self.recorder.hit(call, answer)
+        if change is not None:
+            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
         result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else observe_lookup(call, started, result)
 
