@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
+    from ._providers.shared.upstream import UnpinnedRouterWarning
     from ._requests.api_keys import KeyWarning
     from ._requests.host import Host
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
@@ -125,17 +126,17 @@ __all__ = [
     "Embeddings", "Estimate", "Estimates", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio",
     "GeneratedImage", "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError",
     "Ledger", "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
-    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
-    "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt",
-    "ProviderError", "QuotaExceededError", "Range", "RateLimitError", "RefusalError", "RequestError",
-    "Response", "Results", "SchemaMismatchError", "ScopeStatistics", "SecondLevel", "SecondLevelStatistics",
-    "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry",
-    "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError", "ToolCall", "ToolCallDelta",
-    "ToolResult", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens",
-    "aembed", "aestimate", "aiter_many", "astream", "asubmit_many", "batches", "call", "call_many",
-    "count_tokens", "embed", "estimate", "iter_many", "models", "price", "stream", "submit_many", "track",
-    "usage",
+    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError",
+    "OutputError", "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError",
+    "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range", "RateLimitError",
+    "RefusalError", "RequestError", "Response", "Results", "SchemaMismatchError", "ScopeStatistics",
+    "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
+    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob",
+    "ToolArgumentsError", "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError",
+    "UncertainBatchError", "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning",
+    "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens", "aembed", "aestimate",
+    "aiter_many", "astream", "asubmit_many", "batches", "call", "call_many", "count_tokens", "embed",
+    "estimate", "iter_many", "models", "price", "stream", "submit_many", "track", "usage",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
@@ -148,7 +149,7 @@ _HOMES = (
     "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_tokens.range", "_tokens.models",
     "_calls.lifecycle.stream", "_limits.scopes", "_estimates.estimate", "_estimates.estimates",
     "_money.budget", "_telemetry.telemetry", "_telemetry.observed_call", "_requests.host",
-    "_requests.parameters", "_limits.shared_controller", "_batches.handle",
+    "_requests.parameters", "_limits.shared_controller", "_batches.handle", "_providers.shared.upstream",
 )  # fmt: skip
 
 

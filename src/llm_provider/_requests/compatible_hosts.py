@@ -23,7 +23,6 @@ featherless_ai https://api.featherless.ai/v1 FEATHERLESS_AI_API_KEY
 friendliai https://api.friendli.ai/serverless/v1 FRIENDLI_TOKEN
 gmi https://api.gmi-serving.com/v1
 helicone https://ai-gateway.helicone.ai
-huggingface https://router.huggingface.co/v1 HF_TOKEN
 hyperbolic https://api.hyperbolic.xyz/v1
 inception https://api.inceptionlabs.ai/v1
 kenari https://kenari.id/v1
