@@ -19,6 +19,7 @@ from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.json_pieces import loads
+from ..._types.messages import describe_prompt
 from ..._types.response import Choice, Response
 from ..._types.usage import Timing, Usage
 from ..call import Call, Operation, Sample, price_of, usage_of
@@ -177,6 +178,7 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            prompt=describe_prompt(call.request.messages),
             origins=() if entry.origin is None else (entry.origin,),
         )
 
@@ -215,6 +217,7 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            prompt=describe_prompt(call.request.messages),
             origins=tuple([sample.answer.origin for sample in samples]),
         )
 

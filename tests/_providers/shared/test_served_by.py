@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import pickle
 from contextlib import closing
@@ -12,10 +13,12 @@ import orjson
 import pytest
 
 from litellm_support import IGNORED_WARNINGS
-from llm_provider import Client, Response, ServedBy
+from llm_provider import Client, Response, Results, ServedBy
 from llm_provider._cache.storage.entry import decode_entry, decode_question, encode_entry
 from llm_provider._cache.storage.store import Store
+from llm_provider._cli.main import main
 from llm_provider.simulator import Simulator
+from llm_provider.simulator.formats.openai_chat import make_token_ids
 from support import ask, ignore
 
 pytestmark = IGNORED_WARNINGS
@@ -50,7 +53,8 @@ CHAT: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 }
 """Model → what the simulator says besides the model and identifiers."""
 OF_EACH = ("model", "request_id", "fingerprint")
-BATCHES = ("gpt-4o", "claude-opus-5-5", "gemini-3.8-flash", f"groq/{OSS}", f"together_ai/{OSS}")
+CLAUDE = "claude-opus-5-5"
+BATCHES = ("gpt-4o", CLAUDE, "gemini-3.8-flash", f"groq/{OSS}", f"together_ai/{OSS}")
 WAYS = ("live", "stream", "hit", "old entry", "dict")
 HEADERS_ONLY = {"region", "host", "request_id", "snapshot", "service_tier"}
 
@@ -104,3 +108,82 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
         answer = Response.from_dict(json.loads(json.dumps(answer.to_dict())))
         answer = pickle.loads(pickle.dumps(answer))
     assert read_who(answer) == expected
+
+
+@pytest.mark.parametrize("model", BATCHES)
+def test_rows_of_batches_and_embeddings_say_it_too(model: str, honest: Simulator, own_cache: Path) -> None:
+    expected, parameters = CHAT[model]
+    honest.configure(batch_seconds=0.1)
+    with Client(cache_dir=own_cache, telemetry=False) as client:
+        [answer] = client.call_many(model, ["Hi"], delivery="batch", progress=False, **parameters)
+        assert isinstance(answer, Response)
+        if model == CLAUDE:
+            expected = expected | {"service_tier": "batch"}
+        assert read_who(answer).items() <= expected.items()
+        assert answer.served_by is not None
+        assert answer.served_by.request_id or model == CLAUDE
+        assert answer.prompt == "Hi"
+        if model == "gpt-4o":
+            vectors = [client.embed("text-embedding-3-small", ["a"]) for _ in range(2)]
+            assert vectors[1].cached
+            assert vectors[0].served_by == vectors[1].served_by
+            assert vectors[0].served_by is not None
+            assert vectors[0].served_by.request_id
+
+
+IDS = {"return_token_ids": True}
+TOKEN_IDS: dict[str, dict[str, Any]] = {
+    "local/x": {"extra_body": IDS},
+    "fireworks_ai/glm-5p3": {"extra_body": IDS},
+    f"groq/{OSS}": {"extra_body": {"debug": True}},
+    f"together_ai/{OSS}": {"logprobs": True},
+}
+
+
+@pytest.mark.parametrize("way", ["call", "stream"])
+@pytest.mark.parametrize("model", TOKEN_IDS)
+def test_token_ids_are_fields_of_the_answer_and_columns(
+    model: str, way: str, honest: Simulator, own_cache: Path
+) -> None:
+    honest.configure(answer="two words", chunks=1)
+    with Client(cache_dir=own_cache, telemetry=False) as client:
+        answers = [ask(client, way, model, "Hi", **TOKEN_IDS[model]) for _ in range(2)]
+        plain = client.call(model, "Hi")
+    for answer in answers:
+        assert answer.token_ids == tuple(make_token_ids("two words"))
+        # Together's are with `echo` alone.
+        assert bool(answer.prompt_token_ids) is ("together" not in model)
+    assert plain.token_ids is plain.prompt_token_ids is None
+    table = Results([answers[0], plain]).to_pandas()
+    assert list(table["token_ids"]) == [answers[0].token_ids, None]
+    assert "token_ids" not in Results([plain]).to_pandas()
+
+
+def test_the_prompt_and_who_answered_are_in_every_export(
+    honest: Simulator, own_cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, file = f"openrouter/{OSS}", tmp_path / "results.jsonl"
+    with Client(cache_dir=own_cache, telemetry=False) as client:
+        live = client.call_many(model, ["Hi", "Ho"], upstream="deepinfra/fp8", progress=False)
+        stored = client.call_many(model, ["Hi", "Ho"], upstream="deepinfra/fp8", progress=False)
+        system = client.call_many(model, ["Hi"], system="Be brief", n=2, progress=False)
+    assert all(result.cached for result in stored)
+    live.to_jsonl(file)
+    for results in (live, stored, Results.from_jsonl(file)):
+        table = results.to_pandas()
+        assert list(table["prompt"]) == ["Hi", "Ho"]
+        assert list(table["served_by.host"]) == ["DeepInfra"] * 2
+        columns = list(table.columns)
+        assert columns.index("prompt") < columns.index("served_by.host") < columns.index("price")
+    messages = [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "Hi"}]
+    assert list(map(json.loads, system.to_pandas()["prompt"])) == [messages] * 2
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.csv"
+    source.write_text('"Hi"\n"Ho"\n')
+    options = ["map", model, str(source), str(out), "--param", 'upstream="deepinfra/fp8"']
+    assert main(options) == 0
+    [first, _] = csv.DictReader(out.read_text().splitlines())
+    assert (first["prompt"], json.loads(first["served_by"])["host"]) == ("Hi", "DeepInfra")
+    capsys.readouterr()
+    assert main(["usage", str(file), str(out), "--by", "host", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["host"], row["requests"], row["hits"]) for row in rows] == [("DeepInfra", 2, 2)]
