@@ -198,6 +198,10 @@ class Estimator:
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
         self._priced, self._made = price_names(self._first.target), maker_names(self._first.target)
+        upstream = (getattr(self._first.request, "options", None) or {}).get("upstream")
+        if upstream is not None:
+            # Each host has a price of its own, which is listed, if at all, as Hugging Face's router names it.
+            self._priced = self._priced[0], f"{self._priced[1]}:{upstream}"
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
