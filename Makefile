@@ -43,7 +43,7 @@ export UV_SYSTEM_CERTS := true
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: .venv/.ready ## create .venv with the development tools and every extra but dspy, inspect and llm
+setup: .venv/.ready ## create .venv with the development tools and every extra but dspy, inspect, llm and lm_eval
 
 demo: setup ## evaluate four simulated providers, then again from the cache
 	@$(RUN) examples/demo.py
@@ -89,7 +89,7 @@ test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against l
 test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Valkey server that they start
 	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
-test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy and llm, in an environment of their own
+test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, in an environment of their own
 	@.venv-plugins/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
 
 matrix: setup ## every fault and every feature on every route in every way to call; `make test` takes a sample
@@ -126,7 +126,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(COMPILE) pyproject.toml --extra azure --extra bedrock --extra litellm --extra otel --extra plot --extra valkey --extra zstd --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
-	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --group build --group test)
+	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --extra lm_eval --group build --group test)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)
 	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
@@ -176,9 +176,10 @@ endef
 	@$(call install,.venv-$*,$(firstword $(subst -3., 3.,$*)))
 
 # install,<environment>,<resolution>: installs exactly the pinned packages, then this project in editable form. The
-# proxy and the website do without it. Only llama-cpp-python has no wheel, so no other resolution may build a package.
+# proxy and the website do without it. Only llama-cpp-python and what lm-eval needs have no wheels, so no other
+# resolution may build a package.
 define install
-$(UV) pip sync --quiet --require-hashes $(if $(filter integration,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
+$(UV) pip sync --quiet --require-hashes $(if $(filter integration plugins,$(2)),,--no-build) --python $(1)/bin/python constraints/$(2).txt \
 	$(if $(filter proxy docs,$(2)),,&& $(UV) pip install --quiet --no-deps --no-build-isolation --python $(1)/bin/python --editable .) \
 	&& touch $(1)/.ready
 endef

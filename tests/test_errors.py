@@ -31,6 +31,7 @@ from llm_provider._errors import (
     RateLimitError,
     RequestError,
     SchemaMismatchError,
+    ScoreCheckError,
     ToolArgumentsError,
     ToolRoundsExceededError,
     UncertainBatchError,
@@ -53,6 +54,7 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     ToolRoundsExceededError: {"response": response()},
     SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     PendingBatchError: {"batch": "b1"},
+    ScoreCheckError: {"check": "count"},
     UncertainBatchError: {"batch": "b1", "candidates": ("batch_1",)},
     BatchError: {"results": [RateLimitError("slow"), 1]},
 }

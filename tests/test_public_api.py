@@ -17,9 +17,9 @@ from llm_provider.simulator import Simulator
 from support import RunScript
 
 FUNCTIONS = [
-    "acall", "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "astream",
+    "acall", "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "ascore", "astream",
     "asubmit_many", "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many",
-    "models", "price", "recheck", "stream", "submit_many",
+    "models", "price", "recheck", "score", "score_many", "stream", "submit_many",
 ]  # fmt: skip
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
 MODULE_FUNCTIONS = ["track", "usage"]
@@ -29,19 +29,19 @@ ERRORS = [
     "LLMError", "MissingAPIKeyError", "MissingDependencyError", "ModelDriftError", "NotFoundError",
     "OutputError", "OverloadedError", "PendingBatchError", "PermissionDeniedError", "ProviderError",
     "QuotaExceededError", "RateLimitError", "RefusalError", "RequestError", "JSONSchemaValidationError",
-    "SchemaMismatchError", "InternalServerError", "APITimeoutError", "LengthFinishReasonError",
-    "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnsupportedParameterError",
+    "SchemaMismatchError", "ScoreCheckError", "InternalServerError", "APITimeoutError",
+    "LengthFinishReasonError", "ToolArgumentsError", "ToolRoundsExceededError", "UncertainBatchError",
+    "UnknownModelError", "UnknownPriceError", "UnsupportedParameterError",
 ]  # fmt: skip
 CLASSES = [
     "AskedCall", "AsyncStream", "Batch", "BatchCounts", "Budget", "CacheWarning", "Choice", "Citation",
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "Recheck", "Response", "Results", "ScopeStatistics", "ServedBy", "ServerToolCall",
-    "SharedControllerWarning",
-    "CacheStatistics", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "Explanation",
-    "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "Usage",
+    "CacheStatistics", "Explanation", "Recheck", "Response", "Results", "ScopeStatistics", "Score",
+    "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
+    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta",
+    "ToolResult", "UnpinnedRouterWarning", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
@@ -54,7 +54,7 @@ PARAMETERS = [
     "prompt_cache_key", "prompt_caching", "reasoning_context", "reasoning_effort", "reasoning_summary",
     "response_format", "safety_settings", "seed", "service_tier", "stop", "store", "strict_model",
     "system", "temperature", "thinking_budget", "timeout", "tool_choice", "tools", "top_k",
-    "top_logprobs", "top_p", "unsupported", "user", "verbosity",
+    "top_logprobs", "top_p", "unsupported", "upstream", "user", "verbosity",
 ]  # fmt: skip
 
 SDKS = {"anthropic", "google.genai", "litellm", "openai"}

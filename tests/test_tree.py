@@ -17,10 +17,20 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_types/scores.py": "test_score.py has values, tables and JSON of scores",
+    "_calls/operations/score_requests.py": "test_score.py meets every check, and the probe",
+    "_requests/score_request.py": "test_score.py has wrong arguments",
+    "_providers/openai/scores.py": "test_score.py reads the replies of every server",
+    "_providers/shared/score_checks.py": "test_score.py makes each check fail",
+    "simulator/_behaviour/toy_model.py": "test_score.py compares every score with it",
+    "simulator/_behaviour/score_shapes.py": "test_score.py orders each shape",
+    "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
+    "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
+    "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",
     "_cache/statistics.py": "tests/_cache/test_response_cache.py reads the counts",
     "_requests/remedies.py": "tests/end_to_end/test_wrong_calls.py has what each message suggests",

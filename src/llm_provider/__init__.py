@@ -43,11 +43,14 @@ if TYPE_CHECKING:
     from ._client.model_functions import (
         acount_tokens,
         aestimate,
+        ascore,
         count_tokens,
         estimate,
         models,
         price,
         recheck,
+        score,
+        score_many,
     )
     from ._errors import (
         APIConnectionError,
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
         RefusalError,
         RequestError,
         SchemaMismatchError,
+        ScoreCheckError,
         ToolArgumentsError,
         ToolRoundsExceededError,
         UncertainBatchError,
@@ -97,10 +101,11 @@ if TYPE_CHECKING:
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
+    from ._providers.shared.upstream import UnpinnedRouterWarning
     from ._recheck.report import Recheck
     from ._requests.api_keys import KeyWarning
     from ._requests.host import Host
-    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters
+    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
     from ._telemetry.observed_call import AskedCall
     from ._telemetry.telemetry import Telemetry
     from ._tokens.models import Model
@@ -120,6 +125,7 @@ if TYPE_CHECKING:
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
     from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._types.scores import Score, Scores
     from ._types.served_by import ServedBy
     from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
@@ -134,31 +140,33 @@ __all__ = [
     "Embeddings", "Estimate", "Estimates", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio",
     "GeneratedImage", "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError",
     "Ledger", "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
-    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
-    "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt",
-    "ProviderError", "QuotaExceededError", "Range", "RateLimitError", "Recheck", "RefusalError",
-    "RequestError", "Response", "Results", "SchemaMismatchError", "ScopeStatistics", "SecondLevel",
-    "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
-    "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError",
-    "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError", "UncertainBatchError",
-    "UnknownModelError", "UnknownPriceError", "UnsupportedParameterError", "Usage", "acall", "acall_many",
-    "acount_tokens", "aembed", "aestimate", "aiter_many", "astream", "asubmit_many", "batches", "call",
-    "call_many", "count_tokens", "embed", "estimate", "iter_many", "models", "price", "recheck", "stream",
-    "submit_many", "track", "usage",
+    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError",
+    "OutputError", "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError",
+    "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range", "RateLimitError", "Recheck",
+    "RefusalError", "RequestError", "Response", "Results", "SchemaMismatchError", "ScopeStatistics",
+    "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics",
+    "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry",
+    "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError", "ToolCall", "ToolCallDelta",
+    "ToolResult", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
+    "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage", "acall",
+    "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "ascore", "astream", "asubmit_many",
+    "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many", "models", "price",
+    "recheck", "score", "score_many", "stream", "submit_many", "track", "usage",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_client.functions", "_client.model_functions", "_client.client", "_types.response", "_types.usage",
-    "_types.messages", "_types.embeddings", "_types.rich_content", "_types.logprobs", "_types.results",
-    "_types.token_count", "_types.served_by", "_errors", "_limits.timeouts", "_requests.api_keys",
-    "_cache.response_cache", "_cache.statistics", "_cache.storage.diff", "_cache.second_level.settings",
-    "_cache.second_level.access", "_money.price_rows", "_money.track", "_money.ledger",
-    "_money.ledger_rows", "_money.ledger_file", "_money.model_drift", "_tokens.range", "_tokens.models",
-    "_calls.lifecycle.stream", "_limits.scopes", "_estimates.estimate", "_estimates.estimates",
-    "_recheck.report",
-    "_money.budget", "_telemetry.telemetry", "_telemetry.observed_call", "_requests.host",
-    "_requests.parameters", "_limits.shared_controller", "_batches.handle",
+    "_client.functions", "_client.model_functions", "_client.client",
+    "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
+    "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
+    "_types.token_count", "_errors",
+    "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
+    "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
+    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
+    "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
+    "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
+    "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
+    "_batches.handle", "_providers.shared.upstream", "_recheck.report",
 )  # fmt: skip
 
 

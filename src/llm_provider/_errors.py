@@ -190,7 +190,8 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
+    {"origins", "prompt", "prompt_token_ids", "served_by", "token_ids",
+     "text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
      "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "price",
      "response_format", "schema_in_prompt", "dropped", "citations", "images", "audio", "server_tool_calls",
      "messages", "rounds", "tool_rounds", "tool_results"}
@@ -356,6 +357,21 @@ class APIResponseValidationError(ProviderError):
     retryable = True
     maybe_billed = True
     raw: Any = None
+
+
+class ScoreCheckError(APIResponseValidationError):
+    """A server's log-probabilities of a text cannot be right, so no score is made of them.
+
+    `check` is the name of the check that failed, such as "count" or "known answer": docs/scoring.md lists
+    them, with what to do. The reply may have been billed. Nothing of it is stored, and it is not asked for
+    again.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, check: str, **context: Any) -> None:
+        super().__init__(message, **context)
+        self.check = check
 
 
 class UncertainBatchError(ProviderError):

@@ -94,6 +94,13 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
     return dict(deployments)
 
 
+def read_deployments() -> Mapping[str, str]:
+    """Those of the environment, such as `azure/mine=gpt-6.1-sol`, with spaces or commas between them."""
+    entries = os.environ.get("LLM_PROVIDER_DEPLOYMENTS", "").replace(",", " ").split()
+    pairs = [entry.partition("=") for entry in entries]
+    return _check_deployments("LLM_PROVIDER_DEPLOYMENTS", {name: model for name, _, model in pairs})
+
+
 def _check_env_file(_: str, path: Path) -> EnvFile:
     # Imported here because few clients have one.
     from ._requests.env_file import EnvFile
@@ -192,7 +199,7 @@ class Settings:
         metadata=_Rule(check=_read_hosts, default=lambda: _read_hosts("hosts", ()))
     )
     """The rows of the user's own hosts, by name."""
-    deployments: Mapping[str, str] = field(metadata=_Rule(check=_check_deployments, default=dict))
+    deployments: Mapping[str, str] = field(metadata=_Rule(check=_check_deployments, default=read_deployments))
     env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
     prices: Path | None = field(metadata=_Rule(check=_keep))
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))

@@ -219,9 +219,6 @@ def test_a_damaged_answer_is_asked_for_again(client: Client, simulator: Simulato
     assert simulator.ledger().requests == 2
 
 
-# --- for event loops -------------------------------------------------------------------------------------
-
-
 # --- looking after it ------------------------------------------------------------------------------------
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 import llm_provider
+from llm_provider.simulator import Simulator
 from support import RunCommand
 
 MODEL = "gpt-6.1-sol"
@@ -26,3 +30,21 @@ def test_prices_without_a_model_are_all_prices(run: RunCommand) -> None:
     assert len(everything) == len(llm_provider._money.pricing.PriceTable.load())
     some = json.loads(run("prices", "--json", MODEL, "litellm/openai/gpt-6.1-sol-2026-10-21").out)
     assert some == [row for row in everything if (row["provider"], row["model"]) == ("openai", MODEL)]
+
+
+def test_hosts_and_deployments_of_the_environment_have_prices(
+    run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(f'[lab]\nurls = "{simulator.url("local")}"\nprices.mine = {{ input = 7 }}\n')
+    monkeypatch.setenv("LLM_PROVIDER_HOSTS", str(hosts))
+    monkeypatch.setenv("LLM_PROVIDER_DEPLOYMENTS", "azure/mine=gpt-5.4, azure/old=eu/gpt-5.4")
+    rows = json.loads(run("prices", "--json", "lab/mine", "azure/mine", "azure/old").out)
+    assert {(row["provider"], row["model"]) for row in rows} == {
+        ("lab", "mine"), ("azure", "gpt-5.4"), ("azure", "regional/gpt-5.4")
+    }  # fmt: skip
+    (tmp_path / "in.txt").write_text("What is 2+3?\n")
+    assert run("map", "lab/mine", str(tmp_path / "in.txt"), str(tmp_path / "out.jsonl")).code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["text"] == "5"
+    monkeypatch.setenv("LLM_PROVIDER_DEPLOYMENTS", "mine=gpt-5.4")
+    assert "LLM_PROVIDER_DEPLOYMENTS has 'mine'" in run("prices", "azure/mine").err

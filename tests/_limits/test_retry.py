@@ -97,7 +97,9 @@ class TestJudge:
         assert not refused.retry
         assert refused.reason.startswith("asked to wait 30 s: the deadline of 5 s is ")
         passed = verdict(InternalServerError("x"), deadline=due_in(-1))
-        assert passed == Verdict(retry=False, reason="not sent again: the deadline of 5 s is 0.0 s away")
+        assert passed == Verdict(
+            retry=False, reason="not sent again: the deadline of 5 s is 0.0 s away", too_late=True
+        )
 
     def test_a_retry_during_an_outage_waits_for_the_provider_and_not_for_itself(self) -> None:
         budget = RetryBudget()

@@ -22,7 +22,7 @@ def test_its_names_are_those_of_the_rooms_above() -> None:
     assert get_args(Tokenizer) == VOCABULARIES
     limits = dict.fromkeys(EmbeddingLimits._fields, 7)
     host = Host("my-lab", f"{URL}/", embeddings=limits, lacks=["n", "dimensions"], accepts=["top_k"])
-    assert host.url == URL
+    assert host.urls == (URL,)
     assert pickle.loads(pickle.dumps(host)) == host
 
 
@@ -30,13 +30,15 @@ WRONG: list[tuple[str, Any, str]] = [
     ("name", "Lab", "lower-case letters, digits, '_' and '-', such as 'lab', not 'Lab'"),
     ("name", None, "the name of a host must be"),
     (
-        "url",
+        "urls",
         "10.0.0.7/v1",
         "host 'lab': url '10.0.0.7/v1' is not an http or https URL: write 'http://10.0.0.7/v1'",
     ),
-    ("url", "http://me:secret@a/v1", "url may hold no user, password"),
-    ("url", "http://a/v1/chat/completions", "ends with the path of an endpoint: write 'http://a/v1'"),
-    ("url", [URL], "url must be one address"),
+    ("urls", "http://me:secret@a/v1", "url may hold no user, password"),
+    ("urls", "http://a/v1/chat/completions", "ends with the path of an endpoint: write 'http://a/v1'"),
+    ("urls", [], "urls must be an address, .* or a list of them, not "),
+    ("urls", [URL, None], "or a list of them"),
+    ("urls", [URL, f"{URL}/"], f"urls has '{URL}' twice"),
     ("dialect", "vlm", "dialect must be one of openai, vllm, .*, not 'vlm'; did you mean 'vllm'"),
     ("tokenizer", "gpt2", "tokenizer must be one of o200k_base"),
     ("key_variable", "sk-live-1", "key_variable must be the name of an environment variable"),
@@ -58,5 +60,5 @@ WRONG: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("field", "value", "problem"), WRONG)
 def test_a_wrong_value_is_refused_with_its_remedy(field: str, value: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem) as refused:
-        Host(**{"name": "lab", "url": URL, field: value})
+        Host(**{"name": "lab", "urls": URL, field: value})
     assert not re.search("secret|sk-live", str(refused.value))

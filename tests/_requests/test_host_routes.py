@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
@@ -13,11 +14,13 @@ from llm_provider import Client, Host, RequestError, UnsupportedParameterError, 
 from llm_provider._requests.host import Dialect
 from llm_provider._requests.host_routes import VARIABLE
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
+from support import wait_until
 
 PRICES = {"*": {"input": 1, "output": 2}, "free": {"input": 0, "output": 0}}
 LIMITS = {"*": {"max_output_tokens": 50, "context_window": 999}}
 NO_SAMPLING = {"n", "top_k", "logit_bias"}
+PROMPTS = [f"What is {number}+1?" for number in range(400)]
 LACKS = {"llama.cpp": {"n"}, "ollama": NO_SAMPLING, "tgi": NO_SAMPLING, "lm_studio": {"n", "logprobs"}}
 
 
@@ -62,12 +65,72 @@ def test_the_cache_key_holds_the_name_and_no_address(llm_simulator: Simulator, o
     assert {path.read_bytes().count(b"127.0.0.1") for path in own_cache.rglob("*.db")} <= {0, 1}
 
 
+def texts(results: Any) -> list[str]:
+    return [getattr(result, "text", repr(result)) for result in results]
+
+
+def test_equal_servers_are_one_host_and_may_die_and_come_back(own_cache: Path) -> None:
+    with Simulator() as steady, Simulator() as slow, Simulator() as dying:
+        slow.inject(Fault(delay=0.05), times=None)
+        urls = [simulator.url("local") for simulator in (dying, steady, slow)]
+        with Client(hosts=[Host("lab", urls, prices=PRICES)], cache_dir=own_cache) as client:
+            answers: dict[int, Any] = {}
+            for index, answer in client.iter_many("lab/mine", PROMPTS, max_concurrent=24):
+                answers[index] = answer
+                if len(answers) == 100:
+                    dying.close()
+            assert texts(answers[index] for index in range(400)) == [str(number + 1) for number in range(400)]
+            assert steady.ledger().requests > slow.ledger().requests > 20
+            assert [scope.base_url for scope in client.statistics()] == urls
+            dying.start()
+            assert wait_until(
+                lambda: client.call("lab/mine", "What is 2+3?", cache="off") and dying.ledger().requests
+            )
+            slow.close()
+            assert client.embed("lab/mine", ["one"]).vectors
+            with client.stream("lab/mine", "What is 20+12?") as deltas:
+                assert "".join(delta.text for delta in deltas) == "32"
+            assert len(client.models("lab", live=True)) > 1
+        with Client(hosts=[Host("lab", "http://localhost:1/v1")], cache_dir=own_cache) as moved:
+            assert all(answer.cached for answer in moved.call_many("lab/mine", PROMPTS))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=401), Fault(status=403), Fault(status=404), Fault(status=429), Fault(status=500),
+        Fault(status=503), Fault(abort_after=0), Fault(body="<html>"),
+    ],
+)  # fmt: skip
+def test_a_server_that_refuses_stops_no_other(
+    llm_simulator: Simulator, own_cache: Path, fault: Fault
+) -> None:
+    llm_simulator.inject(fault, "groq", times=None)
+    lab = Host("lab", [llm_simulator.url(name) for name in ("groq", "local")], prices=PRICES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", llm.KeyWarning)
+        with Client(hosts=[lab], cache_dir=own_cache) as client:
+            answers = client.call_many("lab/mine", PROMPTS[:60], max_concurrent=8, deadline=20)
+    assert texts(answers) == [str(number + 1) for number in range(60)]
+    assert len(llm_simulator.requests("groq")) < 40
+
+
+def test_servers_with_different_models_are_no_equals(llm_simulator: Simulator, own_cache: Path) -> None:
+    lab = Host("lab", [llm_simulator.url(name) for name in ("groq", "local")])
+    llm_simulator.inject(Fault(body='{"data": [{"id": "a"}]}'), "groq", match="models.list")
+    with Client(hosts=[lab], cache_dir=own_cache) as client:
+        with pytest.warns(UserWarning, match="the servers of lab list different models"):
+            client.models("lab", live=True)
+        with pytest.raises(RequestError, match=r"Client\(hosts=\[Host\('lab'"):
+            client.call("lab/mine", "Hi", base_url=list(lab.urls))  # type: ignore[call-overload]  # on purpose
+
+
 def test_a_shared_file_names_the_variable_of_the_key(
     llm_simulator: Simulator, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "hosts.toml"
     server = llm_simulator.url("local")
-    path.write_text(f'[lab]\nurl = "{server}"\nkey_variable = "LAB_KEY"\n[ours]\nurl = "http://a/v1"\n')
+    path.write_text(f'[lab]\nurls = ["{server}"]\nkey_variable = "LAB_KEY"\n[ours]\nurls = "http://a/v1"\n')
     monkeypatch.setenv(VARIABLE, str(path))
     with Client(cache="off") as client:
         with pytest.raises(llm.MissingAPIKeyError, match="no API key for lab: set LAB_KEY"):
@@ -91,15 +154,15 @@ def test_a_shared_file_names_the_variable_of_the_key(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('[lab]\nurl = "http://a/v1"\nprices = {', "is not TOML: correct line 3"),
-        ('[lab]\nurl = "http://a/v1"\n[lab]\n', "is not TOML: correct line 3"),
+        ('[lab]\nurls = "http://a/v1"\nprices = {', "is not TOML: correct line 3"),
+        ('[lab]\nurls = "http://a/v1"\n[lab]\n', "is not TOML: correct line 3"),
         ('url = "http://a/v1"', "has 'url' outside a table"),
-        ('[lab]\ndialect = "vllm"', r"\[lab\] has no url"),
-        ('[lab]\nurl = "http://a/v1"\nurls = []', r"\[lab\] has 'urls'; did you mean 'url'"),
-        ('[lab]\nurl = "http://a/v1"\napi_key = "sk-1"', "'api_key', and a key does not belong into a file"),
-        ('[lab]\nurl = "a"', "'lab': url 'a' is not an http"),
-        ('[groq]\nurl = "http://a/v1"', "'groq': this is a name of the provider 'groq'"),
-        ('[google]\nurl = "http://a/v1"', "'google': this is a name of the provider 'gemini'"),
+        ('[lab]\ndialect = "vllm"', r"\[lab\] has no urls: write urls = \['http"),
+        ('[lab]\nurl = "http://a/v1"', r"\[lab\] has 'url'; did you mean 'urls'"),
+        ('[lab]\nurls = "http://a/v1"\napi_key = "sk-1"', "'api_key', and a key does not belong into a file"),
+        ('[lab]\nurls = "a"', "'lab': url 'a' is not an http"),
+        ('[groq]\nurls = "http://a/v1"', "'groq': this is a name of the provider 'groq'"),
+        ('[google]\nurls = "http://a/v1"', "'google': this is a name of the provider 'gemini'"),
         ("\xff", "is not UTF-8 text"),
         (None, "is not there"),
     ],

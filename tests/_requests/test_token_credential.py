@@ -15,10 +15,12 @@ from llm_provider import (
     APITimeoutError,
     AuthenticationError,
     Client,
+    LLMError,
     RequestError,
     Response,
 )
 from llm_provider._requests import token_credential
+from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.token_credential import TokenCredential, own_credential
 from llm_provider._runtime import clock
 from llm_provider.simulator import Fault, Simulator
@@ -196,6 +198,56 @@ async def test_a_wait_that_is_cancelled_ends_no_other_one(function: Any) -> None
     assert isinstance(ended[0], asyncio.CancelledError)
     assert len(set(ended[1:])) == 1
     assert str(ended[1]).startswith("Bearer ")
+
+
+def upload(client: Client) -> Any:
+    kind, contents = "application/pdf", (b"a", b"b", b"c", b"d")
+    files = [Attachment("large", kind, 23_000_000, data=content) for content in contents]
+    prompts: Any = [[{"type": "file", "file": {"filename": "a.pdf", "file_data": file}}] for file in files]
+    return client.call_many("gpt-6.1-sol", prompts)
+
+
+def submit(client: Client) -> Any:
+    return client.call_many("gpt-5.5", ["1+1?"], delivery="batch")
+
+
+def list_models(client: Client) -> Any:
+    return client.models("openai", live=True)
+
+
+@pytest.mark.parametrize(
+    ("work", "operation", "refusals"),
+    [
+        (upload, "files.upload", 4),
+        (list_models, "models.list", 1),
+        (list_models, "models.list", None),
+        (submit, "files.upload", 1),
+        (submit, "batches.create", 1),
+        (submit, "batches.create", None),
+        (submit, "batches.retrieve", 1),
+        (submit, "files.download", 1),
+    ],
+)
+def test_every_request_is_sent_once_more_with_a_new_token(
+    work: Any, operation: str, refusals: int | None, simulator: Simulator
+) -> None:
+    fetched: list[str] = []
+
+    def source() -> str:
+        # The simulator keeps the batches of each token for themselves.
+        fetched.append("token-of-mine" if work is submit else f"token-of-mine-{len(fetched)}")
+        return fetched[-1]
+
+    simulator.inject(Fault(status=401), match=operation, times=refusals)
+    with Client(max_retries=0, keys={"openai": source}) as client:
+        if refusals is None:
+            with pytest.raises(AuthenticationError) as caught:
+                work(client)
+            assert "of-mine" not in str(caught.value) + repr(vars(caught.value))
+        else:
+            assert not [result for result in work(client) if isinstance(result, LLMError)]
+    assert [entry.status for entry in simulator.requests()].count(401) == (refusals or 2)
+    assert len(fetched) == 2
 
 
 def test_a_pool_has_keys_and_functions(simulator: Simulator) -> None:

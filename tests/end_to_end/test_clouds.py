@@ -25,7 +25,7 @@ from llm_provider import (
     RequestError,
 )
 from llm_provider._providers.shared.errors import GATEWAY_FAILURE
-from llm_provider._requests import cloud_identities, token_credential
+from llm_provider._requests import cloud_identities
 from llm_provider._requests.api_keys import find_key
 from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Fault, Simulator
@@ -244,6 +244,26 @@ def test_a_deployment_is_the_model_that_the_user_says(clouds: Simulator) -> None
         assert len(client.embed("azure/text-embedding-3-small", ["a", "b"]).vectors) == 2
 
 
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+def test_a_key_of_vertexs_express_mode_needs_no_project(
+    transport: Any, clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT")
+    monkeypatch.setenv("VERTEX_API_KEY", "AQ.a-key-of-express-mode")
+    with Client(cache="off", transport=transport) as client:
+        assert client.call(f"vertex_ai/{GEMINI}", "What is 2+3?").text == "5"
+        assert client.count_tokens(f"vertex_ai/{GEMINI}", "Hi there").method == "provider"
+        clouds.inject(Fault(status=401, message="AQ.a-key-of-express-mode is wrong"))
+        with pytest.raises(AuthenticationError, match=r"\*\*\* is wrong"):
+            client.call(f"vertex_ai/{GEMINI}", "Hi")
+    sent = clouds.requests()[0]
+    assert sent.path == f"/vertex_ai/v1/publishers/google/models/{GEMINI}:generateContent"
+    assert ("x-goog-api-key" in sent.headers, "authorization" in sent.headers) == (True, False)
+    assert (cloud.fetched, len(clouds.requests())) == (0, 3)
+    monkeypatch.delenv("GOOGLE_VERTEX_BASE_URL")
+    assert resolve(f"vertex_ai/{GEMINI}").base_url == "https://aiplatform.googleapis.com/v1"
+
+
 @pytest.mark.parametrize("model", ["gemini-embedding-001", "text-embedding-005"])
 def test_both_methods_of_embeddings_are_spoken(model: str, clouds: Simulator) -> None:
     with Client(cache="off") as client:
@@ -268,22 +288,3 @@ def test_both_methods_of_embeddings_are_spoken(model: str, clouds: Simulator) ->
 def test_what_is_missing_is_named(model: str, settings: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem), Client(**settings) as client:
         client.call(model, "Hi")
-
-
-def test_a_source_that_is_down_or_hangs_is_asked_again(
-    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.2)
-    answers: list[Any] = [ConnectionError("no network"), "hang", "token-9"]
-
-    def source() -> str:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        if answer == "hang":
-            time.sleep(1)
-        return str(answer)
-
-    with Client(cache="off", keys={"azure": source}) as client:
-        assert client.call("azure/gpt-6.1-sol", "What is 2+3?").text == "5"
-    assert answers == []

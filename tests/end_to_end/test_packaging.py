@@ -127,8 +127,8 @@ def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "otel", "plot", "ray", "simulator", "valkey",
-        "zstd",
+        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "otel", "plot", "ray",
+        "simulator", "valkey", "zstd",
     }  # fmt: skip
 
 

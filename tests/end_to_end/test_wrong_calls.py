@@ -365,7 +365,7 @@ BATCHES = [
         ("twice",),
         "name of their model",
     ),
-    Wrong("estimate of no kind", lambda c: c.estimate(MODEL, ["a"], kind="x"), "kind", ("'x'",), "'chat' or"),
+    Wrong("estimate of no kind", lambda c: c.estimate(MODEL, ["a"], kind="x"), "kind", ("'x'",), "chat, "),
     Wrong("estimate a text", lambda c: c.estimate(MODEL, "Hi"), "inputs", ("str",), "such as a list"),
     Wrong(
         "several models and an asynchronous iterable",

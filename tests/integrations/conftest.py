@@ -42,14 +42,14 @@ def run_tool(llm_simulator: Simulator, tmp_path: Path) -> Run:
         "INSPECT_LOG_DIR": str(tmp_path / "logs"),
         "XDG_DATA_HOME": str(tmp_path / "data"),
     }
-    variables = {**os.environ, **llm_simulator.environment(*COMPATIBLE_HOSTS), **folders}
+    variables = {**llm_simulator.environment(*COMPATIBLE_HOSTS), **folders}
 
     def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).parent / command
         return subprocess.run(
             [program, *arguments],
             stdin=subprocess.DEVNULL,
-            env=variables,
+            env={**os.environ, **variables},
             cwd=tmp_path,
             capture_output=True,
             text=True,

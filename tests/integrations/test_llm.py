@@ -55,7 +55,14 @@ def test_the_command(llm_simulator: Simulator, run_tool: Run) -> None:
     assert "does not accept temperature" in refused.stderr
 
 
-def test_models_of_the_users_file(llm_simulator: Simulator, run_tool: Run, tmp_path: Path) -> None:
+def test_models_of_the_users_files(
+    llm_simulator: Simulator, run_tool: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(f'[lab]\nurls = "{llm_simulator.url("local")}"\nprices.mine = {{ input = 1 }}\n')
+    monkeypatch.setenv("LLM_PROVIDER_HOSTS", str(hosts))
+    assert "llm_provider/lab/mine" in run_tool("llm", "models", "-q", "llm_provider/lab").stdout
+    assert run_tool("llm", "-m", "llm_provider/lab/mine", "What is 2+3?").stdout == "5\n"
     assert run_tool("llm", "llm-provider", "add", "local/mine").stdout == "llm -m llm_provider/local/mine\n"
     assert run_tool("llm", "-m", "llm_provider/local/mine", "What is 2+3?").stdout == "5\n"
     wrong = run_tool("llm", "llm-provider", "add", "no-such-model")
@@ -78,7 +85,7 @@ def test_only_models_with_a_key_are_registered(
         register_models(lambda model, other: names.append(model.model_id))
         return {re.split("[-/]", name.removeprefix("llm_provider/"))[0] for name in names}
 
-    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BEDROCK"))]:
         monkeypatch.delenv(name)
     assert registered() == set()
     monkeypatch.setenv("ANTHROPIC_API_KEYS", "sk-one,sk-two")

@@ -7,6 +7,7 @@ Each promise is one method, here or in `model_of_money`.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,9 @@ LAG = 3.0
 
 GRACE = 1.0
 """Seconds beyond a deadline in which a step may still end."""
+
+PATIENCE = 5.0
+"""Seconds for which a call asks a provider that refuses it for its limits, if its user has not set less."""
 
 
 def judge(program: Program, world: World, folder: Path) -> list[str]:
@@ -45,6 +49,9 @@ class _Judge(Evidence):
         yield from self._attempts_are_sent()
         yield from self._nothing_is_sent_for_nobody()
         yield from self._no_key_is_written()
+        for event in self.world.history:
+            if event["kind"] == "token" and event["waiting"] > 1:
+                yield f"{event['process']}: a token is fetched while another one is: {event}"
 
     def _everybody_ends(self) -> Iterator[str]:
         for event in self.world.history:
@@ -138,13 +145,16 @@ class _Judge(Evidence):
         loses = "outage" in self.program or any(
             network.get(kind) for kind in ("refuse", "cut_request", "cut_answer", "end", "repeat", "silent")
         )
+        loses |= any("tokens" in process["client"] for process in self.program["processes"])
         for process in (*self.ended_at, *self.died_at):
             sent = sum(each.process == process and each.is_call for each in self.world.requests)
             steps = [step for step in self.steps.values() if step.process == process]
             events = [event for step in steps for event in step.results or ()]
             told = sum(event.get("attempts", 0) for event in events)
+            # A request that begins at its deadline is counted, and may not arrive.
+            begun = sum("a request was under way, after" in event.get("text", "") for event in events)
             is_more = (
-                told > sent + self.world.unused[process]
+                told > sent + begun + self.world.unused[process]
                 and (process == "again" or not loses)
                 and not self.has_batches
             )
@@ -195,25 +205,35 @@ class _Judge(Evidence):
             return
         process = next(each for each in self.program["processes"] if each["name"] == step.process)
         plan, faults = step.plan, [order["fault"] for order in self.program["faults"]]
+        statuses = {fault.get("status") for fault in faults}
+        tokens = process["client"].get("tokens", {"troubles": [], "life": math.inf})
         causes = {
             "BudgetExceededError": "budget" in process["client"] or plan.get("budget") or plan.get("purse"),
             "CancelledError": plan["cancel_after"] is not None or "interrupts" in process,
             "KeyboardInterrupt": "interrupts" in process,
             "CacheMissError": plan.get("cache") == "only",
             "BadRequestError": any(fault.get("status") == 400 for fault in faults),
-            "RateLimitError": "requests_per_minute" in self.program["providers"]
-            or any(fault.get("status") == 429 for fault in faults),
+            "RateLimitError": "requests_per_minute" in self.program["providers"] or 429 in statuses,
             "ToolRoundsExceededError": plan.get("tool"),
             "ToolArgumentsError": plan.get("tool"),
             "SchemaMismatchError": plan.get("format"),
             "JSONSchemaValidationError": plan.get("format"),
             "UncertainBatchError": step.is_batch,
             "PendingBatchError": step.is_batch,
-            "RequestError": "full_disk" in self.program,
+            "RequestError": "full_disk" in self.program or "no_text" in tokens["troubles"],
+            "AuthenticationError": "keys" in process["client"]
+            or "ended" in tokens["troubles"]
+            or tokens["life"] < 1.0,
         }
         for event in step.results or ():
             if not causes.get(event.get("error", ""), True):
                 yield f"{event['error']} without a cause: {event['text']}"
+            if event.get("error") == "RateLimitError" and not (plan.get("deadline") or 429 in statuses):
+                lasted = (step.ended or math.inf) - (step.begun or 0.0)
+                # A call that shares the request of another one has the retries of that one.
+                askers = [each for question in plan["questions"] for each in self.askers[question]]
+                if lasted < PATIENCE and all(each.plan.get("max_retries") is None for each in askers):
+                    yield f"a busy provider was asked for {lasted:.1f} s only: {event['text']}"
 
     def _no_key_is_written(self) -> Iterator[str]:
         if KEYS[0] in json.dumps(self.world.history):

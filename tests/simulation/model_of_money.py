@@ -15,6 +15,9 @@ from .evidence import SAME_MOMENT, Evidence, Step, is_for
 from .programs import EMBEDDING_MODEL, MODELS
 from .world import ServedRequest
 
+GIVEN_UP = ("APITimeoutError", "CancelledError", "KeyboardInterrupt")
+"""The errors of calls that end although their answer may be on its way."""
+
 
 class MoneyJudge(Evidence):
     """Each promise about money is one method."""
@@ -43,6 +46,7 @@ class MoneyJudge(Evidence):
                 # One process takes over what a dead one has begun, and the others go on waiting.
                 is_orphan = request.delivered_at is None and self._was_under_way_at_death(request)
                 explained[_identify(request)] += 0 if is_orphan and request.fault is None else others
+            explained[_identify(request)] += self._crosses_an_end(request)
             alone = not request.is_stream or not self._is_asked_meanwhile(request)
             if request.bill is not None and alone and self._arrived_undisturbed(request):
                 arrived[_identify(request)] += request.samples
@@ -104,6 +108,17 @@ class MoneyJudge(Evidence):
             for other in steps
         )
 
+    def _crosses_an_end(self, request: ServedRequest) -> bool:
+        """Whether an answer arrives in the moment in which a call that wants it is given up."""
+        return request.delivered_at is not None and any(
+            step.process == request.process
+            and step.ended is not None
+            and abs(step.ended - request.delivered_at) < SAME_MOMENT
+            and any(event.get("error") in GIVEN_UP for event in step.results or ())
+            for question in request.question.split(",")
+            for step in self.askers[question]
+        )
+
     def _single_requests_are_paid_for(self) -> Iterator[str]:
         """If one request answered a question in a process, somebody reads its cost, and only one."""
         requests: defaultdict[tuple[str, str, str], list[ServedRequest]] = defaultdict(list)
@@ -117,7 +132,9 @@ class MoneyJudge(Evidence):
                 requests[request.process, model, question].append(request)
         for step in self.steps.values():
             model, questions = step.plan["model"], step.plan["questions"]
-            if step.is_batch or step.plan.get("tool") == "calls back":
+            # A batch that its process did not outlive may have had an answer that nobody read.
+            is_unread = step.begun is not None and step.ended is None and step.plan["do"] == "call_many"
+            if step.is_batch or is_unread or step.plan.get("tool") == "calls back":
                 left_out |= {(step.process, model, question) for question in questions}
             for event in step.results or ():
                 for question in questions if event["index"] is None else [questions[event["index"]]]:
@@ -132,7 +149,7 @@ class MoneyJudge(Evidence):
             is_read = is_read and not any("cost" in event and event["cost"] is None for event in results)
             # The answer and the cancellation of the call that asked may cross on their way.
             is_read = is_read and not any(
-                event.get("error") in ("CancelledError", "KeyboardInterrupt")
+                event.get("error") in GIVEN_UP
                 and abs(event["at"] - (own[0].delivered_at or 0.0)) < SAME_MOMENT
                 for event in results
             )
@@ -170,6 +187,8 @@ class MoneyJudge(Evidence):
             if billed > ledger + bounds + lost:
                 yield f"the bill is {billed}; ledger, bounds and deaths explain {ledger + bounds + lost}"
         for name, usages in self.usage.items():
+            if name not in self.closed_at:
+                continue  # It died before each of its clients reported.
             cost = sum((Decimal(usage["cost"]) for usage in usages), Decimal(0))
             is_known = not any(usage["unknown"] for usage in usages)
             own = self._sum_bills(each for each in self.world.requests if each.process == name)

@@ -108,6 +108,9 @@ THEMES = {
     ),
     "loops": Theme(features=("threads", "cancellation", "interrupts", "stepping"), exact=0.6),
     "full disk": Theme(features=("processes", "full_disk"), calls=("call", "call_many"), scales=(1, 3)),
+    "tokens": Theme(
+        features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
+    ),
 }
 
 WORST_CASES = {
@@ -151,6 +154,10 @@ class _Maker:
         # Calls of one price reach a limit together.
         models = 1 if self.is_about_money or self.theme.is_at_once else chance.choice((1, 1, 2, 3))
         self.models = chance.sample(MODELS, models)
+        if self.name == "tokens":
+            # The format whose keys may be functions. A batch belongs to one token.
+            self.models = chance.sample((MODELS[0], MODELS[3]), chance.choice((1, 2)))
+            self.on |= dict.fromkeys(("keys", "network", "batches"), False)
         self.scale = chance.choice(self.theme.scales)
         count = (
             chance.choice(self.theme.crowd) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
@@ -283,6 +290,14 @@ class _Maker:
             client["rate_control"] = "aimd"
         if on["keys"]:
             client["keys"] = {name: [*KEYS] for name in ("openai", "anthropic", "gemini", "together_ai")}
+        if self.name == "tokens":
+            client["tokens"] = {
+                "life": chance.choice((0.3, 2.0, 20.0, 3600.0)),
+                "is_told": chance.random() < 0.6,
+                "pause": chance.choice((0.0, 0.3, 3.0)),
+                "troubles": chance.sample(("down", "ended", "hangs", "no_text"), chance.choice((0, 1, 2))),
+                "share": chance.choice((0.05, 0.3)),
+            }
         threads = chance.choice((2, 3)) if on["threads"] else 1
         process: dict[str, Any] = {
             "name": f"p{number}",

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import base64
 import contextlib
+import json
 import logging
 import os
+import random
 import threading
+import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from .process import Process
-from .programs import EMBEDDING_MODEL
+from .programs import EMBEDDING_MODEL, KEYS
 
 Step = dict[str, Any]
 
@@ -52,7 +56,13 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
         settings["budget"] = Budget(budget["limit"], path=budget["path"])
         budgets.append(settings["budget"])
     folder = os.path.dirname(settings["ledger"])  # noqa: PTH120 - a path costs as much as a call
-    users = [User(process, Client(**settings), folder) for _ in range(order["clients"])]
+    tokens, users = settings.pop("tokens", None), []
+    for number in range(order["clients"]):
+        if tokens is not None:
+            settings["keys"] = {
+                name: TokenSource(process, tokens, f"{number} {name}") for name in ("openai", "together_ai")
+            }
+        users.append(User(process, Client(**settings), folder))
     for user in users:
         user.dies_after = order["dies_after"]
     threads = [
@@ -80,6 +90,35 @@ def run_program(process: Process, order: dict[str, Any]) -> None:
         process.report(kind="ledger", cost=str(ledger.cost), unknown=ledger.unknown)
     if not order["warm"]:
         atexit._run_exitfuncs()
+
+
+class TokenSource:
+    """Gives tokens that the world refuses after their end, and sometimes none, or one that has ended."""
+
+    def __init__(self, process: Process, plan: dict[str, Any], name: str) -> None:
+        self._process, self._plan, self._name = process, plan, name
+        self._random = random.Random(f"{process.entropy.getrandbits(32)} {name}")
+        self._begun: list[float] = []
+
+    def __call__(self) -> Any:
+        self._begun.append(begun := self._process.now)
+        # After a minute, the library leaves a source alone.
+        waiting = sum(begun - other < 60.0 for other in self._begun)
+        self._process.report(kind="token", source=self._name, waiting=waiting)
+        troubles = self._plan["troubles"] if self._random.random() < self._plan["share"] else ()
+        trouble = self._random.choice(troubles) if troubles else None
+        try:
+            self._process.sleep(200.0 if trouble == "hangs" else self._plan["pause"])
+        finally:
+            self._begun.remove(begun)
+        if trouble == "down":
+            raise OSError("no network")
+        if trouble == "no_text":
+            return None
+        life = -5.0 if trouble == "ended" else self._plan["life"]
+        claims = {"exp": time.time() + life} if self._plan["is_told"] else {}
+        coded = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+        return f"e30.{coded}.{KEYS[0]}/{self._process.now + life}"
 
 
 class User:

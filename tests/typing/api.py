@@ -201,6 +201,14 @@ def estimates() -> None:
     assert_type(llm.Client().estimate("gpt-6.1-sol", ["a"]), llm.Estimate)
 
 
+def scores(own: llm.Client) -> None:
+    found = own.score("lab/m", "a", [" b"], method="echo", check_order=True)
+    assert_type(found, llm.Scores)
+    assert_type(found.best.token_ids, tuple[int, ...] | None)
+    assert_type(own.score_many("lab/m", ["a"], [[" b"]])[0], llm.Scores | llm.LLMError)
+    assert_type(own.estimate("lab/m", [("a", [" b"])], kind="score"), llm.Estimate)
+
+
 def listed(own: llm.Client) -> None:
     assert_type(llm.models("openai"), list[llm.Model])
     assert_type(llm.count_tokens("gpt-6.1-sol", "Hi", exact=False, temperature=0), llm.TokenCount)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
-    from .storage.entry import QuestionFields
     from .storage.maintenance import Verification
     from .storage.store import Store
 
@@ -182,20 +181,6 @@ class ResponseCache:
         except Exception as error:  # as in `_read_value`
             self._report_failure("read", error)
             return []
-
-    def collect_answers(self, read: Callable[[str, Entry, QuestionFields], T | None]) -> list[T]:
-        """What a function makes of each stored answer and its question, without the values that are None.
-
-        Raises:
-            OSError: the cache cannot be read.
-        """
-        from .storage.maintenance import list_answers
-
-        def collect(store: Store) -> list[T]:
-            values = (read(*answer) for answer in list_answers(store))
-            return [value for value in values if value is not None]
-
-        return self._with_store(collect)
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The stored values of keys that `get` is about to ask for, up to four megabytes.

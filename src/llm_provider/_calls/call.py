@@ -22,16 +22,21 @@ from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
+from .._providers.shared.served_by import read_served_by
 from .._requests.routing import Target
+from .._runtime import clock
+from .._runtime.frozen import LateValue
 from .._runtime.json_pieces import LARGE, read_large
-from .._types.usage import Usage
+from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
     import asyncio
 
+    from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
+    from .deltas import Emit
     from .early_stop import EarlyStop
 
 R = TypeVar("R")
@@ -131,6 +136,17 @@ class Operation(Exchange, Generic[R, T]):
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []
 
+    def fetch(
+        self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
+    ) -> Coroutine[Any, Any, Sample]:
+        """Get the answer with some parts of a call. A request is enough for all but scores of texts.
+
+        Raises:
+            LLMError: the last request failed, and no retry is left.
+        """
+        sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
+        return sample
+
     @abstractmethod
     def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
         """The JSON that the model reads for a group, without the number of samples."""
@@ -139,28 +155,28 @@ class Operation(Exchange, Generic[R, T]):
     def facts(self, call: Call[T], parts: Sequence[int]) -> RequestFacts:
         """The facts about a request for a group that estimates, budgets and rate limits need."""
 
-    @abstractmethod
     def variant(self, call: Call[T]) -> str:
-        """The service level that a call asks for, by its name in `prices.csv`."""
+        """The service level that a call asks for, by its name in `prices.csv`. Only chats have several."""
+        return "standard"
 
-    @abstractmethod
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """The answer to a group as one sample per part. The engine requests parts that are missing again."""
+        return [sample]
 
-    @abstractmethod
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Whether the cache keeps an answer and serves it.
+        """Whether the cache keeps an answer and serves it. Only chats have answers that are not kept.
 
         `kept` has the finish reasons of answers that are kept; "empty" keeps answers without content.
         """
+        return True
 
-    @abstractmethod
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
         `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
         it.
         """
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     @abstractmethod
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
@@ -312,8 +328,8 @@ class Sample:
     price: float | None = None
     """USD that its requests cost, those that failed before it too; None where that is not known. Of several
     parts that came in one request, the first has the price of all, or each has a share."""
-    served_before: str | None = None
-    """The model that served before, where it has changed."""
+    change: Change | None = None
+    """Who answered before, where another one answers now."""
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""
@@ -327,6 +343,34 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
         return sent.usage or Usage()
     known = [usage for usage in (sent.usage, *usages) if usage is not None]
     return sum(known[1:], known[0]) if known else Usage()
+
+
+def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
+    """What the results of embeddings and of scores have in common, for all parts of a call."""
+    sent, slowest = call.sent.whole(), max(samples, key=count_seconds, default=None)
+    # Requests are sent at the same time, so the call waited for the slowest of them.
+    queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
+    total, provider = clock.perf_counter() - call.started, call.target.provider
+    first = samples[0].answer if samples else AnyAnswer(usage=None)
+    return {
+        "usage": usage_of(sent, samples),
+        "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
+        "provider": provider,
+        "cost": sent.cost,
+        "cost_source": sent.cost_source,
+        "price": price_of(sent.cost, samples),
+        "cached": all(sample.cached for sample in samples),
+        "timing": Timing(
+            queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
+        ),
+        "failures": sent.failures,
+        "served_by": LateValue(partial(read_served_by, provider, first.reply, first.origin)),
+    }
+
+
+def count_seconds(sample: Sample) -> float:
+    """Seconds that a call waited for a sample."""
+    return sample.queue + sample.sending
 
 
 def price_of(cost: float | None, samples: Sequence[Sample]) -> float | None:

@@ -11,6 +11,7 @@ those that wait then takes over the request and its cost.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +38,9 @@ class Charge(NamedTuple):
 class SentRequests:
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
-    __slots__ = ("attempts", "charges", "failures", "is_told", "parts", "under_way")
+    __slots__ = (
+        "attempts", "before_telling", "charges", "failures", "is_told", "is_too_late", "parts", "under_way",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -48,6 +51,10 @@ class SentRequests:
         """Requests that count here too, such as those for each of several samples."""
         self.is_told = False
         """Whether an error tells of them although one may be under way."""
+        self.before_telling: SentRequests | None = None
+        """The requests that an error has told of, where later ones are counted from 0."""
+        self.is_too_late = False
+        """Whether the last failure was not sent again because of the deadline of this call."""
 
     def begin(self) -> None:
         """Count a request that is sent now."""
@@ -110,6 +117,7 @@ class SentRequests:
 
         Requests that are sent later for equal calls are told by these: they are counted from 0.
         """
+        self.before_telling = copy.copy(self.whole())
         for part in _flat(self):
             if part.under_way:
                 part.is_told = True

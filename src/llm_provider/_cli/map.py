@@ -116,6 +116,7 @@ def run_map(
     **options: Any,
 ) -> int:
     """Ask a model about every row of a file."""
+    from .._requests.host_routes import read_hosts
     from .._requests.request import Request
     from .._requests.routing import resolve
     from .map_output import OutputFile, StandardOutput
@@ -128,7 +129,7 @@ def run_map(
     if twice := [name for name in delivery if name in parameters]:
         raise RequestError(f"{twice[0]} is given twice: leave out one of its options")
     # What all rows have in common is checked before standard input is read.
-    resolve(model, parameters.get("base_url"))
+    resolve(model, parameters.get("base_url"), hosts=read_hosts())
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
     with ExitStack() as stack:
         output = None if target in (None, "-") else OutputFile(Path(target).expanduser())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from .parsing import Command, complete_model
 if TYPE_CHECKING:
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
+    from .._requests.routing import Route
 
 _EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
@@ -34,8 +36,9 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     from .._money.price_rows import COLUMNS
     from .._requests.host_routes import read_hosts
 
-    table = prices_of(None, read_hosts())()
-    rows = list(dict.fromkeys([row for model in models for row in _rows_of(table, model)] or table))
+    hosts = read_hosts()
+    table = prices_of(None, hosts)()
+    rows = list(dict.fromkeys([row for model in models for row in _rows_of(table, model, hosts)] or table))
     if as_json:
         # A price has few digits, which a float keeps.
         print(json.dumps([row._asdict() for row in rows], default=float))
@@ -48,14 +51,15 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
 
 
-def _rows_of(table: PriceTable, model: str) -> list[PriceRow]:
+def _rows_of(table: PriceTable, model: str, hosts: Mapping[str, Route]) -> list[PriceRow]:
     """Every row of a model: of any service level, prompt size and date."""
     from datetime import date
 
     from .._money.price_rows import VARIANTS
     from .._requests.routing import find_route, price_names
+    from .._settings import read_deployments
 
-    provider, name = price_names(find_route(model))
+    provider, name = price_names(find_route(model, hosts, read_deployments()))
     for variant in sorted(VARIANTS):
         price = table.find(provider, name, variant=variant, input_tokens=sys.maxsize, at=date.max)
         if price is not None:

@@ -14,13 +14,12 @@ from .output import PROGRAM, logs_in_one_line, say
 from .parsing import Command, complete_model
 
 _EPILOG = f"""\
-A part of the stored answers of MODEL is asked again, and the answers are compared. With --history, border
-prompts are asked too: the first time as a reference, and compared with it from then on. The plan is printed
-before anything is sent. PROMPTS is the file of prompts of the answers, as for `estimate`; it is needed where
-the cache lacks whole requests.
+PROMPTS has prompts with stored answers, as for `estimate`: a part of them is asked again, and the answers
+are compared. Give the options of their calls. With --history, border prompts are asked instead: the first
+time as a reference, and compared with it from then on. The plan is printed before anything is sent.
 
-  {PROGRAM} recheck gpt-6.1-sol --budget 0.50
-  {PROGRAM} recheck groq/gemma2-9b-it --share 0 --history gemma.jsonl --budget 0.05   # every day
+  {PROGRAM} recheck gpt-6.1-sol prompts.txt --max-tokens 200 --budget 0.50
+  {PROGRAM} recheck groq/gemma2-9b-it --history gemma.jsonl --budget 0.05   # every day
 
 exit codes: 0 the same, or different for too few days; 1 changed; 2 undecided, or wrong usage
 """
@@ -30,10 +29,9 @@ exit codes: 0 the same, or different for too few days; 1 changed; 2 undecided, o
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[PROMPTS]", required=False, type=click.Path(path_type=Path))
 @click.option("--budget", metavar="USD", type=float, required=True, help="the most that it may cost")
-@click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, 0 to 1")
+@click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, up to 1")
 @click.option("--floor", metavar="PART", type=float, help="answers that differ without a change")
 @click.option("--detect", metavar="PART", type=float, help="differing answers to be seen (0.05)")
-@click.option("--alpha", metavar="PART", type=float, help="the most false alarms (0.01)")
 @click.option("--history", metavar="FILE", help="border prompts, their answers and all reports")
 @click.option("--persistence", metavar="DAYS", type=int, help="days in a row that make an alarm (3)")
 @click.option("--draw", metavar="N", type=int, help="continue the recheck with this number")
@@ -47,11 +45,10 @@ def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, 
     with ExitStack() as stack, logs_in_one_line():
         parameters = parameters_of(options)
         prompts = None if file is None else list(read_prompts(file, stack))
-        report = recheck(model=model, inputs=prompts, dry_run=True, **parameters)
+        report = recheck(model, prompts, dry_run=True, **parameters)
         if not dry_run:
             for line in str(report).splitlines()[1:]:
                 say("plan", line)
-            parameters["draw"] = report.draw
-            report = recheck(model=model, inputs=prompts, **parameters)
+            report = recheck(model, prompts, **{**parameters, "draw": report.draw})
     print(json.dumps(report.to_dict()) if as_json else report)
     return report.exit_code

@@ -6,17 +6,20 @@ from collections.abc import AsyncIterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from .._calls.call import Operation
+from .._calls.operations.chat import CHAT
+from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
 from .._limits.concurrency import Concurrency, concurrency
 from .._requests.checks import DeliveryMode, Resend, flag, one_of
-from .._requests.inputs import BatchInputs, batch_inputs
+from .._requests.inputs import BatchInputs, batch_inputs, is_table
 from .._requests.parameter_table import CHECKS
 from .._requests.request import check
 from .._types.response import Result
 
 if TYPE_CHECKING:
-    from .._requests.parameters import BatchParameters
+    from .._requests.parameters import BatchParameters, ScoreManyParameters
     from .._types.results import Results
 
 OnError = Literal["return", "raise"]
@@ -25,7 +28,7 @@ Models: TypeAlias = list[str] | tuple[str, ...]
 
 _check_on_error, _check_delivery, _check_resend = one_of(OnError), one_of(DeliveryMode), one_of(Resend)
 
-_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows")
+OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows")
 """The parameters that a batch has and a call has not."""
 
 _FOR_SEVERAL_MODELS = ("call_many", "acall_many", "estimate", "aestimate")
@@ -72,6 +75,9 @@ class BatchOptions:
     concurrency: Concurrency | None
     progress: bool | None
     on_error: OnError
+    example: Any = None
+    """An input, for operations whose inputs are no prompts."""
+    operation: Operation[Any, Any] = CHAT
 
     @property
     def each(self) -> Iterator[tuple[str, BatchInputs]]:
@@ -103,11 +109,11 @@ def parse_batch(
         _refuse_several(function, model)
     _check_on_error("on_error", on_error)
     for name in parameters:
-        if name not in CHECKS and name not in _OF_BATCHES:
+        if name not in CHECKS and name not in OF_BATCHES:
             from .._requests.foreign_names import describe_unexpected
 
             more = () if function.endswith("iter_many") else ("on_error",)
-            raise TypeError(describe_unexpected(function, name, [*CHECKS, *_OF_BATCHES, *more]))
+            raise TypeError(describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, usual="batch" if submits else "live")
@@ -193,3 +199,62 @@ def by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Resul
     """The results of several models, which follow each other, by the name of the model."""
     count = len(results) // len(models)
     return {model: results[index * count : (index + 1) * count] for index, model in enumerate(models)}
+
+
+_EXAMPLE = ("a context that is never sent", ["a continuation"])
+
+
+def parse_scores(
+    model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
+) -> BatchOptions:
+    """Check the arguments of `score_many`.
+
+    Raises:
+        TypeError: the contexts are no texts.
+        RequestError: an argument is not valid.
+    """
+    _check_on_error("on_error", on_error)
+    calls = cast("JSONObject", dict(parameters))
+    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
+    if progress is not None:
+        flag("progress", progress)
+    if calls.get("budget") is not None:
+        # All calls share it.
+        calls["budget"] = check("budget", calls["budget"])
+    parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
+    pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
+    return BatchOptions(
+        function="score_many",
+        awaited=False,
+        models=(model,),
+        inputs=(BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),),
+        parameters=calls,
+        delivery=DeliveryOptions("live", "batch"),
+        concurrency=most,
+        progress=progress,
+        on_error=on_error,
+        example=_EXAMPLE,
+        operation=SCORE,
+    )
+
+
+def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
+    """Each context with its continuations. Texts are the continuations of every context.
+
+    Raises:
+        RequestError: there are no continuations, or not as many lists of them as contexts.
+
+    >>> pair_texts(["a", "b"], [" x", " y"])
+    [('a', [' x', ' y']), ('b', [' x', ' y'])]
+    """
+    if isinstance(continuations, (str, Mapping)) or is_table(continuations):
+        kind = type(continuations).__name__
+        raise RequestError(f"continuations is a {kind}: give a list of texts, or a list of such lists")
+    listed = list(continuations)
+    if all(isinstance(text, str) for text in listed):
+        return [(context, listed) for context in contexts]
+    if len(listed) != len(contexts):
+        raise RequestError(
+            f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
+        )
+    return list(zip(contexts, listed, strict=True))

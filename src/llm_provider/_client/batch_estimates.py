@@ -7,31 +7,32 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
+from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates
 from .._requests.checks import one_of
-from .._requests.embed_request import EmbedRequest
-from .._requests.inputs import Inputs
-from .._requests.model_kinds import ModelKind, kind_of
+from .._requests.inputs import Estimable
+from .._requests.model_kinds import EstimateKind, kind_of
 from .._types.messages import Prompt
 from .batch_arguments import BatchOptions, DeliveryOptions, Models, check_models, parse_batch
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
-    from .._calls.call import Call
-    from .._requests.parameters import EmbedParameters, EstimateParameters
+    from .._calls.call import Call, Operation
+    from .._requests.parameters import EstimateParameters
     from .._types.response import Response
 
-_check_kind = one_of(ModelKind)
+_check_kind = one_of(EstimateKind)
 
 
 def estimate_batch(
-    runner: CallRunner, model: str | Models, inputs: Inputs, parameters: EstimateParameters
+    runner: CallRunner, model: str | Models, inputs: Estimable, parameters: EstimateParameters
 ) -> Estimate | Estimates:
     """The estimate of each model."""
-    if _take_kind(model, parameters) == "embedding":
-        return _estimate_texts(runner, model, inputs, parameters)
+    kind = _take_kind(model, parameters)
+    if kind != "chat":
+        return _estimate_texts(runner, model, inputs, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("estimate", model, inputs, parameters, runner.defaults, on_error)
     estimates = [
@@ -44,15 +45,16 @@ def estimate_batch(
 async def aestimate_batch(
     runner: CallRunner,
     model: str | Models,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: Estimable | AsyncIterable[Prompt],
     parameters: EstimateParameters,
 ) -> Estimate | Estimates:
     """`estimate_batch` for an event loop, whose inputs may be asynchronous."""
-    if _take_kind(model, parameters) == "embedding":
+    kind = _take_kind(model, parameters)
+    if kind != "chat":
         import asyncio
 
         texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
-        return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters)
+        return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
     estimates = [
@@ -80,21 +82,22 @@ def _estimator(runner: CallRunner, model: str, options: BatchOptions, *, counted
 
 
 def _estimate_texts(
-    runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters
+    runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters)
-    runner.fill(parameters, EMBED)
+    operation: Operation[Any, Any] = EMBED if kind == "embedding" else SCORE
+    runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
+    # An iterator is read once. Each context with its continuations is a call.
+    listed = [inputs if isinstance(inputs, str) else list(inputs)] if kind == "embedding" else list(inputs)
     for name in model if isinstance(model, (list, tuple)) else (model,):
-        request = EmbedRequest.build(name, inputs, cast("EmbedParameters", parameters), "estimate")
-        # An iterator is read once.
-        inputs = request.inputs
-        call = engine.prepare(EMBED, request, runner.concurrency)
-        estimates.append(estimate_texts(engine, call, runner.prices, engine.statistics()))
+        requests = [operation.build(name, each, parameters, "estimate") for each in listed]
+        calls = [engine.prepare(operation, request, runner.concurrency) for request in requests]
+        estimates.append(estimate_texts(engine, calls, runner.prices, engine.statistics()))
     return _name_each(model, estimates)
 
 
-def _take_kind(model: str | Models, parameters: EstimateParameters) -> ModelKind:
+def _take_kind(model: str | Models, parameters: EstimateParameters) -> EstimateKind:
     """Remove `kind` from the parameters. Without it the names of the models tell.
 
     Raises:
@@ -105,7 +108,7 @@ def _take_kind(model: str | Models, parameters: EstimateParameters) -> ModelKind
         check_models(model)
     kind = parameters.pop("kind", None)
     if kind is not None:
-        return cast("ModelKind", _check_kind("kind", kind))
+        return cast("EstimateKind", _check_kind("kind", kind))
     kinds = {kind_of(name) for name in (model if several else (model,)) if isinstance(name, str)}
     if len(kinds) > 1:
         raise RequestError("model: some of the models answer and others embed: estimate them apart")

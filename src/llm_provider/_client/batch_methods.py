@@ -8,16 +8,15 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from .._calls.batch.preload import load_for_batch, name_shortage
-from .._calls.operations.chat import CHAT
 from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._requests.inputs import BatchInputs, Inputs
+from .._requests.inputs import BatchInputs, Estimable, Inputs
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
-from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
@@ -38,9 +37,11 @@ if TYPE_CHECKING:
         BatchParameters,
         EstimateParameters,
         Parameters,
+        ScoreManyParameters,
         UntypedBatch,
     )
     from .._types.results import Results
+    from .._types.scores import Scores
 
 T = TypeVar("T")
 
@@ -52,16 +53,18 @@ class BatchMethods(Hinting):
         self._runner = runner
 
     @overload
-    def estimate(self, model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
+    def estimate(
+        self, model: str, inputs: Estimable, **parameters: Unpack[EstimateParameters]
+    ) -> Estimate: ...
 
     @overload
     def estimate(
-        self, model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+        self, model: Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
     ) -> Estimates: ...
 
     @with_parameters
     def estimate(
-        self, model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+        self, model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
@@ -71,19 +74,25 @@ class BatchMethods(Hinting):
 
     @overload
     async def aestimate(
-        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+        self,
+        model: str,
+        inputs: Estimable | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
     ) -> Estimate: ...
 
     @overload
     async def aestimate(
-        self, model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+        self,
+        model: Models,
+        inputs: Estimable | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
     ) -> Estimates: ...
 
     @with_parameters
     async def aestimate(
         self,
         model: str | Models,
-        inputs: Inputs | AsyncIterable[Prompt],
+        inputs: Estimable | AsyncIterable[Prompt],
         **parameters: Unpack[EstimateParameters],
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""
@@ -212,7 +221,7 @@ class BatchMethods(Hinting):
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
-            call = runner.prepare(CHAT, model, prompt, parameters, allowed)
+            call = runner.prepare(options.operation, model, prompt, parameters, allowed, options.function)
             if first is None:
                 # It is made here, for the template. Its deadline and patience are those of the whole batch.
                 first = call
@@ -222,12 +231,14 @@ class BatchMethods(Hinting):
             return call
 
         runner.start()
-        lookup = batch_lookup(engine, prepare, metadata)
+        lookup = batch_lookup(engine, prepare, metadata, options.example)
         run: Callable[[Call[Response]], Awaitable[Response]] = runner.run
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
         # Each round of tools marks its own prefix, which the next round reads.
-        caches_prompts = bool(request.options and request.options.get("prompt_caching"))
+        caches_prompts = options.example is None and bool(
+            request.options and request.options.get("prompt_caching")
+        )
         if request.max_tool_rounds is not None:
             caches_prompts = False
             from .._calls.tools import loop as tool_loop
@@ -394,6 +405,23 @@ class BatchMethods(Hinting):
         return self._put_in_order(model, results, on_error)
 
     @with_parameters
+    def score_many(
+        self,
+        model: str,
+        contexts: Iterable[str],
+        continuations: Iterable[str] | Iterable[Iterable[str]],
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[ScoreManyParameters],
+    ) -> Results[Scores | LLMError]:
+        """`llm_provider.score_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = parse_scores(model, contexts, continuations, parameters, on_error)
+        with self._gather(options) as results:
+            results.update(self._iterate(options))
+        return cast("Results[Scores | LLMError]", self._put_in_order(model, results, on_error))
+
+    @with_parameters
     def submit_many(
         self,
         model: str,
@@ -439,7 +467,7 @@ class BatchMethods(Hinting):
         with name_shortage():
             from .._calls.batch.driver import noting_interrupt
         settings = self._runner.engine.settings
-        if settings.show_estimate_above is not None and in_notebook():
+        if settings.show_estimate_above is not None and options.example is None and in_notebook():
             from .batch_estimates import show_estimates
 
             show_estimates(self._runner, options, settings.show_estimate_above)

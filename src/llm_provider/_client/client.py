@@ -11,6 +11,7 @@ from .._cache.response_cache import ResponseCache
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
+from .._calls.operations.score import SCORE
 from .._calls.sending.recorder import CostRecorder
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
@@ -21,7 +22,7 @@ from .._requests.routing import find_route, price_names
 from .._requests.signatures import document, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
-from .._types.response import Response, Result
+from .._types.response import Response
 from .._types.usage import Usage
 from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
@@ -50,10 +51,12 @@ if TYPE_CHECKING:
         EmbedParameters,
         Parameters,
         RecheckParameters,
+        ScoreParameters,
         Untyped,
     )
     from .._tokens.models import Model
     from .._types.embeddings import Embeddings
+    from .._types.scores import Scores
     from .._types.token_count import TokenCount
 
 T = TypeVar("T")
@@ -208,6 +211,23 @@ class Client(BatchMethods):
         run = self._choose_run(model, parameters)
         return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
 
+    @with_parameters
+    def score(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.score` with the settings and defaults of this client."""
+        seal(parameters)
+        runner, inputs = self._runner, (context, continuations)
+        return runner.answer("score", SCORE, model, inputs, parameters, runner.concurrency)
+
+    @with_parameters
+    async def ascore(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.ascore` with the settings and defaults of this client."""
+        seal(parameters)
+        return await self._runner.answer_soon("ascore", SCORE, model, (context, continuations), parameters)
+
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
         delivery = DeliveryOptions.take_from(parameters)
@@ -242,18 +262,13 @@ class Client(BatchMethods):
 
     @with_parameters
     def recheck(
-        self,
-        answers: Iterable[Result] | None = None,
-        *,
-        model: str | None = None,
-        inputs: Inputs | None = None,
-        **parameters: Unpack[RecheckParameters],
+        self, model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
         from .recheck import run_recheck
 
-        return run_recheck(self._runner, answers, model, inputs, parameters)
+        return run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:

@@ -1,4 +1,4 @@
-"""The functions of the module about models: their list, costs, counts of tokens, and rechecks."""
+"""The functions of the module about models: their list, costs, counts of tokens, scores, rechecks."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._types.messages import Prompt
 from .._types.usage import Usage
-from .batch_arguments import Models
+from .batch_arguments import Models, OnError
 from .functions import default_client
 
 if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from .._errors import LLMError
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
     from .._recheck.report import Recheck
-    from .._requests.inputs import Inputs
-    from .._requests.parameters import EstimateParameters, Parameters, RecheckParameters
+    from .._requests.inputs import Estimable, Inputs
+    from .._requests.parameters import (
+        EstimateParameters,
+        Parameters,
+        RecheckParameters,
+        ScoreManyParameters,
+        ScoreParameters,
+    )
     from .._tokens.models import Model
-    from .._types.response import Result
+    from .._types.results import Results
+    from .._types.scores import Scores
     from .._types.token_count import TokenCount
 
 
@@ -54,16 +62,16 @@ def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
 
 
 @overload
-def estimate(model: str, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
+def estimate(model: str, inputs: Estimable, **parameters: Unpack[EstimateParameters]) -> Estimate: ...
 
 
 @overload
-def estimate(model: Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]) -> Estimates: ...
+def estimate(model: Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]) -> Estimates: ...
 
 
 @with_parameters
 def estimate(
-    model: str | Models, inputs: Inputs, **parameters: Unpack[EstimateParameters]
+    model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
 ) -> Estimate | Estimates:
     """Estimate the requests, tokens, USD and time of `call_many` or `embed` with the same arguments.
 
@@ -97,19 +105,21 @@ def estimate(
 
 @overload
 async def aestimate(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: str, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimate: ...
 
 
 @overload
 async def aestimate(
-    model: Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: Models, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimates: ...
 
 
 @with_parameters
 async def aestimate(
-    model: str | Models, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
+    model: str | Models,
+    inputs: Estimable | AsyncIterable[Prompt],
+    **parameters: Unpack[EstimateParameters],
 ) -> Estimate | Estimates:
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
@@ -191,40 +201,115 @@ async def acount_tokens(
 
 
 @with_parameters
-def recheck(
-    answers: Iterable[Result] | None = None,
-    *,
-    model: str | None = None,
-    inputs: Inputs | None = None,
-    **parameters: Unpack[RecheckParameters],
-) -> Recheck:
-    """Ask a part of stored questions again, and say whether the model still answers as before.
+def score(
+    model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+) -> Scores:
+    """Find how likely a model finds given texts: the log-probability of each continuation of a context.
 
-    Stored answers stay as they are: the new ones are stored beside them, under draws of their own.
-    Identifiers in `served_by` are compared first. docs/recheck.md has the tests, and what they can see.
+    Each continuation has a cache entry of its own. The rule for the border between both is that of
+    lm-evaluation-harness. Before the first score of a server, a probe asks it for what is known, and every
+    reply is checked: docs/scoring.md has the rules, the checks and the servers.
 
     Args:
-        answers: `Results` or responses. Without `inputs`, their requests are found in the cache.
-        model: The model whose stored answers are asked again if no `answers` are given, and that of `inputs`
-            and border prompts.
-        inputs: The inputs of the answers, as for `call_many`, with the parameters of their calls. It is
-            needed where the cache does not hold whole requests.
-        **parameters: See `RecheckParameters`.
+        model: "together_ai/...", "fireworks_ai/...", or a model of a host of your own: `Host`.
+        context: The text before the continuations. It may be empty if the model's tokenizer puts a token in
+            front of every text.
+        continuations: The texts to score. No text may be empty.
+        **parameters: See `ScoreParameters`.
+
+    Returns:
+        A score for each continuation in their order, the usage, and the cost in USD.
 
     Raises:
-        RequestError: an argument is not valid, no question can be asked again, or no change could be seen
-            within the budget. Nothing was sent.
+        RequestError: a text or a parameter is not valid, or the provider cannot score. Nothing was sent.
+        ScoreCheckError: the server's values cannot be right. Nothing of them is stored.
+        ProviderError: the provider failed, and retries did not help. The scores that came are stored.
+        TypeError: a parameter does not exist.
+
+    >>> from llm_provider import Client, Host
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, Client(hosts=[Host("lab", simulator.url("lab"), "vllm")]) as client:
+    ...     scores = client.score("lab/toy", "Hello", [" world", " the"])
+    >>> [round(logprob, 2) for logprob in scores.logprobs], scores.best.tokens
+    ([-11.95, -9.42], (' the',))
+    """
+    seal(parameters)
+    return default_client().score(model, context, continuations, **parameters)
+
+
+@with_parameters
+async def ascore(
+    model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+) -> Scores:
+    """`score` for any event loop. Cancelling it cancels the requests at the server."""
+    seal(parameters)
+    return await default_client().ascore(model, context, continuations, **parameters)
+
+
+@with_parameters
+def score_many(
+    model: str,
+    contexts: Iterable[str],
+    continuations: Iterable[str] | Iterable[Iterable[str]],
+    *,
+    on_error: OnError = "return",
+    **parameters: Unpack[ScoreManyParameters],
+) -> Results[Scores | LLMError]:
+    """Score the continuations of many contexts, with as many requests at once as the server takes.
+
+    Args:
+        model: As for `score`.
+        contexts: The texts before the continuations, such as a column of a data frame.
+        continuations: A list of texts for each context, such as another column; or texts that all contexts
+            have in common.
+        on_error: "return" puts the error of a failed call into its place, "raise" raises a `BatchError`.
+        **parameters: See `ScoreManyParameters`.
+
+    Raises:
+        RequestError: an argument is not valid, or the provider cannot score. Nothing was sent.
+        BatchError: a call failed and `on_error` is "raise".
+        TypeError: a parameter does not exist.
+
+    >>> from llm_provider import Client, Host
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, Client(hosts=[Host("lab", simulator.url("lab"), "vllm")]) as client:
+    ...     results = client.score_many("lab/toy", ["He was", "That is"], [" world", " the"])
+    >>> results
+    Results(2 responses, 2 unknown)
+    >>> results.to_pandas()[["input_index", "text"]].values.tolist()
+    [[0, ' world'], [0, ' the'], [1, ' world'], [1, ' the']]
+    """
+    seal(parameters)
+    return default_client().score_many(model, contexts, continuations, on_error=on_error, **parameters)
+
+
+@with_parameters
+def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]) -> Recheck:
+    """Ask stored questions again, or border prompts, and say whether the model still answers as before.
+
+    Stored answers stay as they are: the new ones are stored beside them, under draws of their own. Who
+    answered is compared first: docs/recheck.md has the tests, and what they can see.
+
+    Args:
+        model: The model, by the name under which it was asked.
+        inputs: The inputs of stored answers, or the `Results`. None for border prompts, which need
+            `history=`.
+        **parameters: Those of the stored calls, and see `RecheckParameters`.
+
+    Raises:
+        RequestError: an argument is not valid, no answer is stored, or no change could be seen within the
+            budget. Nothing was sent.
         LLMError: all calls failed; this is the first error.
-        OSError: the cache cannot be read, or the history cannot be written.
+        OSError: the history cannot be written.
 
     >>> from llm_provider import call_many
     >>> from llm_provider.simulator import Simulator
     >>> with Simulator() as simulator:
     ...     where = {"base_url": simulator.url("openai")}
     ...     answers = call_many("gpt-6.1-sol", [f"{number} + 5?" for number in range(30)], **where)
-    ...     report = recheck(answers, detect=0.5, budget=0.10, **where)
-    >>> report.outcome, report.comparisons[0].questions, len(report.comparisons)
-    ('same', 19, 1)
+    ...     report = recheck("gpt-6.1-sol", answers, detect=0.5, budget=0.10, **where)
+    >>> report.outcome, report.questions
+    ('same', 19)
     """
     seal(parameters)
-    return default_client().recheck(answers, model=model, inputs=inputs, **parameters)
+    return default_client().recheck(model, inputs, **parameters)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._calls.batch.lookup import fetch_ahead
 from .._calls.lifecycle.engine import READING, Engine
-from .._errors import CacheMissError, LLMError
+from .._errors import CacheMissError, LLMError, RequestError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
 from .._requests.routing import maker_names, price_names
@@ -198,6 +198,10 @@ class Estimator:
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
         self._priced, self._made = price_names(self._first.target), maker_names(self._first.target)
+        upstream = (getattr(self._first.request, "options", None) or {}).get("upstream")
+        if upstream is not None:
+            # Each host has a price of its own, which is listed, if at all, as Hugging Face's router names it.
+            self._priced = self._priced[0], f"{self._priced[1]}:{upstream}"
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
@@ -241,7 +245,7 @@ class Estimator:
         self._send(call, missing)
 
     def add_texts(self, call: Call[Any]) -> None:
-        """Count each text of a call for embeddings as an input.
+        """Count each text of a call for embeddings or scores as an input.
 
         Raises:
             CacheMissError: a text is not stored, and the call may not be sent.
@@ -253,8 +257,9 @@ class Estimator:
         self._cached += len(call.parts) - len(missing)
         self._count = counter_of_target(self._first.target) if self._counted and missing else None
         for group in call.operation.groups(call, missing):
-            read = input_tokens(call.facts(group), self._first.target, self._count)
-            self._add_requests(1, len(group), read, Range.exactly(0))
+            facts = call.facts(group)
+            read = input_tokens(facts, self._first.target, self._count)
+            self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
     def _missing(self, call: Call[Any]) -> list[int]:
         """The parts that have to be asked for."""
@@ -404,12 +409,19 @@ class Estimator:
 
 
 def estimate_texts(
-    engine: Engine, call: Call[Any], prices: Callable[[], PriceTable], scopes: Sequence[ScopeStatistics]
+    engine: Engine,
+    calls: Sequence[Call[Any]],
+    prices: Callable[[], PriceTable],
+    scopes: Sequence[ScopeStatistics],
 ) -> Estimate:
-    """The estimate of a call for embeddings. The arguments are those of `Estimator`."""
-    estimator = Estimator(engine, lambda _: call, prices, scopes)
-    estimator.fetch([""])
-    estimator.add_texts(call)
+    """The estimate of calls for embeddings or scores. The arguments are those of `Estimator`."""
+    if not calls:
+        raise RequestError("inputs is empty: give a context and its continuations at least")
+    following = iter(calls)
+    estimator = Estimator(engine, lambda _: next(following, calls[0]), prices, scopes)
+    estimator.fetch([""] * len(calls))
+    for call in calls:
+        estimator.add_texts(call)
     return estimator.result()
 
 

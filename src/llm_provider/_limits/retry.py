@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._errors import (
@@ -28,6 +28,10 @@ DEFAULT_MAX_RETRIES = 10
 """Most requests after the first one. The SDKs' default of 2 suits one interactive call. A provider that
 refuses 30 % of all requests at random refuses one call in 600,000 eleven times in a row, and full jitter
 keeps additional retries cheap."""
+
+REFUSED_IN_TURN = 3
+"""Refusals of one call after which it waits by itself too. The pace of the rate control, which may be ten
+requests a second, would use its retries up while the provider is busy for a minute."""
 
 LONGEST_RETRY_AFTER = 120.0
 """Seconds. If a provider asks for a longer wait, the call fails at once."""
@@ -68,6 +72,8 @@ class Verdict:
     retry: bool
     delay: float = 0.0
     reason: str = ""
+    too_late: bool = field(default=False, repr=False)
+    """Whether a call with another deadline would send it again."""
 
 
 FINAL = Verdict(retry=False)
@@ -178,7 +184,7 @@ def judge(
         delay = max(delay, budget.spend(now))
     if deadline is not None and delay >= deadline.left:
         left = f"the deadline of {deadline.allowed:g} s is {max(deadline.left, 0):.1f} s away"
-        return Verdict(retry=False, reason=f"{why}: {left}")
+        return Verdict(retry=False, reason=f"{why}: {left}", too_late=True)
     return Verdict(retry=True, delay=delay)
 
 

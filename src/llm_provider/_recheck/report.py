@@ -1,119 +1,88 @@
-"""What a recheck can see, and what it saw: `Recheck` and its `Comparison`s."""
+"""What a recheck can see, and what it saw: `Recheck`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
-from .._foreign_attributes import Hinting
+from .._errors import LLMError
 from .._json_values import json_value
-from .._types.results import Cost
+from .._types.messages import Prompt
+from .._types.response import Response, Result
+from .._types.results import Cost, Results
+from .statistics import ALPHA
 
-Outcome: TypeAlias = Literal["planned", "same", "suspected", "changed", "undecided"]
-Served: TypeAlias = Mapping[str, Mapping[str, int]]
-"""How many answers had each value of a field of `served_by`."""
+Served: TypeAlias = Mapping[str, list[str]]
+"""The values of each field of `served_by`."""
 
 _IDENTITY = ("host", "model", "snapshot", "quantization", "engine")
 """Fields whose new values mean that something else answers. Others, such as fingerprints, may alternate."""
 
 
+class Ask(Protocol):
+    """Asks prompts, like `call_many`."""
+
+    def __call__(self, inputs: Sequence[Prompt], *, draw: int) -> Results[Result]:
+        """Ask with the number of a sample."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One test: what it can see, and after the answers what it saw.
+class Recheck:
+    """Whether a model still answers as before: what a test can see, and what it saw. `print` shows a table.
 
-    `level` is "stored" for stored answers, whose shifts are shares of answers that differ, and "border" for
-    border prompts, whose shifts are those of the first token's distribution. `available` questions can be
-    asked again, `unusable` has the number of others by reason. `questions` are asked, with `before` answers
-    to each before, 0 for the first answers of a history, and `after` new ones. `floor` is the known share of
-    answers that differ without a change, None if it is measured. `alarm_at` is the number of differing
-    answers that is an alarm; None where it is a p-value up to `alpha`, the most false alarms. `power` is the
-    probability of an alarm after a `shift`, and `detectable` the smallest shift with a power of 0.95.
-    `expected_cost` is in USD.
+    `kind` is "stored" for stored answers, whose shifts are shares of answers that differ, and "border" for
+    border prompts, whose shifts are those of the first token's distribution. `outcome` is "planned" for a dry
+    run; "same" if nothing has changed that the test can see; "suspected" if a difference has not persisted
+    for `persistence` days; "changed"; "undecided" if nothing could be compared.
 
-    Of the new answers `failed` did, `answered` questions have all of theirs, and `noise` is the share of
-    questions whose new answers differ. `estimate` is the shift that was seen, with the ends of its 95 %
-    interval. `p_value` is None if nothing was compared.
+    `questions` of those `available` are asked, `left_out` cannot be, and `answers` new ones are asked to
+    each. `floor` is the known share of answers that differ without a change; None if it is measured.
+    `detectable` is the smallest shift that is seen with a power of 0.95, `expected_cost` is in USD. With the
+    same `draw`, a recheck continues. `time` is a Unix time.
+
+    `answered` questions have all of their answers, `failed` answers failed. `estimate` is the shift that was
+    seen, and `noise` the share of questions whose new answers differ. `p_value` is None if nothing was
+    compared; up to 0.01 it is a difference, which `days_off` days in a row have. `before` and `after` have
+    the values of `served_by`.
+
+    >>> from llm_provider import Client
+    >>> from llm_provider.simulator import Simulator
+    >>> sums = [f"What is {number} + 1?" for number in range(100)]
+    >>> with Simulator() as simulator, Client(base_url=simulator.url("openai"), max_tokens=200) as client:
+    ...     answers = client.call_many("gpt-6.1-sol", sums)
+    ...     report = client.recheck("gpt-6.1-sol", answers, floor=0.001, budget=0.10)
+    >>> report.outcome, report.exit_code, report.questions, report.p_value
+    ('same', 0, 93, 1.0)
     """
 
-    level: Literal["stored", "border"]
+    model: str
+    kind: Literal["stored", "border"]
+    outcome: Literal["planned", "same", "suspected", "changed", "undecided"] = "planned"
+    draw: int
+    time: float
     available: int
-    unusable: Mapping[str, int]
+    left_out: int = 0
     questions: int
-    before: int
-    after: int
+    answers: int
     floor: float | None = None
-    alpha: float
-    alarm_at: int | None = None
-    shift: float
-    power: float
     detectable: float | None
     expected_cost: float | None
     answered: int = 0
     failed: int = 0
     noise: float | None = None
-    p_value: float | None = None
     estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
+    p_value: float | None = None
+    before: Served = field(default_factory=dict)
+    after: Served = field(default_factory=dict)
+    days_off: int = 0
+    persistence: int = 1
+    cost: float = 0.0
 
     @property
     def is_off(self) -> bool:
         """Whether the difference is significant."""
-        return self.p_value is not None and self.p_value <= self.alpha
-
-    def list_lines(self) -> Iterator[tuple[str, str]]:
-        """Names and texts of its lines in a report."""
-        is_stored = self.level == "stored"
-        what = "answers that differ" if is_stored else "shift of the first token"
-        each = f"{self.before} stored and {self.after} new" if self.before else f"{self.after} reference"
-        of = f"{self.questions:,} of {self.available:,}"
-        yield "stored answers" if is_stored else "border prompts", f"{of} questions, {each} answers to each"
-        for reason, count in self.unusable.items():
-            yield "", f"{count:,} others are left out: {reason}"
-        rule = f"p ≤ {self.alpha:g}" if self.alarm_at is None else f"{self.alarm_at} differ"
-        noise = "measured" if self.floor is None else f"{self.floor:.2%}, as given"
-        yield "  alarm", f"{rule}; false alarms at most {self.alpha:.2%}; noise {noise}"
-        least = "no change" if self.detectable is None else f"{self.detectable:.1%}"
-        yield "  can see", f"{what}: {least} with a power of 0.95, {self.shift:.0%} with {self.power:.3f}"
-        if self.p_value is not None:
-            noise = "" if self.noise is None else f"; noise {self.noise:.1%}"
-            interval = f"{self.estimate:.1%} (95 % interval {self.low:.1%} to {self.high:.1%})"
-            yield "  saw", f"{what}: {interval}{noise}; p = {self.p_value:.2g}{', a change' * self.is_off}"
-        if self.failed:
-            yield "", f"{self.failed:,} new answers failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recheck(Hinting):
-    """Whether a model still answers as before. `print` shows it as a table.
-
-    `outcome` is "planned" for a dry run; "same" if nothing has changed that the tests can see; "suspected"
-    if a difference has not persisted for `persistence` days yet; "changed"; "undecided" if nothing could be
-    compared. `draw` is the number of the recheck: the draw of its first answers, and the seed of its choice
-    of questions. With the same number it continues, and takes from the cache what was answered. `time` is a
-    Unix time. `before` and `after` have the values of `served_by`, and how many answers had each. `days_off`
-    are the days in a row with a significant difference.
-
-    >>> from llm_provider import Client
-    >>> from llm_provider.simulator import Simulator
-    >>> with Simulator() as simulator, Client(base_url=simulator.url("openai"), max_tokens=200) as client:
-    ...     answers = client.call_many("gpt-6.1-sol", [f"What is {number} + 1?" for number in range(100)])
-    ...     report = client.recheck(answers, floor=0.001, budget=0.10)
-    >>> report.outcome, report.exit_code, report.comparisons[0].questions, report.comparisons[0].alarm_at
-    ('same', 0, 93, 2)
-    """
-
-    model: str
-    outcome: Outcome
-    draw: int
-    time: float
-    before: Served
-    after: Served
-    comparisons: tuple[Comparison, ...]
-    days_off: int = 0
-    persistence: int = 1
-    cost: Cost
+        return self.p_value is not None and self.p_value <= ALPHA
 
     @property
     def exit_code(self) -> int:
@@ -123,14 +92,35 @@ class Recheck(Hinting):
     @property
     def new_identifiers(self) -> dict[str, list[str]]:
         """By field of `served_by`, the values that no answer had before."""
-        fields = self.before.keys() & self.after.keys()
-        new = {name: sorted(self.after[name].keys() - self.before[name].keys()) for name in sorted(fields)}
+        fields = sorted(self.before.keys() & self.after.keys())
+        new = {name: sorted({*self.after[name]} - {*self.before[name]}) for name in fields}
         return {name: values for name, values in new.items() if values}
 
     @property
     def is_other_model(self) -> bool:
         """Whether the new identifiers say that something else answers."""
         return any(name in _IDENTITY for name in self.new_identifiers)
+
+    def conclude(self, before: Served, results: Sequence[Result], days_off: int | None = None) -> Recheck:
+        """The report after the answers; `LLMError`, the first one, if all calls failed."""
+        errors = [result for result in results if isinstance(result, LLMError)]
+        if errors and len(errors) == len(results):
+            raise errors[0]
+        report = replace(
+            self,
+            failed=len(errors),
+            before=before,
+            after=list_served(results),
+            days_off=int(self.is_off) if days_off is None else days_off,
+            cost=Cost.of(result.cost for result in results),
+        )
+        is_alarm = report.is_off and report.days_off >= report.persistence
+        if report.is_other_model or is_alarm:
+            return replace(report, outcome="changed")
+        if report.is_off:
+            return replace(report, outcome="suspected")
+        is_seen = report.p_value is not None and report.detectable is not None
+        return replace(report, outcome="same" if is_seen else "undecided")
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready values."""
@@ -141,20 +131,37 @@ class Recheck(Hinting):
         lines = (f"\n  {name:16}{text}".rstrip() for name, text in self._list_lines())
         return "".join([f"{self.model}: {self.outcome}", *lines])
 
-    def _repr_html_(self) -> str:
-        from .. import _html
-
-        rows = ([_html.words(name), _html.words(text)] for name, text in self._list_lines())
-        return _html.block(_html.table((), rows, caption=f"{self.model}: {self.outcome}"))
-
     def _list_lines(self) -> Iterator[tuple[str, str]]:
         for name, values in self.new_identifiers.items():
             change = ": something else answers" if name in _IDENTITY else ""
-            yield name, f"{', '.join(values)}, before {', '.join(sorted(self.before[name]))}{change}"
-        for comparison in self.comparisons:
-            yield from comparison.list_lines()
+            yield name, f"{', '.join(values)}, before {', '.join(self.before[name])}{change}"
+        is_stored = self.kind == "stored"
+        reason = "have no stored answer" if is_stored else "have one first token"
+        others = f"; {self.left_out:,} others {reason}" if self.left_out else ""
+        text = f"{self.questions:,} of {self.available:,}, {self.answers} new answers to each{others}"
+        yield "stored answers" if is_stored else "border prompts", text
+        what = "of answers differ" if is_stored else "shift of the first token"
+        noise = "measured" if self.floor is None else f"{self.floor:.2%}, as given"
+        least = "no change" if self.detectable is None else f"{self.detectable:.1%} {what}"
+        yield "can see", f"{least}, with a power of 0.95; false alarms at most {ALPHA:.0%}; noise {noise}"
+        if self.p_value is not None:
+            noise = "" if self.noise is None else f"; noise {self.noise:.1%}"
+            yield "saw", f"{self.estimate:.1%} {what}; p = {self.p_value:.2g}{noise}"
+        if self.failed:
+            yield "", f"{self.failed:,} new answers failed"
         if self.days_off and self.persistence > 1:
             yield "days off", f"{self.days_off} in a row; an alarm needs {self.persistence}"
-        expected = Cost.of(comparison.expected_cost for comparison in self.comparisons)
-        yield "cost", f"about {expected}" if self.outcome == "planned" else str(self.cost)
+        is_planned = self.outcome == "planned"
+        yield "cost", f"about {Cost.of([self.expected_cost])}" if is_planned else str(self.cost)
         yield "draw", str(self.draw)
+
+
+def list_served(results: Sequence[Result]) -> Served:
+    """The values of each field of `served_by`, without those of the request."""
+    served = [result.served_by for result in results if isinstance(result, Response)]
+    items = {item for each in served if each is not None for item in each.to_dict().items()}
+    values: dict[str, list[str]] = {}
+    for name, value in sorted(items):
+        if name != "request_id":
+            values.setdefault(name, []).append(value)
+    return values

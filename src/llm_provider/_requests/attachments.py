@@ -19,7 +19,7 @@ from .._errors import RequestError
 from .._json_values import JSONObject
 from .._types.messages import Message
 
-UPLOAD_PREFIX = "llm_provider:sha256:"
+_PREFIX = "llm_provider:sha256:"
 
 _FIELDS = {
     "image_url": ("image_url", "url"),
@@ -42,12 +42,12 @@ class UploadReference(str):
 
     def __new__(cls, digest: str, media_type: str) -> Self:
         """Name a file by the SHA-256 of its content."""
-        made = super().__new__(cls, UPLOAD_PREFIX + digest)
+        made = super().__new__(cls, _PREFIX + digest)
         made.media_type = media_type
         return made
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # str's own has one argument
-        return self.removeprefix(UPLOAD_PREFIX), self.media_type
+        return self.removeprefix(_PREFIX), self.media_type
 
 
 class Attachment(str):
@@ -126,7 +126,7 @@ class Attachment(str):
             file = open(self.path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
         except OSError as error:
             raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
-        if UPLOAD_PREFIX + _digest_of_path(self.path, _version(os.fstat(file.fileno()))) != self.reference:
+        if _PREFIX + _digest_of_path(self.path, _version(os.fstat(file.fileno()))) != self.reference:
             file.close()
             raise RequestError(f"{self.path!r} has changed since the call began: call again")
         return file

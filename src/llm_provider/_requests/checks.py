@@ -32,6 +32,7 @@ Endpoint: TypeAlias = Literal["chat", "responses"]
 InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 Resend: TypeAlias = Literal["batch", "live"]
+ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `_limits/controller`, which
@@ -211,6 +212,17 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
     if not names:
         raise RequestError(f"{name} must be a list of names such as ['search'], not {cite(value)}")
     return names
+
+
+_UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+
+
+def check_upstream(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _UPSTREAM.fullmatch(value):
+        raise RequestError(
+            f"{name} must be the name of a host, such as 'nebius' or 'nebius/fp8', not {cite(value)}"
+        )
+    return value
 
 
 def check_tools(name: str, value: object) -> tuple[SentTool, ...]:

@@ -128,11 +128,13 @@ CLOUD_ROWS = (
         "vertex_ai",
         None,
         adapter="gemini",
+        key_variables=("VERTEX_API_KEY",),
         other_names=("vertexai", "vertex", "google-cloud", "vertexaianthropic", "google_vertex"),
         cloud=_VERTEX._replace(
             models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)",
             maker="gemini",
             operation="publishers/google/models/{model}",
+            express_variable="VERTEX_API_KEY",
         ),
     ),
 )

@@ -42,6 +42,8 @@ class Cloud(NamedTuple):
     """The version of Anthropic's format, where the body has it and not a header."""
     key_header: str = ""
     """The header of a key; empty where it is sent as a bearer token."""
+    express_variable: str = ""
+    """The variable of a key that has a project of its own, so that the address has none."""
 
 
 FIELDS = {
@@ -53,6 +55,8 @@ FIELDS = {
 """Field of an address → environment variables that hold it. The first that is set counts."""
 
 _DEFAULTS = {"location": "global"}
+_EXPRESS = ("https://aiplatform.googleapis.com", "/v1")
+"""The server and the path of Vertex AI for keys of its express mode, as google-genai writes them."""
 _FIELD = re.compile(r"\{(\w+)\}")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")
 
@@ -76,11 +80,11 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
             "'https://NAME.openai.azure.com', or pass base_url=",
             provider=provider,
         )
-    address = server.rstrip("/") if server else _fill(cloud.server, provider, env_file)
-    path = _fill(cloud.path, provider, env_file)
-    # A URL may have the beginning of the path, as the variables of the SDKs do.
-    written = next((end for end in _beginnings(path) if address.endswith(end)), "")
-    return address.removesuffix(written) + path
+    template, path = cloud.server, cloud.path
+    if cloud.express_variable and _read((cloud.express_variable,), env_file):
+        template, path = _EXPRESS
+    address = server.rstrip("/") if server else _fill(template, provider, env_file)
+    return _join(address, _fill(path, provider, env_file))
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
@@ -123,10 +127,12 @@ def plain_name(model: str) -> str:
     return re.sub(r"(-v\d+(:\d+)?|@default)$", "", name).replace("@", "-")
 
 
-def _beginnings(path: str) -> list[str]:
-    """The beginnings of a path that end with a whole step, the longest first."""
+@functools.lru_cache(maxsize=1024)
+def _join(address: str, path: str) -> str:
+    """A URL that may have the beginning of the path already, as the variables of the SDKs do."""
     steps = path.split("/")
-    return ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
+    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
+    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
 
 
 def _fill(template: str, provider: str, env_file: EnvFile | None) -> str:

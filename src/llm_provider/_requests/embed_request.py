@@ -33,12 +33,11 @@ _CHECKS = {name: CHECKS[name] for name in SHARED} | {"dimensions": number(1, 2**
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedRequest:
-    """One call of `embed` as the user asked for it; `EmbedRequest.build` is the only way to make one."""
+class TextRequest:
+    """What requests for given texts have in common."""
 
     model: str
     inputs: tuple[str, ...]
-    dimensions: int | None = None
     strict_model: bool | None = None
     timeout: Timeouts | None = None
     deadline: float | None = None
@@ -54,6 +53,13 @@ class EmbedRequest:
 
     max_tool_rounds: ClassVar[None] = None
     messages: ClassVar[tuple[JSONMapping, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedRequest(TextRequest):
+    """One call of `embed` as the user asked for it; `EmbedRequest.build` is the only way to make one."""
+
+    dimensions: int | None = None
 
     @classmethod
     def build(

@@ -1,4 +1,4 @@
-"""`Host`: an OpenAI-compatible server of the user's own. `host_routes` makes rows of hosts."""
+"""`Host`: OpenAI-compatible servers of the user's own. `host_routes` makes rows of hosts."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ _VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A server of your own that speaks OpenAI's format. `name/model` reaches its models.
+    """A server of your own that speaks OpenAI's format, or several equal ones: `name/model` calls them.
 
     Args:
         name: The prefix of its models: lower-case letters, digits, "_" and "-". Cache keys hold this name and
             no address, so answers stay when the server moves, and equal names mean equal servers.
-        url: The base URL, such as "http://10.0.0.7:8000/v1".
+        urls: The base URL, such as "http://10.0.0.7:8000/v1", or a list of them for servers with the same
+            models. Each has limits and outages of its own. A call goes to a server that has the beginning of
+            its prompt, else to the least busy one, and after a failure to another.
         dialect: The kind of the server: "vllm", "sglang", "llama.cpp", "ollama", "lm_studio", "tgi", or
             "openai" for any other. It says which parameters the server reads. "openai" takes all of them.
         key_variable: The environment variable of its API key, which is then required. The key may also be in
@@ -67,12 +69,12 @@ class Host:
         RequestError: a value is not valid.
 
     >>> lab = Host("lab", "http://10.0.0.7:8000/v1", "vllm", prices={"*": {"input": 0.1, "output": 0.4}})
-    >>> lab.url, lab.dialect
-    ('http://10.0.0.7:8000/v1', 'vllm')
+    >>> lab.urls, lab.dialect
+    (('http://10.0.0.7:8000/v1',), 'vllm')
     """
 
     name: str
-    url: str
+    urls: str | Sequence[str]
     dialect: Dialect = "openai"
     key_variable: str | None = None
     accepts: Collection[str] = ()
@@ -88,7 +90,7 @@ class Host:
                 "the name of a host must be lower-case letters, digits, '_' and '-', such as 'lab', not "
                 f"{cite(self.name)}"
             )
-        object.__setattr__(self, "url", self._check_url())
+        object.__setattr__(self, "urls", self._check_urls())
         self._check_name("dialect", self.dialect, get_args(Dialect))
         if self.tokenizer is not None:
             self._check_name("tokenizer", self.tokenizer, get_args(Tokenizer))
@@ -106,13 +108,21 @@ class Host:
         self._check_figures("embeddings", self.embeddings, _EMBEDDING_LIMITS, whole=True)
         list(self.price_rows())
 
-    def _check_url(self) -> str:
-        if not isinstance(self.url, str):
-            self._refuse(f"url must be one address, such as 'http://10.0.0.7:8000/v1', not {cite(self.url)}")
+    def _check_urls(self) -> tuple[str, ...]:
+        urls = [self.urls] if isinstance(self.urls, str) else self.urls
+        if not isinstance(urls, (list, tuple)) or not urls or not all(isinstance(url, str) for url in urls):
+            self._refuse(
+                "urls must be an address, such as 'http://10.0.0.7:8000/v1', or a list of them, not "
+                f"{cite(self.urls)}"
+            )
         try:
-            return check_base_url(self.url)
+            checked = tuple(map(check_base_url, urls))
         except RequestError as error:
             self._refuse(error.message.replace("base_url", "url"))
+        twice = next((url for url in checked if checked.count(url) > 1), None)
+        if twice is not None:
+            self._refuse(f"urls has {twice!r} twice")
+        return checked
 
     def _check_name(self, what: str, name: object, known: Sequence[str]) -> None:
         if name not in known:

@@ -26,10 +26,10 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
     # The server decides.
     "openai": {"like_openai": True, "stores_answers": True},
     # `ChatCompletionRequest` of vllm/entrypoints/openai and of sglang/srt/entrypoints/openai.
-    "vllm": {"stores_answers": True},
-    "sglang": {"stores_answers": True},
+    "vllm": {"stores_answers": True, "scores": "vllm"},
+    "sglang": {"stores_answers": True, "scores": "sglang"},
     # tools/server: "Only one completion choice is allowed".
-    "llama.cpp": {"lacks": {"n"}},
+    "llama.cpp": {"lacks": {"n"}, "scores": "llama.cpp"},
     # `ChatCompletionRequest` of ollama's openai/openai.go.
     "ollama": {"lacks": {"n", "tool_choice", "top_k", "logit_bias", "parallel_tool_calls"}},
     # "Supported payload parameters" of LM Studio's developer documentation.
@@ -37,7 +37,9 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
         "lacks": {"n", "logprobs", "top_logprobs", "parallel_tool_calls"}, "stores_answers": True
     },
     # `ChatRequest` of text-generation-inference marks `n` and `logit_bias` as unused and has no others.
-    "tgi": {"lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}},
+    "tgi": {
+        "lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}, "scores": "tgi"
+    },
 }  # fmt: skip
 
 _SECRET = re.compile(r"(?i).*(key|secret|password|authorization)s?|(access_|api_|auth_)?tokens?")
@@ -103,8 +105,8 @@ def _read_table(where: str, name: str, table: Any) -> Route:
                     "key_variable, the name of an environment variable that holds it"
                 )
             raise RequestError(f"{where}: [{name}] {problem}")
-    if "url" not in table:
-        raise RequestError(f"{where}: [{name}] has no url: write url = 'http://10.0.0.7:8000/v1'")
+    if "urls" not in table:
+        raise RequestError(f"{where}: [{name}] has no urls: write urls = ['http://10.0.0.7:8000/v1']")
     try:
         return _make_route(Host(name, **table))
     except RequestError as error:
@@ -122,7 +124,7 @@ def _make_route(host: Host) -> Route:
     lacks = frozenset(columns.pop("lacks", ()))
     return Route(
         host.name,
-        host.url,
+        host.urls[0] if len(host.urls) == 1 else None,
         key_variables=() if host.key_variable is None else (host.key_variable,),
         key_required=host.key_variable is not None,
         default_effort=True,

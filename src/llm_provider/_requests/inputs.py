@@ -20,6 +20,9 @@ from .row_template import BRACES, parse_template
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
 
+Estimable: TypeAlias = Inputs | Iterable[tuple[str, Iterable[str]]]
+"""What `estimate` takes: inputs, texts to embed, or contexts with their continuations."""
+
 _MISSING = ("NAType", "NaTType")
 """The classes of pandas' missing values."""
 

@@ -32,12 +32,13 @@ from .checks import (
     ReasoningEffort,
     ReasoningSummary,
     Resend,
+    ScoreMethod,
     ServiceTier,
     Unsupported,
     Verbosity,
 )
 from .host import Host
-from .model_kinds import ModelKind
+from .model_kinds import EstimateKind
 from .routing import Transport
 from .tools import Tool
 
@@ -133,6 +134,9 @@ class SharedDefaults(TypedDict, total=False):
     """Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's list of settings."""
     service_tier: ServiceTier | None
     """The service level, which sets price and speed: "flex" is cheap and slow, "priority" fast."""
+    upstream: str | None
+    """The host behind a router that is asked, and no other: "nebius", or on OpenRouter with its quantization,
+    "nebius/fp8". Only OpenRouter and Hugging Face's router have it."""
     store: bool | None
     """Whether OpenAI stores the answer for `previous_response_id`; default False."""
     previous_response_id: str | None
@@ -344,45 +348,62 @@ class EstimateParameters(BatchParameters, total=False):
     """The number of numbers in each vector, of a model that embeds."""
     on_error: Literal["return", "raise"] | None
     """As for `call_many`; an estimate is the same with both."""
-    kind: ModelKind | None
-    """"chat" estimates `call_many`, "embedding" estimates `embed`. Default the kind that the model's name
-    tells, and "chat" for a name that tells none."""
+    kind: EstimateKind | None
+    """"chat" estimates `call_many`, "embedding" estimates `embed`, and "score" estimates `score_many`, whose
+    inputs are pairs of a context and its continuations. Default the kind that the model's name tells, and
+    "chat" for a name that tells none."""
 
 
 class RecheckParameters(BatchParameters, total=False):
-    """The parameters of `recheck` besides the answers, the model and the inputs.
-
-    Requests that are taken from the cache are sent as they are stored. `draw` continues a recheck.
-    """
+    """The parameters of `recheck` besides the model and the inputs. `draw` continues a recheck."""
 
     share: float | None
-    """The largest part of the stored questions that is asked again, from 0 to 1, the default. No more are
-    asked than `detect` needs. 0 asks border prompts alone."""
+    """The largest part of the stored questions that is asked again, up to 1, the default. No more are asked
+    than `detect` needs."""
     floor: float | None
     """The share of answers that differ although nothing has changed, such as 0.001. Without it each question
     is asked twice, and the noise is measured."""
     detect: float | None
     """The share of differing answers that is to be seen with a power of 0.95; default 0.05."""
-    alpha: float | None
-    """The most false alarms; default 0.01. Stored answers and border prompts have a half each."""
     compare: Callable[[Any], Any] | None
     """Returns what is compared of a response, a hashable value. Default the text and the tool calls."""
     history: str | os.PathLike[str] | None
-    """A file of JSON lines for border prompts, their reference answers and all reports; it turns them on."""
-    border_prompts: Sequence[Any] | None
-    """Prompts in which border prompts are searched, or up to 20 border prompts. Default texts of one
-    token."""
+    """A file of JSON lines for border prompts, their reference answers and all reports."""
     persistence: int | None
     """With a history, the days in a row that must differ significantly for an alarm; default 3."""
     dry_run: bool | None
     """Whether nothing is sent. The report then says what could be seen, and at what cost."""
 
 
-class EmbedParameters(TypedDict, total=False):
-    """The parameters of `embed` and `aembed` besides the model and the texts.
+class TextParameters(TypedDict, total=False):
+    """What the functions for given texts have in common. Names and meanings are those of `call`."""
 
-    Names and meanings are those of `call`. None means "not set".
-    """
+    strict_model: bool | None
+    """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
+    timeout: float | Timeouts | None
+    """Seconds for one attempt of one request, without the time in the queue."""
+    deadline: float | None
+    """Seconds until all texts are answered or the call fails, with all attempts and waits."""
+    max_retries: int | None
+    """The most requests that are sent again after a failure that may be temporary. Default the client's."""
+    outage_patience: float | None
+    """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
+    cache: CacheMode | bool | None
+    """How the cache is used, as in `call`. Each text has an entry of its own."""
+    budget: float | Decimal | Budget | None
+    """The most that all texts together may cost, in USD; or a `Budget`, which several calls can share."""
+    extra_body: Mapping[str, Any] | None
+    """Fields of this provider's API, such as Gemini's `taskType`, that are merged into the request's JSON."""
+    extra_headers: Mapping[str, str] | None
+    """HTTP headers that are added to the request."""
+    api_key: str | None
+    """The provider's API key; default one from the client's `keys` or the environment."""
+    base_url: str | None
+    """The server to send to; default the environment's, else the provider's own."""
+
+
+class EmbedParameters(TextParameters, total=False):
+    """The parameters of `embed` and `aembed` besides the model and the texts. None means "not set"."""
 
     dimensions: int | None
     """The number of numbers in each vector; default the model's. Only some models take another."""
@@ -392,27 +413,28 @@ class EmbedParameters(TypedDict, total=False):
     resend: Resend | None
     """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
     live requests. `max_retries=0` sends none again."""
-    strict_model: bool | None
-    """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
-    timeout: float | Timeouts | None
-    """Seconds for one attempt of one request, without the time in the queue."""
-    deadline: float | None
-    """Seconds until all texts are embedded or the call fails, with all attempts and waits."""
-    max_retries: int | None
-    """The most requests that are sent again after a failure that may be temporary. Default the client's."""
-    outage_patience: float | None
-    """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
-    cache: CacheMode | bool | None
-    """How the cache is used, as in `call`. Each text has an entry of its own."""
-    budget: float | Decimal | Budget | None
-    """The most that all texts together may cost, in USD; or a `Budget`, which several calls can share."""
     in_batch: InBatch | None
     """The behaviour of a call with a text that is in a batch under way, as in `call`."""
-    extra_body: Mapping[str, Any] | None
-    """Fields of this provider's API, such as Gemini's `taskType`, that are merged into the request's JSON."""
-    extra_headers: Mapping[str, str] | None
-    """HTTP headers that are added to the request."""
-    api_key: str | None
-    """The provider's API key; default one from the client's `keys` or the environment."""
-    base_url: str | None
-    """The server to send to; default the environment's, else the provider's own."""
+
+
+class ScoreParameters(TextParameters, total=False):
+    """The parameters of `score` and `ascore` besides the model and the texts. None means "not set"."""
+
+    method: ScoreMethod | None
+    """How the server is asked, where it has two ways: "prompt_logprobs" (the default) or "echo" for vLLM,
+    "generate" (the default) or "echo" for sglang. Other servers have one."""
+    check_order: bool | None
+    """Whether the probe before the first score of a server also scores its texts in another order, which
+    finds values that depend on what was asked before. It takes three more requests."""
+
+
+class ScoreManyParameters(ScoreParameters, total=False):
+    """The parameters of `score_many` besides the model, the contexts and the continuations."""
+
+    max_concurrent: int | None
+    """The most requests in flight at once; default the client's."""
+    progress: bool | None
+    """Whether a progress bar is shown, as for `call_many`."""
+    metadata: Iterable[Any] | None
+    """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
+    has its line in the ledger. Nothing of it is sent."""

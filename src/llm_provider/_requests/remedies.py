@@ -42,6 +42,8 @@ def text_remedy(name: str, value: object) -> str:
         )
     if isinstance(value, (bytes, bytearray)):
         return f": write {name}=value.decode()"
+    if name == "base_url" and _is_list(value):
+        return ": several equal servers are a host, Client(hosts=[Host('lab', ['http://...', ...])])"
     if name == "system":
         content = value.get("content") if hasattr(value, "get") else None
         if isinstance(content, str):

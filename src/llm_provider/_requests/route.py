@@ -63,7 +63,7 @@ class Route:
     Attributes:
         provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
             one.
-        base_url: The provider's server; None where the adapter finds the server itself.
+        base_url: The provider's server; None where the adapter finds the server itself, and for several.
         adapter: The folder in `_providers` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
@@ -87,6 +87,8 @@ class Route:
             `UNPUBLISHED`.
         batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
             shape.
+        scores: How the host tells the log-probabilities of a given text, by a name of the table in
+            `openai/scores.py`; empty where it does not.
         parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
             "thinking" in the content.
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
@@ -122,6 +124,7 @@ class Route:
     default_effort: bool = False
     embedding_limits: EmbeddingLimits = UNPUBLISHED
     batches: BatchService | None = None
+    scores: str = ""
     parts: frozenset[str] = frozenset()
     output_only: frozenset[str] = frozenset()
     litellm_names: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,7 @@ _ROWS = (
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
         batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
+        scores="prompt part",
         other_names=("together", "togetherai"),
         genai_prices_name="together",
     ),
@@ -80,7 +81,15 @@ _ROWS = (
         "https://openrouter.ai/api/v1",
         like_openai=True,
         lacks=frozenset({"n", "allowed_tools", "store"}),
+        options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+    ),
+    Route(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        key_variables=("HUGGINGFACE_API_KEY", "HF_TOKEN"),
+        lacks=frozenset({"n"}),
+        options=frozenset({"upstream"}),
     ),
     Route(
         "groq",
@@ -125,6 +134,7 @@ _ROWS = (
         "https://api.fireworks.ai/inference/v1",
         options=frozenset({"prompt_cache_key", "service_tier"}),
         stores_answers=True,
+        scores="text",
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
         other_names=("fireworks",),
         genai_prices_name="fireworks",
@@ -186,6 +196,7 @@ class Target:
     route: Route
     model: str
     base_url: str | None
+    """None also for a host with several servers: `servers` has them."""
     custom_base_url: bool = False
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
@@ -202,6 +213,14 @@ class Target:
         return self.base_url if self.route.host is None or self.custom_base_url else None
 
     @property
+    def servers(self) -> tuple[Target, ...]:
+        """The targets that may answer: those of a host's equal servers, else this one."""
+        host = self.route.host
+        if host is None or self.base_url is not None:
+            return (self,)
+        return tuple(replace(self, base_url=url) for url in host.urls)
+
+    @property
     def maker(self) -> str:
         """The provider that makes the route's models: "openai" for Azure."""
         cloud = self.route.cloud
@@ -212,9 +231,11 @@ class Target:
         """The model's name at its maker, which says what it accepts."""
         if self.route.cloud is None:
             return self.model
+        if not self.deployed:
+            return plain_name(self.model)
         from .._money.cloud_names import drop_region
 
-        return plain_name(drop_region(self.provider, self.deployed) if self.deployed else self.model)
+        return plain_name(drop_region(self.provider, self.deployed))
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})

@@ -7,9 +7,10 @@ imports of `_types`, because the wire formats are in a layer above.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .served_by import ServedBy
+if TYPE_CHECKING:
+    from .served_by import ServedBy
 
 read: Callable[[str, str, Any], Any]
 """Takes the name of an attribute of `Response`, the provider and the reply."""

@@ -26,6 +26,7 @@ from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .row_label import RowLabel
+from .scores import Scores
 from .served_by import ServedBy
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
 
@@ -110,6 +111,9 @@ class Response(NoMapping, Generic[T_co]):
     tool_rounds: ToolRounds | None = field(default=None, repr=False)
     dropped: tuple[str, ...] = ()
     schema_in_prompt: bool = field(default=False, repr=False)
+    prompt: str | list[Message] | None = field(default=None, repr=False, compare=False)
+    """The text that was asked, or the messages, whose media are without their data; None where it is not
+    known, as in a batch that another process submitted."""
     origins: tuple[Mapping[str, str] | None, ...] = field(default=(), repr=False)
     """For each sample, the fields of `served_by` that are not in `raw`, but in headers or the address."""
 
@@ -220,6 +224,20 @@ class Response(NoMapping, Generic[T_co]):
     def server_tool_calls(self) -> list[ServerToolCall]:
         """The calls of the provider's own tools in the first sample, such as web searches, with results."""
         return cast("list[ServerToolCall]", self._read_extra("server_tool_calls"))
+
+    @property
+    def token_ids(self) -> tuple[int, ...] | None:
+        """The ids of the first sample's tokens in the model's vocabulary; None where the reply has none.
+
+        vLLM and Fireworks give them and those of the prompt with `extra_body={"return_token_ids": True}`,
+        Together with `logprobs=True`, and Groq with `extra_body={"debug": True}`.
+        """
+        return cast("tuple[int, ...] | None", self._read_extra("token_ids"))
+
+    @property
+    def prompt_token_ids(self) -> tuple[int, ...] | None:
+        """The ids of the prompt's tokens, with the model's template; None where the reply has none."""
+        return cast("tuple[int, ...] | None", self._read_extra("prompt_token_ids"))
 
     def _read_extra(self, name: str) -> object:
         return raw_reader.read(name, self.provider, self.raw)
@@ -448,12 +466,14 @@ Result: TypeAlias = Response[Any] | LLMError
 """The result of one input of a batch."""
 
 
-def result_from_dict(fields: Mapping[str, Any]) -> Result:
-    """The response or the error that `to_dict` wrote.
+def result_from_dict(fields: Mapping[str, Any]) -> Any:
+    """The response, the scores or the error that `to_dict` wrote.
 
     Raises:
-        RequestError: it is the dict of neither.
+        RequestError: it is the dict of none of them.
     """
+    if "scores" in fields:
+        return Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 

@@ -11,13 +11,14 @@ from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
 from .._words import format_usd
 from .response import Response, Result
+from .scores import Scores
 from .usage import Usage
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-ResultT = TypeVar("ResultT", bound=Result)
+ResultT = TypeVar("ResultT", bound=Result | Scores)
 T = TypeVar("T")
 
 
@@ -73,7 +74,8 @@ class Cost(float):
 class Results(Hinting, list[ResultT], Generic[ResultT]):
     """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
 
-    Slices, copies and pickles are `Results` too.
+    Those of `score_many` are `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
+    copies and pickles are `Results` too.
 
     >>> from llm_provider import call_many
     >>> from llm_provider.simulator import Fault, Simulator
@@ -91,7 +93,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     @property
     def ok(self: Sequence[Response[T] | LLMError]) -> Results[Response[T]]:
         """The responses, without the errors."""
-        return Results(result for result in self if isinstance(result, Response))
+        return Results(result for result in self if not isinstance(result, LLMError))
 
     @property
     def errors(self) -> list[LLMError]:
@@ -141,7 +143,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         Errors have no answer, so their cost is no part of it. `unknown` counts the answers without a known
         price, such as those that an older version stored.
         """
-        return Cost.of(result.price for result in self if isinstance(result, Response))
+        return Cost.of(result.price for result in self if not isinstance(result, LLMError))
 
     @property
     def saved(self) -> Cost:
@@ -152,7 +154,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         return Cost.of(
             None if result.price is None or result.cost is None else result.price - result.cost
             for result in self
-            if isinstance(result, Response) and (result.cached or result.price is not None)
+            if not isinstance(result, LLMError) and (result.cached or result.price is not None)
         )
 
     @property

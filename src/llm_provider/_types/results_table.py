@@ -6,6 +6,7 @@ row of the first sample alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -15,6 +16,8 @@ from .._errors import LLMError, OutputError
 from .._json_values import json_value
 from .._runtime.imports import import_optional
 from .response import Response, Result
+from .scores import Scores
+from .served_by import FIELDS, ServedBy
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""
-_OF_CALL = ("model", "provider", "cached", "response_id")
+_OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _SUMS: dict[str, object] = {
@@ -31,16 +34,19 @@ _SUMS: dict[str, object] = {
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
-"""All columns but those of the metadata and of `parsed`."""
+"""All columns but those of the metadata, of `parsed`, and those that only some answers have."""
+_WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
+_IDS = ("token_ids", "prompt_token_ids")
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
 _TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
+_OF_SCORE = ("logprob", "is_greedy", "bytes", "same_boundary")
 _ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
 """Types besides those of JSON that a cell of a data frame can hold."""
 
 
-def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def table_rows(results: Sequence[Result | Scores]) -> Iterator[dict[str, Any]]:
     """The rows of a table without metadata, each with its own columns of `parsed`."""
     for index, result in enumerate(results):
         shared = _columns_of_call(result)
@@ -49,30 +55,55 @@ def table_rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             shared |= _SUMS
 
 
-def _samples(result: Result) -> Iterator[dict[str, Any]]:
-    """What each sample of a result has for itself."""
+def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
+    """What each sample of a result has for itself, or each continuation."""
     number = -1
+    if isinstance(result, Scores):
+        for number, score in enumerate(result.scores):
+            columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
+            yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
+        return
     # A call that failed has the samples that were answered before its error.
     for number, sample in enumerate(result.samples):
         columns = {"sample": number, "text": sample.text, "finish_reason": sample.finish_reason}
+        columns |= _columns_of_host(sample.served_by)
+        # To read a body takes longer than all the rest.
+        for name in _IDS if b"token_ids" in sample.body else ():
+            columns[name] = getattr(sample, name)
         yield columns | _columns_of_parsed(sample)
     if isinstance(result, LLMError):
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
 
 
-def row_count(result: Result) -> int:
+def row_count(result: Result | Scores) -> int:
     """The number of rows that a result has."""
+    if isinstance(result, Scores):
+        return len(result)
     return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
 
 
-def _columns_of_call(result: Result) -> dict[str, object]:
+def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
-        "response_id": result.id, "seconds": result.timing.total, "price": result.price,
+        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price,
+        "prompt": _describe(result.context if isinstance(result, Scores) else result.prompt),
     }  # fmt: skip
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     usage = result.usage or Usage()
     return own | {name: getattr(usage, name) for name in _TOKENS}
+
+
+def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
+    values = {} if served_by is None else served_by.to_dict()
+    return {f"served_by.{name}": value for name, value in values.items()}
+
+
+def _describe(prompt: object) -> str | None:
+    return (
+        prompt
+        if prompt is None or isinstance(prompt, str)
+        else json.dumps(json_value(prompt), ensure_ascii=False)
+    )
 
 
 def _columns_of_parsed(sample: Response) -> dict[str, Any]:
@@ -112,7 +143,7 @@ def _cell(value: object) -> object:
     return value if type(value).__name__ in _ATOMS else json_value(value)
 
 
-def metadata_columns(result: Result) -> dict[str, Any]:
+def metadata_columns(result: Result | Scores) -> dict[str, Any]:
     """The metadata of a result as columns."""
     metadata = result.metadata
     if metadata is None:
@@ -121,12 +152,14 @@ def metadata_columns(result: Result) -> dict[str, Any]:
         return {"metadata": metadata}
     # A name of another column gets a prefix, so that neither value is lost.
     return {
-        f"metadata_{name}" if name in COLUMNS or str(name).partition(".")[0] == _PARSED else str(name): value
+        f"metadata_{name}"
+        if name in (*COLUMNS, *_IDS) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        else str(name): value
         for name, value in metadata.items()
     }
 
 
-def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
+def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
     """The table by column, metadata first and `parsed` behind the text."""
     rows = list(table_rows(results))
     metadata = [metadata_columns(result) for result in results]
@@ -134,9 +167,11 @@ def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
         name: [metadata[row["input_index"]].get(name) for row in rows]
         for name in dict.fromkeys(name for values in metadata for name in values)
     }
-    parsed = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in COLUMNS]
-    behind = COLUMNS.index("text") + 1
-    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:])
+    present = dict.fromkeys(name for row in rows for name in row)
+    parsed = [name for name in present if name.partition(".")[0] == _PARSED]
+    who, ids = ([name for name in names if name in present] for names in (_WHO, _IDS))
+    behind, beside = COLUMNS.index("text") + 1, COLUMNS.index("prompt") + 1
+    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:beside], *who, *COLUMNS[beside:], *ids)
     table = {name: [row.get(name) for row in rows] for name in names}
     for name in parsed:
         # Where an object may be absent, its fields are columns, which are empty then.
@@ -147,7 +182,7 @@ def columns(results: Sequence[Result]) -> dict[str, list[Any]]:
     return own | table
 
 
-def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
+def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
     """A DataFrame of pandas, with the index of the inputs where they have one in common."""
     pandas = import_optional("pandas", "pip install pandas")
     table = columns(results)
@@ -160,7 +195,7 @@ def to_pandas(results: Sequence[Result]) -> pd.DataFrame:
     return frame
 
 
-def to_polars(results: Sequence[Result]) -> pl.DataFrame:
+def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
     """A DataFrame of polars, with the index of the inputs as its first columns."""
     polars = import_optional("polars", "pip install polars")
     table = columns(results)
@@ -175,7 +210,7 @@ def to_polars(results: Sequence[Result]) -> pl.DataFrame:
     return frame
 
 
-def _index(results: Sequence[Result], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+def _index(results: Sequence[Result | Scores], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
     """The label of each row and the names of the levels; none if the inputs had no index in common."""
     labels = [result.row_label for result in results]
     known = [label for label in labels if label is not None]

@@ -18,9 +18,10 @@ from .._runtime.json_pieces import LARGE
 from .response import Response, Result, result_from_dict
 from .response_html import call_text
 from .results_table import metadata_columns, row_count, table_rows
+from .scores import Scores
 
 
-def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
+def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -> None:
     """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
     lines = (
         part.encode("utf-8", "backslashreplace") for result in results for part in _parts_of_line(result)
@@ -37,7 +38,7 @@ def to_jsonl(results: Iterable[Result], path: str | os.PathLike[str]) -> None:
         raise full_disk(error, path, safe) or error from None
 
 
-def _parts_of_line(result: Result) -> Iterable[str]:
+def _parts_of_line(result: Result | Scores) -> Iterable[str]:
     """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
     if isinstance(result, Response) and len(result.body) >= LARGE:
         return (*json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict()), "\n")
@@ -64,7 +65,7 @@ _FIGURES: dict[str, Callable[[Any], str]] = {
 _TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seconds": "s"}
 
 
-def as_html(results: Sequence[Result], summary: str) -> str:
+def as_html(results: Sequence[Result | Scores], summary: str) -> str:
     """The results as an HTML table for a notebook: a line that sums them up, and the first samples.
 
     If there are more samples than rows, errors are chosen first.
@@ -93,14 +94,16 @@ def as_html(results: Sequence[Result], summary: str) -> str:
     return _html.block(_html.safe(summary), table)
 
 
-def _cells(titles: Sequence[str], row: Mapping[str, Any], result: Result, index: int) -> list[str]:
+def _cells(titles: Sequence[str], row: Mapping[str, Any], result: Result | Scores, index: int) -> list[str]:
     label = str(index if result.row_label is None else result.row_label.value)
     return [_html.figure(label), *(_cell(title, row, result) for title in titles)]
 
 
-def _cell(title: str, row: Mapping[str, Any], result: Result) -> str:
+def _cell(title: str, row: Mapping[str, Any], result: Result | Scores) -> str:
     value = row.get(title)
     if title == "text":
+        if isinstance(result, Scores):
+            return _html.words(f"{value} ({row['logprob']:.3f})")
         if "error" in row:
             return _html.failure(f"{type(result).__name__}: {result}")
         return _html.words(_describe(result.samples[row["sample"]]))

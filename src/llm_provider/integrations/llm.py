@@ -6,7 +6,8 @@ docs/integrations.md describes the use.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import functools
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from .._client.model_functions import models
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
 from .._requests.api_keys import find_accounts, find_written_key
-from .._requests.routing import ROUTES, Route, resolve
+from .._requests.host_routes import read_hosts
+from .._requests.routing import ROUTES, Route, find_route
 from . import conversation
 from .conversation import NAME, Variant, media_part
 
@@ -80,7 +82,7 @@ class _Shared:
     def __init__(self, model: str) -> None:
         self.model = model
         self.model_id = f"{NAME}/{model}"
-        self.needs_key = resolve(model).provider
+        self.needs_key = find_route(model, _read_hosts()).provider
         self._variant = Variant({})
 
     def __str__(self) -> str:
@@ -178,7 +180,7 @@ def register_commands(cli: Any) -> None:
         known = read_added_models()
         try:
             for name in models:
-                resolve(name)
+                find_route(name, _read_hosts())
         except RequestError as error:
             raise click.ClickException(str(error)) from None
         new = [name for name in models if name not in known]
@@ -201,9 +203,20 @@ def _models_file() -> Path:
 
 def _with_keys() -> Iterator[str]:
     stored = llm.load_keys()
-    for provider, route in ROUTES.items():
-        if provider in stored or _in_environment(route):
+    for provider, route in {**ROUTES, **_read_hosts()}.items():
+        free = route.host is not None and not route.key_required
+        if free or provider in stored or _in_environment(route):
             yield from (model.name for model in models(provider) if model.kind == "chat")
+
+
+@functools.cache
+def _read_hosts() -> Mapping[str, Route]:
+    """The hosts of the user's own. Raised here, the error of their file would end every command of llm."""
+    try:
+        return read_hosts()
+    except RequestError as error:
+        click.echo(str(error), err=True)
+        return {}
 
 
 def _in_environment(route: Route) -> bool:

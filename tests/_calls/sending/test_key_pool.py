@@ -28,7 +28,6 @@ from llm_provider import (
     Response,
 )
 from llm_provider._calls.sending.key_pool import (
-    _MAX_CONVERSATIONS,
     Account,
     KeyPool,
     KeyPools,
@@ -69,9 +68,6 @@ def senders(simulator: Simulator) -> list[str]:
 
 def prompts(count: int, name: str = "prompt") -> list[str]:
     return [f"{name} {number}" for number in range(count)]
-
-
-# --- the choice --------------------------------------------------------------------------------------------
 
 
 # --- a pool without a server -------------------------------------------------------------------------------
@@ -204,14 +200,6 @@ async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> 
     later = select(pool, "a", "b", "c")
     await later.acquire(8, at_once=8)
     assert later.scope is not first.scope
-
-
-async def test_only_so_many_calls_are_remembered() -> None:
-    pool = pool_of(AdaptiveController())
-    (pooled,) = pool.candidates()
-    for number in range(_MAX_CONVERSATIONS + 10):
-        pool.remember(number.to_bytes(16, "big"), pooled)
-    assert [pool.account_of(number.to_bytes(16, "big")) for number in (9, 10)] == [None, pooled]
 
 
 def key_pools(keys: dict[str, Any]) -> KeyPools:

@@ -13,7 +13,7 @@ from itertools import islice
 from ..._errors import RequestError
 from ..._runtime import clock
 from .diff import Explanation, find_nearest
-from .entry import Entry, Question, QuestionFields, decode_entry, decode_question, lacks_text
+from .entry import Entry, Question, decode_entry, decode_question, lacks_text
 from .store import Store
 
 _AT_ONCE = 200
@@ -75,14 +75,6 @@ def _find_keys(store: Store, before: float, model: str | None) -> Iterator[str]:
             model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
         ):
             yield key
-
-
-def list_answers(store: Store) -> Iterator[tuple[str, Entry, QuestionFields]]:
-    """Every intact answer whose question is stored, with its key."""
-    for key, value in store.items():
-        entry, question = decode_entry(key, value), decode_question(key, value)
-        if entry is not None and question is not None:
-            yield key, entry, question
 
 
 def explain(store: Store, question: Question) -> Explanation | None:

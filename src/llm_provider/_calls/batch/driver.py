@@ -36,6 +36,7 @@ from ..._runtime import event_loop
 from ..._types.messages import Prompt
 from ..._types.response import Response, Result
 from ..._types.results import Results
+from ..._types.scores import Scores
 from ..call import Call
 from ..early_stop import EarlyStop
 from .lookup import Lookup
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
     from ..._types.row_label import RowLabel
     from .progress import Progress
+
+Answered = (Response, Scores)
+"""The results of calls that did not fail."""
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""
@@ -117,7 +121,7 @@ class _Refusals:
     def note(self, result: object) -> None:
         if isinstance(result, BudgetExceededError):
             self._count += 1
-        elif isinstance(result, Response) and not result.cached:
+        elif isinstance(result, Answered) and not result.cached:
             self._count = 0
 
     @property
@@ -200,8 +204,8 @@ class Lane:
             self.end()
             return None
         index, outcome = read
-        if isinstance(outcome, (Response, LLMError)):
-            self._early_stop.stored += outcome.__class__ is Response
+        if not isinstance(outcome, Call):
+            self._early_stop.stored += isinstance(outcome, Answered)
             return index, outcome
         if self._carrier is None:
             is_list = isinstance(self.inputs, Sized)
@@ -245,7 +249,7 @@ class Lane:
                 return
             self.outstanding -= 1
             self._refusals.note(result)
-            if not isinstance(result, (Response, LLMError)):
+            if not isinstance(result, (Answered, LLMError)):
                 raise cast("BaseException", result)
             yield index, result
         self.exhausted = self.exhausted or self._refusals.enough
@@ -403,7 +407,7 @@ def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: ob
     except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
         # It has a note already where a provider's batch goes on.
         if not getattr(interrupt, "__notes__", None):
-            answered = sum(isinstance(result, Response) for result in results.values())
+            answered = sum(isinstance(result, Answered) for result in results.values())
             again = "call asks the rest and takes the answers from the cache"
             if cache in ("off", False):
                 again = "call asks all of them, as cache='off' stores nothing"

@@ -33,16 +33,22 @@ def batch_lookup(
     engine: Engine,
     prepare: Callable[[Prompt], Call[Response]],
     metadata: Callable[[Prompt], Any] | None = None,
+    example: Any = None,
 ) -> Lookup:
     """The lookup of a batch.
 
-    `metadata` gives that of each prompt, in the order of the prompts; None if there is none.
+    `metadata` gives that of each prompt, in the order of the prompts; None if there is none. `example` is an
+    input that is no prompt, as the others are; there is no template for such.
 
     Raises:
         LLMError: the model or a parameter is wrong, so every call would fail.
         TypeError: there is no such parameter.
     """
-    shared = find_template(prepare)
+    shared = None
+    if example is None:
+        shared = find_template(prepare)
+    else:
+        prepare(example)
 
     def by_itself(prompt: Prompt) -> Result | Call[Response]:
         described = None if metadata is None else metadata(prompt)
@@ -95,6 +101,8 @@ def _by_template(
                         result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
+                if isinstance(result, Response):
+                    object.__setattr__(result, "prompt", shared.describe(prompt))
                 if result is None:
                     yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
                 else:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ..._errors import LLMError
 from ..._json_values import JSONObject
 from ..._runtime import clock, threads
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._telemetry.waits import print_line
-from ..._types.response import Response
 from ..._words import format_clock_time, format_usd
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Sums:
         self.cached = self.failed = self.unknown = 0
         self.cost = 0.0
 
-    def add(self, result: object) -> None:
+    def add(self, result: Any) -> None:
         """Count one result: a `Response`, or the error of a call that failed."""
-        if isinstance(result, Response):
+        if not isinstance(result, LLMError):
             self.cached += result.cached
         else:
             self.failed += 1

@@ -141,7 +141,7 @@ class WorkerPool:
                 result = error
             early_stop = self._work.early_stop
             early_stop.ended_calls += 1
-            early_stop.answered_calls += isinstance(result, Response)
+            early_stop.answered_calls += not isinstance(result, BaseException)
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)

@@ -200,9 +200,9 @@ class Engine:
         """
         if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
-        before = self.recorder.hit(call, answer)
-        if before is not None:
-            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        change = self.recorder.hit(call, answer)
+        if change is not None:
+            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
         result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else observe_lookup(call, started, result)
 
@@ -216,6 +216,7 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
+        answer.origin = entry.origin
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
@@ -348,9 +349,9 @@ class Engine:
                 # The budgets of this call may have room where those of the leader had none.
                 if not state.sender.affordable(call, parts):
                     raise
-            except STOPPING as error:
-                # The batch of the leader may have been stopped before the request was sent.
-                if error.attempts:
+            except LLMError as error:
+                # The batch of the leader may have been stopped before it sent anything, or its time is over.
+                if not flight.is_too_late and (error.attempts or not isinstance(error, STOPPING)):
                     raise
             else:
                 samples = [shared[key] for key in keys]
@@ -391,12 +392,12 @@ class Engine:
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.
             wanted = parts[len(samples) :]
-            emit_wanted, sender = emit, self.here().sender
+            emit_wanted = emit
             if numbers and emit is not None:
                 from ..deltas import renumber
 
                 emit_wanted = renumber(emit, numbers[len(samples) :])
-            answered = await sender.send(call, wanted, emit_wanted)
+            answered = await call.operation.fetch(call, wanted, emit_wanted, self)
             if len(answered.body) < LARGE:
                 got = call.operation.split(call, answered, wanted)
             else:
@@ -405,7 +406,7 @@ class Engine:
             if call.encoded.structure is not None:
                 from .repair import keep_matching
 
-                again = sender if emit is None else None
+                again = self.here().sender if emit is None else None
                 got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
             else:
                 await self._accept(call, wanted, got)
@@ -434,6 +435,7 @@ class Engine:
                     sample.answer.model,
                     call.build_question(part),
                     sample.price,
+                    sample.answer.origin,
                 ),
                 here,
             )

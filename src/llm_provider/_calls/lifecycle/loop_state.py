@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from ..._cache.response_cache import ResponseCache
 from ..._runtime.leases import Leases
@@ -18,7 +19,7 @@ from .single_flight import Flights
 class LoopState:
     """The flights and the sender of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("batches", "flights", "loop", "sender", "to_close")
+    __slots__ = ("batches", "flights", "loop", "remembered", "sender", "to_close")
 
     def __init__(
         self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
@@ -29,6 +30,8 @@ class LoopState:
         self.sender = Sender(settings, recorder, directory, waits)
         self.batches: object = None
         """The batch delivery, made by the first job that uses it."""
+        self.remembered: Any = None
+        """The memory of the operation `score`, made by its first call."""
         self.to_close: list[Callable[[], Awaitable[None]]] = []
         """Closes what others made for this loop."""
 

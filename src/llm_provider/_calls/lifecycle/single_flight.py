@@ -11,7 +11,8 @@ Decisions:
   decides this, so every task that may lead is cancelled through it. The cancellation of the last follower
   cancels the request.
 - The request has the timeout and the retries of the leader. The time that a follower waits counts in its
-  deadline, which is its own, and not in its timeout, which bounds one attempt.
+  deadline, which is its own, and not in its timeout, which bounds one attempt. Where the leader's deadline
+  forbids a retry, a follower sends the request again.
 - A failure reaches every follower of the process as a copy: an exception that several tasks raise would
   collect the tracebacks of all. Other processes only learn that the request has ended. Each then sends its
   own request at once: in sequence, the last of sixteen would wait for fifteen failures.
@@ -80,6 +81,11 @@ class Flight(Generic[T]):
         while self._wanted and (lease := take(self._wanted[-1])) is not None:
             self._wanted.pop()
             self._leases.append(lease)
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether only the leader's deadline forbids to send the request again."""
+        return self._sent.is_too_late
 
     @property
     def elsewhere(self) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from ..._cache.storage.entry import Entry
 from ..._errors import BadRequestError, ContextWindowExceededError, LLMError
 from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers import registry
@@ -16,11 +15,10 @@ from ..._providers.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, En
 from ..._providers.shared.request_facts import RequestFacts
 from ..._requests.embed_request import DEFAULTS, EmbedRequest
 from ..._requests.routing import Target
-from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._types.embeddings import Embeddings
-from ..._types.usage import Timing, Usage
-from ..call import Call, Operation, Sample, price_of, usage_of
+from ..._types.usage import Usage
+from ..call import Call, Operation, Sample, summarize
 
 _LEAST_BYTES_PER_TOKEN = 2
 """For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
@@ -118,16 +116,14 @@ class Embed(Operation[EmbedRequest, Embeddings]):
             adds_input=False,
         )
 
-    def variant(self, call: Call[Embeddings]) -> str:
-        """No provider has service levels for embeddings."""
-        return "standard"
-
     def decode(self, call: Call[Embeddings], reply: Any, count: int) -> EmbeddingAnswer:
         """The vectors. A usage of zeros counts as none."""
         answer = _format(call).decode(reply, count, call.encoded)
         if answer.usage is not None and not answer.usage.input_tokens:
             # Hosts write zeros where they count nothing.
             answer.usage = None
+        # A reply with vectors is large.
+        answer.reply = {name: value for name, value in reply.items() if type(value) is str}
         return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
@@ -143,48 +139,20 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return [
             replace(
                 sample,
-                answer=form.decode(reply, 1, call.encoded),
+                answer=replace(self.decode(call, reply, 1), origin=sample.answer.origin),
                 body=orjson.dumps(reply),
                 price=None if price is None else price * share / sum(shares),
             )
             for share, reply in zip(shares, replies, strict=False)
         ]
 
-    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
-        """Every vector is kept: another request would return the same one."""
-        return True
-
-    def restore(self, call: Call[Embeddings], entry: Entry, answer: Any, started: float) -> Embeddings:
-        """The one vector of an entry."""
-        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
-
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
         """The vectors in the order of the texts. A text that is repeated gets its vector each time."""
         inputs = call.request.inputs
-        vectors: dict[str, list[float]] = {}
-        sent = call.sent.whole()
-        slowest = queue = sending = 0.0
-        for part, sample in zip(call.parts, samples, strict=True):
-            vectors[inputs[part]] = sample.answer.vectors[0]
-            if sample.queue + sample.sending > slowest:
-                # Requests are sent at the same time, so the call waited for the slowest of them.
-                queue, sending = sample.queue, sample.sending
-                slowest = queue + sending
-        total = clock.perf_counter() - call.started
-        return Embeddings(
-            vectors=tuple(vectors[text] for text in inputs),
-            usage=usage_of(sent, samples),
-            model=next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
-            provider=call.target.provider,
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            price=price_of(sent.cost, samples),
-            cached=all(sample.cached for sample in samples),
-            timing=Timing(
-                queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
-            ),
-            failures=sent.failures,
-        )
+        vectors: dict[str, list[float]] = {
+            inputs[part]: sample.answer.vectors[0] for part, sample in zip(call.parts, samples, strict=True)
+        }
+        return Embeddings(vectors=tuple(vectors[text] for text in inputs), **summarize(call, samples))
 
     def _texts(self, call: Call[Embeddings], parts: Sequence[int]) -> list[str]:
         return [call.request.inputs[part] for part in parts]

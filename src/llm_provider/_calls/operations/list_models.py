@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import warnings
 from typing import TYPE_CHECKING
 
 from ..._errors import LLMError, RequestError
@@ -31,7 +33,7 @@ def find_destination(
     if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
     target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
-    if target.base_url is None:
+    if target.servers[0].base_url is None:
         raise RequestError(
             f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
             "base_url= to Client",
@@ -44,11 +46,27 @@ def find_destination(
 
 
 async def ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
-    """Ask for the models that a key reaches.
+    """Ask for the models that a key reaches. Of several servers, those that answer should have the same.
 
     Raises:
         LLMError: the provider gave no list.
     """
+    servers = target.servers
+    # One of several may be down for long.
+    max_retries = max_retries if len(servers) == 1 else min(max_retries, 1)
+    requests = (_ask_server(server, key, max_retries) for server in servers)
+    lists = await asyncio.gather(*requests, return_exceptions=True)
+    answered = [listed for listed in lists if isinstance(listed, list)]
+    for listed in lists:
+        if isinstance(listed, BaseException) and (not answered or not isinstance(listed, LLMError)):
+            raise listed
+    if any({model.name for model in listed} != {model.name for model in answered[0]} for listed in answered):
+        message = f"the servers of {target.provider} list different models; give them hosts of their own"
+        warnings.warn(message, stacklevel=2)
+    return answered[0]
+
+
+async def _ask_server(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
     name = target.route.adapter
     try:
         return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)

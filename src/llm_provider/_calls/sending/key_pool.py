@@ -18,24 +18,26 @@ A key stays retired as long as its client lives. The last account is never retir
 errors.
 
 A provider's prompt cache belongs to an account. A call that continues a conversation is therefore sent by the
-account that served the previous call. The conversation is recognised by the digest of all messages before the
-last answer. A common beginning is not enough: prompts may share examples that contain answers, and these were
-never a call of their own.
+account that served the previous call (`prompt_memory`).
+
+A host with several servers has each account once for each server. A server that fails is used last for a
+second, and its calls go on at another one at once. A prompt goes to a server that has its beginning, unless
+that is busier than the others by half. Such a call never waits for one server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import math
 import warnings
-from collections import OrderedDict
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..._errors import (
+    APIResponseValidationError,
     AuthenticationError,
     LLMError,
     MissingAPIKeyError,
@@ -44,6 +46,7 @@ from ..._errors import (
     QuotaExceededError,
     RateLimitError,
 )
+from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER
 from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest
@@ -52,7 +55,7 @@ from ..._requests.api_keys import Accounts, Credential, KeyWarning, find_account
 from ..._requests.env_file import EnvFile
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
-from ..._runtime.canonical_json import canonical
+from .prompt_memory import PromptMemory, digest_beginnings, digest_conversation
 
 _MAX_WAIT_FOR_PROMPT_CACHE = 5.0
 """Seconds that a call waits for the account whose prompt cache has its conversation. A provider takes about
@@ -62,8 +65,12 @@ _USED_LAST_AFTER_DENIAL = 10.0
 """Seconds for which an account is used last after a 403 or 404. The request may be the reason for it. But
 such an answer comes fast: an account that denies every request would seem to have the most headroom."""
 
-_MAX_CONVERSATIONS = 65_536
-"""Conversations that a pool remembers. Each takes about 200 bytes."""
+_USED_LAST_AFTER_OUTAGE = 1.0
+"""The same for a server of several after a failure. `Scope.outage` finds out whether it is down."""
+
+_MORE_BUSY, _MORE_REQUESTS = 1.5, 2
+"""Requests in flight of a server that has the beginning of a prompt: at most so many times those of the least
+busy server, and so many more."""
 
 
 class Account:
@@ -85,10 +92,16 @@ class PooledAccount:
 
     account: Account
     scope: Scope
+    server: Target | None = None
+    """Which of the servers."""
     denied: bool = False
     """Whether the provider denies the account this model, which it serves to another account."""
     used_last_until: float = -math.inf
     """Time of the loop's clock. Until then, the account sends only if no other account may."""
+
+    def is_down(self) -> bool:
+        """Whether its server is down, and no probe is due."""
+        return self.scope.outage.down_since is not None and self.scope.seconds_until_open() > 0
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
@@ -136,8 +149,9 @@ class KeyPool:
         """Every key, retired or not."""
         self.has_one_key = len(self.secrets) == 1
         self.has_several_accounts = len(accounts) > 1
+        self.has_several_servers = accounts[0].server != accounts[-1].server
         self._next = 0
-        self._served_by: OrderedDict[bytes, PooledAccount] = OrderedDict()
+        self.memory: PromptMemory[PooledAccount] = PromptMemory()
         self.waiting_for_one: set[KeySelection] = set()
         """Calls that wait only for the account that served their conversation."""
 
@@ -151,26 +165,25 @@ class KeyPool:
         alive = [pooled for pooled in self._accounts if pooled.account.keys]
         allowed = [pooled for pooled in alive if not pooled.denied] or alive
         untried = [pooled for pooled in allowed if pooled not in tried]
+        if self.has_several_servers:
+            # One that is down gets a probe from time to time.
+            untried = [pooled for pooled in untried if not pooled.is_down()] or untried
         return [pooled for pooled in untried if pooled.used_last_until <= now] or untried
 
-    def sort_accounts(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
-        """The accounts, most headroom first."""
+    def sort_accounts(
+        self, accounts: Sequence[PooledAccount], beginnings: Sequence[bytes] = ()
+    ) -> list[PooledAccount]:
+        """The accounts, most headroom first. A server that has the beginning of a prompt comes before."""
         self._next += 1
         controllers = [pooled.scope.controller for pooled in accounts]
-        return [accounts[index] for index in by_headroom(controllers, self._next)]
-
-    def account_of(self, conversation: bytes | None) -> PooledAccount | None:
-        """The account that served a conversation; None if that is not known."""
-        return None if conversation is None else self._served_by.get(conversation)
-
-    def remember(self, conversation: bytes | None, account: PooledAccount) -> None:
-        """Remember which account served a conversation, if it has a digest."""
-        if conversation is None:
-            return
-        self._served_by[conversation] = account
-        self._served_by.move_to_end(conversation)
-        if len(self._served_by) > _MAX_CONVERSATIONS:
-            self._served_by.popitem(last=False)
+        ordered = [accounts[index] for index in by_headroom(controllers, self._next)]
+        holders = next(filter(None, map(self.memory.find, reversed(beginnings))), ())
+        warm = next((pooled for pooled in ordered if pooled in holders), None)
+        if warm is not None:
+            least = min(controller.in_flight for controller in controllers)
+            if warm.scope.controller.in_flight <= _MORE_BUSY * least + _MORE_REQUESTS:
+                ordered.sort(key=lambda pooled: pooled is not warm)
+        return ordered
 
     def retire(self, pooled: PooledAccount, keys: Collection[Credential], reason: str) -> None:
         """Stop using some keys of an account, unless no other key would be left."""
@@ -208,8 +221,8 @@ class KeySelection:
     """
 
     __slots__ = (
-        "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request", "_tried", "key",
-        "scope",
+        "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request",
+        "_tried", "key", "scope",
     )  # fmt: skip
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
@@ -222,10 +235,17 @@ class KeySelection:
         self._request = request
         self._digests: tuple[bytes | None, bytes | None] | None = None
         """Digests of the continued conversation and of this call, computed only for several accounts."""
+        self._beginnings: Sequence[bytes] | None = None
+        """Digests of the beginnings of the prompt, computed only for several servers."""
         self._tried: tuple[PooledAccount, ...] = ()
         self._denied_by: tuple[PooledAccount, ...] = ()
         self._slot_request: SlotRequest
         self._joined: list[PooledAccount]
+
+    @property
+    def server(self) -> Target | None:
+        """The server of the last request, where there are several."""
+        return self._pooled.server if self._pool.has_several_servers else None
 
     @property
     def secrets(self) -> Sequence[Credential]:
@@ -255,13 +275,15 @@ class KeySelection:
         self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
     ) -> Ticket:
         """Wait for the first of several keys."""
-        if self._digests is None and self._pool.has_several_accounts:
-            self._digests = _digests(self._request.messages)
+        if self._pool.has_several_servers:
+            self._beginnings = self._beginnings or digest_beginnings(self._request.messages)
+        elif self._digests is None and self._pool.has_several_accounts:
+            self._digests = digest_conversation(self._request.messages)
         while True:
             candidates = self._candidates()
             preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
-            for pooled in self._pool.sort_accounts(accounts):
+            for pooled in self._pool.sort_accounts(accounts, self._beginnings or ()):
                 ticket = pooled.scope.start(max_in_flight, tokens, at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
@@ -305,6 +327,8 @@ class KeySelection:
             self._denied_by += (pooled,)
         elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
             pooled.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+        elif pool.has_several_servers and (is_outage(error) or isinstance(error, APIResponseValidationError)):
+            pooled.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
         else:
             return False
         if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
@@ -322,11 +346,13 @@ class KeySelection:
         self._pooled.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)
-        if self._digests is not None:
-            self._pool.remember(self._digests[1], self._pooled)
+        if self._digests is not None and self._digests[1] is not None:
+            self._pool.memory.replace(self._digests[1], self._pooled)
 
     def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
         self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
+        for digest in self._beginnings or ():
+            self._pool.memory.add(digest, pooled)
         return ticket
 
     def _candidates(self) -> list[PooledAccount]:
@@ -334,7 +360,8 @@ class KeySelection:
 
     def _prefer(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
         """The account that served the conversation, unless its gate stays closed for long."""
-        pooled = None if self._digests is None else self._pool.account_of(self._digests[0])
+        before = None if self._digests is None else self._digests[0]
+        pooled = next(iter(self._pool.memory.find(before)), None)
         if pooled is None or pooled not in candidates:
             return None
         return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
@@ -417,35 +444,31 @@ class KeyPools:
 
     def _pool(self, target: Target, key: Credential | None) -> KeyPool:
         """The pool of one key, or of all listed accounts if it is None."""
-        route = target.route
-        server = (route.provider, target.base_url, "" if key is None else key.identity)
-        name = (*server, target.model)
+        name = (target.provider, target.base_url, "" if key is None else key.identity, target.model)
         pool = self._pools.get(name)
         if pool is None:
-            accounts = self._accounts.get(server)
-            if accounts is None:
-                listed = self._accounts_of(route) or () if key is None else ((key,),)
-                accounts = self._accounts[server] = [Account(keys) for keys in listed]
             pool = self._pools[name] = KeyPool(
-                route.provider,
+                target.provider,
                 target.model,
-                [PooledAccount(account, self._scope(target, account)) for account in accounts],
+                [
+                    PooledAccount(account, self._scope(server, account), server)
+                    for server in target.servers
+                    for account in self._accounts_at(server, key)
+                ],
             )
         return pool
 
-    def _scope(self, target: Target, account: Account) -> Scope:
-        return self._limiter.scope(target.provider, target.base_url, target.model, account.identity)
+    def _accounts_at(self, target: Target, key: Credential | None) -> list[Account]:
+        """The accounts at a server, which its models share."""
+        server = (target.provider, target.base_url, "" if key is None else key.identity)
+        accounts = self._accounts.get(server)
+        if accounts is None:
+            listed = self._accounts_of(target.route) or () if key is None else ((key,),)
+            accounts = self._accounts[server] = [Account(keys) for keys in listed]
+        return accounts
 
-
-def _digests(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | None, bytes | None]:
-    """Digests of the messages before the last answer, None if there is no answer, and of all messages."""
-    digest, before = hashlib.blake2b(digest_size=16), None
-    try:
-        for message in messages:
-            if message["role"] == "assistant":
-                before = digest.digest()
-            digest.update(canonical(message))
-    except LLMError:
-        # A message holds a value that JSON cannot express.
-        return None, None
-    return before, digest.digest()
+    def _scope(self, server: Target, account: Account) -> Scope:
+        scope = self._limiter.scope(server.provider, server.base_url, server.model, account.identity)
+        if server.route.host is not None and server.route.base_url is None:
+            scope.name = f"{server.provider} {server.model} at {urlsplit(server.base_url or '').netloc}"
+        return scope

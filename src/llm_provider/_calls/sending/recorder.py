@@ -16,11 +16,12 @@ from ..._errors import ModelDriftError, cite
 from ..._json_values import json_value
 from ..._money.ledger_file import LedgerFile
 from ..._money.litellm_prices import litellm_cost
-from ..._money.model_drift import Alias, ModelDriftWarning, Served
+from ..._money.model_drift import Alias, Answered, Change, ModelDriftWarning, Served
 from ..._money.price_rows import PriceWarning
 from ..._money.pricing import PriceTable
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
+from ..._providers.shared.served_by import read_fields
 from ..._requests.routing import price_names
 from ..._runtime import clock
 from ..._runtime.exact_decimal import total
@@ -73,13 +74,13 @@ class CostRecorder:
         self.prices = prices
         self._file = file
         self._strict = strict
-        self._served = Served(None if file is None else file.read_served())
+        self._served = Served(() if file is None else file.read_answered())
         self._names: dict[tuple[str | None, ...], _Names] = {}
 
     def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
-        """Record an answered request, and set `served_before` of its sample.
+        """Record an answered request, and set `change` of its sample.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
         row of a batch that it answers.
@@ -101,9 +102,11 @@ class CostRecorder:
                 source = "litellm"
         call.sent.charges += (Charge(cost, answer.usage, source),)
         strict = self._is_strict(call)
+        who = _describe_origin(call, answer)
         if answer.model is not None:
-            sample.served_before = self._served.update(names.alias, names.key.served, keep=not strict)
-        refused = strict and sample.served_before is not None
+            answered = Answered(names.alias, names.key.served, who)
+            sample.change = self._served.compare(answered, keep=not strict)
+        refused = strict and sample.change is not None
         if batch is not None and batch.again:
             return cost
         self._post(
@@ -117,9 +120,10 @@ class CostRecorder:
                 answer.usage,
                 # If the usage is known, only the price can be missing, and without it there is no bound.
                 bound(self.prices()) if answer.usage is None and cost is None else None,
+                who,
             ),
             id=answer.id,
-            served_before=sample.served_before,
+            served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
             batch=None if batch is None else batch.batch,
             row=None if batch is None else batch.row,
@@ -163,33 +167,36 @@ class CostRecorder:
         """The rows of a batch that the ledger's file has already."""
         return set() if self._file is None else self._file.find_rows(batch)
 
-    def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
+    def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
         """Record an answer that costs nothing.
 
         Returns:
-            The model that served before; None if it has not changed.
+            The change, if another model answered than before. Stored fingerprints are not compared.
         """
-        names, before = self._names_of(call, answer.model), None
+        names, change = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
-            before = self._served.update(names.alias, names.key.served, keep=False)
+            # Of the body of an answer only the name is read here: a hit takes few microseconds.
+            snapshot = {name: value for name, value in (answer.origin or {}).items() if name == "snapshot"}
+            change = self._served.compare(Answered(names.alias, names.key.served, snapshot), keep=False)
         variant = _variant(call, answer)
         group = names.hits.get(variant)
         if group is None:
             group = names.hits[variant] = HitGroup(names.key, self.prices, names.priced, variant)
         if answer.cost is not None:
-            self._post(
-                call, names, Posting(clock.time(), "hit", names.key, answer.cost, answer.usage), id=answer.id
-            )
-            return before
+            who = {} if self._file is None else _describe_origin(call, answer)
+            posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
+            self._post(call, names, posting, id=answer.id)
+            return change
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(clock.time(), "hit", names.key, group.price(answer.usage), answer.usage)
+            price, who = group.price(answer.usage), _describe_origin(call, answer)
+            posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
             self._file.append(
                 posting, base_url=names.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )
-        return before
+        return change
 
     def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
         """Record the hits among the samples of a call, and check which model served them.
@@ -200,10 +207,10 @@ class CostRecorder:
         changed = None
         for sample in samples:
             if sample.cached:
-                before = self.hit(call, sample.answer)
-                # The sample of a shared request already has the model that the leader's record names.
-                sample.served_before = sample.served_before or before
-            if sample.served_before is not None:
+                change = self.hit(call, sample.answer)
+                # The sample of a shared request already has the change that the leader's record names.
+                sample.change = sample.change or change
+            if sample.change is not None:
                 changed = sample
         if changed is not None:
             self.check_model(call, changed)
@@ -214,25 +221,21 @@ class CostRecorder:
         Raises:
             ModelDriftError: another model served, and the call is strict.
         """
-        if sample.served_before is None:
+        change = sample.change
+        if change is None:
             return
-        names, before = self._names_of(call, sample.answer.model), sample.served_before
-        served = names.key.served
-        message = (
-            f"{call.request.model} was answered by {served}, and before by {before}: "
-            "the provider has changed the model"
-        )
+        names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
         if self._is_strict(call):
             error = ModelDriftError(
                 message,
-                served=served,
-                served_before=before,
+                served=change.now,
+                served_before=change.before,
                 provider=call.target.provider,
                 model=call.request.model,
             )
             call.sent.write_to(error)
             raise error
-        if self._served.is_news(names.alias, before, served):
+        if self._served.is_news(names.alias, change.before, change.now):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
                 warnings.warn(ModelDriftWarning(message), stacklevel=2)
@@ -290,6 +293,13 @@ def plain_metadata(call: Call[Any]) -> Any:
     except Exception:
         # It may be an object of a class of the user, and the answer must not be lost.
         return cite(call.metadata)
+
+
+def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
+    """Who answered, as a line of the ledger has it; its field `served` is the model."""
+    who = read_fields(call.target.provider, answer.reply, answer.origin)
+    who.pop("model", None)
+    return who
 
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:

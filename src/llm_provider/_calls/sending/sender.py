@@ -24,6 +24,7 @@ from ..._limits.scopes import Controller, Limiter, ScopeStatistics
 from ..._limits.shared_controller import SharedController, SharedStateFile
 from ..._providers import registry
 from ..._providers.protocol import Connection, Outgoing
+from ..._providers.shared.served_by import read_origin
 from ..._providers.transport.certificates import check_certificates
 from ..._providers.transport.proxies import check_proxy
 from ..._requests.api_keys import environment_secrets
@@ -133,9 +134,10 @@ class Sender:
         transport = self._settings.transport_of(call.target.route)
         name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
         if server not in self._servers:
-            # litellm has clients of its own.
-            check_proxy(call.target.base_url, "litellm" if name[0] == "litellm" else transport)
-            check_certificates(call.target.base_url)
+            for target in call.target.servers:
+                # litellm has clients of its own.
+                check_proxy(target.base_url, "litellm" if name[0] == "litellm" else transport)
+                check_certificates(target.base_url)
             self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:
@@ -202,6 +204,8 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
+    headers: Mapping[str, str] | None = None
+    """Those of the last answer."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer.
@@ -233,7 +237,8 @@ class _Sending:
                 alone = self._judge_failure(attempt, attempt.error, waited, hold)
                 if not self.verdict.retry:
                     raise attempt.error
-                # After most refusals the gate of the scope holds every call back, including this one.
+                # After most refusals the gate of the scope holds every call back, including this one. A call
+                # that is refused again and again leaves the gate to others, and keeps its retries.
                 await asyncio.sleep(self.verdict.delay if alone else 0.0)
         except LLMError as error:
             if self.call.early_stop is not None:
@@ -270,6 +275,7 @@ class _Sending:
                 hold.count_nothing()
             raise stop.refuse()
         self.outgoing.key = selection.key
+        self.outgoing.target = selection.server or call.target
         call.sent.begin()
         return hold
 
@@ -310,6 +316,7 @@ class _Sending:
         return False
 
     def _on_headers(self, headers: Mapping[str, str]) -> None:
+        self.headers = headers
         self.selection.scope.on_headers(self.ticket, headers)
 
     def _end_cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
@@ -322,6 +329,7 @@ class _Sending:
 
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self.queue), self.call.sent
+        sample.answer.origin = read_origin(self.call.target, self.headers)
         self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
         cost = self.sender.recorder.record_answer(self.call, sample, self._bound)
@@ -377,11 +385,13 @@ class _Sending:
         ):
             # An outage would be waited for no longer.
             self.verdict = retry.FINAL
+        call.sent.is_too_late = self.verdict.too_late
         if self.file_ids and not self.verdict.retry and not self.files_renewed:
             # The provider deleted a file that is remembered.
             self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)
             if self.files_renewed:
                 self.verdict = retry.Verdict(retry=True)
+        alone = alone or len(self.failures) > retry.REFUSED_IN_TURN
         self._tell(error, alone=alone)
         return alone
 

@@ -79,6 +79,7 @@ class Rounds:
         try:
             return await self._ask_until_answered(stored)
         except LLMError as error:
+            self._sent.parts = tuple(part.before_telling or part for part in self._sent.parts)
             self._sent.write_to(error)
             raise
 
@@ -191,6 +192,7 @@ class Rounds:
         timings = [response.timing for response in responses]
         whole = replace(
             responses[-1],
+            prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
             cost=sent.cost,
             cost_source=sent.cost_source,

@@ -6,6 +6,7 @@ The body has the version of the format in the place of the model. Facts from the
 
 from __future__ import annotations
 
+import functools
 from urllib.parse import quote
 
 from ..._requests.clouds import Cloud
@@ -25,9 +26,14 @@ def move_model(encoded: EncodedRequest, target: Target, cloud: Cloud) -> Encoded
         # Bedrock reads no header of Anthropic's.
         payload["anthropic_beta"] = [name.strip() for name in headers.pop("anthropic-beta").split(",")]
     encoded.payload = {"anthropic_version": cloud.version, **payload}
-    encoded.operation = cloud.operation.format(model=quote(target.model, safe=":@"))
+    encoded.operation = _write_address(cloud.operation, target.model)
     encoded.headers = headers
     return encoded
+
+
+@functools.lru_cache(maxsize=1024)
+def _write_address(template: str, model: str) -> str:
+    return template.format(model=quote(model, safe=":@"))
 
 
 def counting(encoded: EncodedRequest, target: Target) -> EncodedRequest:

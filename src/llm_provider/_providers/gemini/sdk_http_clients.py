@@ -177,6 +177,8 @@ async def _send_to_cloud(
     address = f"{target.base_url}/{outgoing.encoded.operation}"
     if ":streamGenerateContent" in url:
         address = f"{address.removesuffix(':generateContent')}:streamGenerateContent?alt=sse"
+    if key.is_static and "/projects/" not in address:
+        return await send(address, kept | {"x-goog-api-key": key.reveal()})
     if key.is_static:
         return await send(address, kept | {"Authorization": f"Bearer {key.reveal()}"})
     token = await key.headers("POST", address, outgoing.body)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import orjson
 
 from ..._errors import RequestError
-from ..._requests.attachments import Attachment, UploadReference, attachments_of, with_references
+from ..._requests.attachments import Attachment, attachments_of, with_references
 from ..._requests.environment_headers import read_headers
 from ..._requests.media import MOST_BYTES
 from ..registry import load_beside
@@ -237,8 +237,3 @@ def with_ids(body: bytes, identifiers: Mapping[str, str]) -> bytes:
         # The whole text: a question may quote a reference.
         body = body.replace(orjson.dumps(str(reference)), orjson.dumps(identifier))
     return body
-
-
-def reference_of(value: Any) -> UploadReference | None:
-    """The reference in the place of a URL or of data; None if it is anything else."""
-    return value if isinstance(value, UploadReference) else None

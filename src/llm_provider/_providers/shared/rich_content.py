@@ -25,7 +25,8 @@ def read(name: str, provider: str, reply: Any) -> Any:
     """One of the parts of a reply besides its text.
 
     Args:
-        name: "citations", "images", "audio" or "server_tool_calls".
+        name: "citations", "images", "audio", "server_tool_calls", or "token_ids" and "prompt_token_ids",
+            which only servers of OpenAI's format give.
         provider: The provider's name in `ROUTES`.
         reply: The reply, or the replies of several samples. The first one counts.
 
@@ -37,7 +38,8 @@ def read(name: str, provider: str, reply: Any) -> Any:
     route = ROUTES.get(provider)
     folder = "openai" if route is None or route.adapter == "litellm" else route.adapter
     module = importlib.import_module(f"llm_provider._providers.{folder}.rich_content")
-    return getattr(module, name)(reply if isinstance(reply, dict) else {})
+    read_part = getattr(module, name, None)
+    return None if read_part is None else read_part(reply if isinstance(reply, dict) else {})
 
 
 def dicts(value: Any) -> list[JSONObject]:

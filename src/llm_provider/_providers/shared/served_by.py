@@ -63,7 +63,9 @@ _ROWS: Mapping[str, _Row] = {
     "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
     "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
     # The body of a reply through litellm may be that of any router.
-    "litellm": _Row(_CHAT | {"host": "provider"}, (_ID, ("host", "upstream_provider"))),
+    "litellm": _Row(
+        _CHAT | {"host": "provider"}, (_ID, ("request_id", "request-id"), ("host", "upstream_provider"))
+    ),
 }
 
 _DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|2\d(?:0[1-9]|1[0-2])|00\d)(?:-v\d.*)?")
@@ -102,31 +104,43 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
     Args:
         provider: The route's name.
         reply: The reply, or the replies of several samples. The first one counts.
-        origin: What `read_origin` returned, which comes before the body.
+        origin: What `read_origin` returned. It comes before the body, but for the region.
 
     >>> read_served_by("openrouter", {"model": "z/glm", "provider": "DeepInfra"}, {"request_id": "1"})
     ... # doctest: +ELLIPSIS
     ServedBy(host='DeepInfra', model='z/glm', ..., request_id='1')
     """
+    values = read_fields(provider, reply, origin)
+    return ServedBy(**values) if values else None
+
+
+def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
+    """The fields of `read_served_by`."""
     if isinstance(reply, list):
         reply = reply[0] if reply else None
     values: dict[str, str] = {}
-    # Claude and Gemini have their own shapes at the clouds too.
-    row = _ROWS.get(provider, _ANY)
-    body = _ROWS["gemini"].body if isinstance(reply, dict) and "modelVersion" in reply else row.body
-    if provider != "anthropic" and isinstance(reply, dict) and reply.get("type") == "message":
-        body = _ANTHROPIC
-    for field, path in body.items():
-        value: Any = reply
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, str) and value:
-            values[field] = value[:_LONGEST]
+    if isinstance(reply, dict):
+        # Claude and Gemini have their own shapes at the clouds too.
+        body = _ROWS["gemini"].body if "modelVersion" in reply else _ROWS.get(provider, _ANY).body
+        for field, path in (_ANTHROPIC if reply.get("type") == "message" else body).items():
+            value: Any = reply.get(path)
+            if value is None and "." in path:
+                outer, _, inner = path.partition(".")
+                container = reply.get(outer)
+                value = container.get(inner) if isinstance(container, dict) else None
+            if isinstance(value, str) and value:
+                values[field] = value[:_LONGEST]
     if origin:
+        # A reply says where it was computed, and the address only where it was sent.
+        region = values.get("region")
         values.update((field, origin[field]) for field in FIELDS if field in origin)
-    if "model" in values and "snapshot" not in values and _DATED.fullmatch(values["model"]):
-        values["snapshot"] = values["model"]
-    for engine, pattern in _ENGINES:
-        if match := pattern.fullmatch(values.get("fingerprint", "")):
-            values |= {"engine": engine, "engine_version": match[1]}
-    return ServedBy(**values) if values else None
+        if region is not None:
+            values["region"] = region
+    model = values.get("model")
+    if model is not None and "snapshot" not in values and _DATED.fullmatch(model):
+        values["snapshot"] = model
+    if "fingerprint" in values:
+        for engine, pattern in _ENGINES:
+            if match := pattern.fullmatch(values["fingerprint"]):
+                values |= {"engine": engine, "engine_version": match[1]}
+    return values

@@ -6,10 +6,11 @@ The second request is part of the same attempt: a token that has expired is no s
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..shared.errors import GATEWAY_FAILURE
+from .http_client import library_of
 
 if TYPE_CHECKING:
     from ..._requests.api_keys import Credential
@@ -54,18 +55,34 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
 
 
 def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
-    """Let an httpx client write the headers of a cloud's key, or of a token, into each request."""
+    """Let an httpx client write the headers of a cloud's key, or of a token, into each request.
+
+    A request whose token is refused is sent once more with a new one, also one with a file.
+    """
     fixed = key_headers(target, key, None)
     if not fixed:
         return
 
-    async def write(request: Any) -> None:
-        headers = fixed if key.is_static else await key.headers(request.method, str(request.url), b"")
+    def write(request: Any, headers: dict[str, Any]) -> Any:
         for name in fixed:
             request.headers.pop(name, None)
         request.headers.update({name: value for name, value in headers.items() if value is not None})
+        return request
 
-    http_client.event_hooks["request"].append(write)
+    class Authorisation(library_of(type(http_client)).Auth):  # type: ignore[misc]  # known at run time only
+        async def async_auth_flow(self, request: Any) -> AsyncGenerator[Any, Any]:
+            if key.is_static:
+                yield write(request, fixed)
+                return
+            about = request.method, str(request.url), b""
+            headers = await key.headers(*about)
+            response = yield write(request, headers)
+            if response.status_code in (401, 403):
+                await response.aread()
+                if _renew(key, headers, response, response.text):
+                    yield write(request, await key.headers(*about))
+
+    http_client.auth = Authorisation()
 
 
 async def post_with_token(
@@ -94,17 +111,15 @@ async def post_with_token(
                 **others,
             )
         except Exception as error:
-            if renewed or not _renew(key, headers, error):
+            response = getattr(error, "response", None)
+            if renewed or response is None or not _renew(key, headers, response, str(error)):
                 raise
         renewed = True
 
 
-def _renew(key: Credential, headers: dict[str, str], error: Exception) -> bool:
-    """Whether other headers than these may be accepted, which a failed request had."""
-    response = getattr(error, "response", None)
-    if response is None:
-        return False
-    status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {error}"
+def _renew(key: Credential, headers: dict[str, str], response: Any, message: str) -> bool:
+    """Whether other headers than these may be accepted, with which a request failed."""
+    status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {message}"
     if is_refused(status, reason):
         key.invalidate(headers)
         return True

@@ -52,7 +52,11 @@ class _Endpoint:
         self.post = client.post if key.is_static else functools.partial(post_with_token, key, client.post)
         self.headers = headers
         # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
-        self.url = f"{str(client.base_url).rstrip('/')}{path}"
+        base = str(client.base_url).rstrip("/")
+        if path.startswith("//"):
+            # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
+            base, path = base.removesuffix("/v1"), path[1:]
+        self.url = base + path
         self.stream_url = stream_url(self.url)
 
 
@@ -108,7 +112,8 @@ class PostConnection:
         endpoint = self._endpoints.get(key)
         if endpoint is None:
             client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
-            headers = key_headers(target, outgoing.key, self._sdk.Omit())
+            # Each request has the others.
+            headers = key_headers(target, outgoing.key, self._sdk.Omit()) if outgoing.key.is_static else {}
             endpoint = self._endpoints[key] = _Endpoint(client, path, outgoing.key, headers, self._stream_url)
         return endpoint
 
@@ -119,6 +124,7 @@ class PostConnection:
         if client is None:
             if self._http_client is None:
                 self._http_client = build_http_client(self._sdk, self._transport, self._most_bytes)
+            assert target.base_url is not None, "the SDK would send to its own server"
             client = getattr(self._sdk, self._client_class)(
                 base_url=target.base_url,
                 api_key=outgoing.key.reveal(),
@@ -126,6 +132,9 @@ class PostConnection:
                 max_retries=0,
                 **self._client_options,
             )
+            if not outgoing.key.is_static and hasattr(client, "auth_token"):
+                # Then Anthropic's SDK writes the header that each request replaces, and no other one.
+                client.api_key, client.auth_token = None, outgoing.key.reveal()
             # Those of the environment are headers of the request.
             self._clients[identity] = _parse_urls_once(replace_headers(client, {}))
         return client

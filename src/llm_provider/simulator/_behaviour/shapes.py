@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .score_shapes import SCORE_CHANGES
+
 if TYPE_CHECKING:
     from ..formats.wire_format import Frame
 
@@ -134,17 +136,21 @@ _CHANGES: Mapping[str, Callable[[JSON], None]] = {
     "own_cost": _add_cost,
     "calls_at_start": _keep,
     ERROR_EVENTS: _keep,
+    **SCORE_CHANGES,
 }
 
 SHAPES = tuple(_CHANGES)
 
 
-def shape_reply(shape: str, reply: Mapping[str, Any]) -> JSON:
+def shape_reply(shape: str, reply: Any) -> Any:
     """A whole reply in this shape.
 
     >>> shape_reply("no_finish_reason", {"choices": [{"finish_reason": "stop"}]})
     {'choices': [{'finish_reason': None}]}
     """
+    if isinstance(reply, list):
+        # A list is an answer of TGI's tokenizer.
+        return reply
     answer: JSON = copy.deepcopy(dict(reply))
     _CHANGES[shape](answer)
     if shape in ("no_finish_reason", "empty_finish_reason"):

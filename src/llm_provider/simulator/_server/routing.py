@@ -16,6 +16,7 @@ from ..formats import (
     openai_chat,
     openai_embeddings,
     openai_responses,
+    scoring,
 )
 
 if TYPE_CHECKING:
@@ -47,13 +48,14 @@ class Operation(NamedTuple):
     format: WireFormat
 
 
-_VERTEX = r"/v1/projects/[^/]+/locations/[^/]+/publishers"
+_VERTEX = r"/v1(?:/projects/[^/]+/locations/[^/]+)?/publishers"
 
 # A new operation is one more row, and one more module in formats/ unless an existing one serves it.
 OPERATIONS = (
     Operation(r"(?:(?:/openai)?/v1)?/chat/completions", "openai", openai_chat),
     Operation(r"(?:(?:/openai)?/v1)?/responses", "openai", openai_responses),
     Operation(r"(?:(?:/openai)?/v1)?/embeddings", "openai", openai_embeddings),
+    Operation(r"(?:/v1)?/(?:completions|tokenize)|/completion|/generate", "vllm", scoring),
     Operation(r"(?:/anthropic)?/v1/messages", "anthropic", anthropic),
     Operation(r"(?:/anthropic)?/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
@@ -73,7 +75,7 @@ OPERATIONS = (
 )
 
 _PROVIDER = r"(?:/(?P<provider>(?!v1(?:beta)?/)[\w-]+))?"
-_PATTERNS = tuple((re.compile(_PROVIDER + operation.path), operation) for operation in OPERATIONS)
+_PATTERNS = tuple((re.compile(f"{_PROVIDER}(?:{operation.path})"), operation) for operation in OPERATIONS)
 
 
 @lru_cache(maxsize=PATHS_REMEMBERED)

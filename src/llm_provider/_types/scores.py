@@ -1,0 +1,140 @@
+"""The log-probabilities of given texts: `Score` and `Scores`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .._errors import READERS, FailedAttempt
+from .._foreign_attributes import Hinting
+from .._json_values import JSONMapping, JSONObject, json_value
+from .._runtime.frozen import quickly_made, with_late_field
+from .row_label import RowLabel
+from .served_by import ServedBy
+from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score(Hinting):
+    """How likely a model finds one continuation of a context.
+
+    Attributes:
+        text: The continuation as it was given.
+        logprob: The natural logarithm of its probability: the sum of `token_logprobs`.
+        token_logprobs: That of each token, given the context and the tokens before it.
+        tokens: The text of each token. A token that is no whole character has U+FFFD.
+        token_ids: The id of each token; None where the server tells none.
+        is_greedy: Whether each token is the most likely one; None where the server does not tell.
+        bytes: The length of the continuation in UTF-8, to normalise by.
+        same_boundary: Whether the context alone has the tokens that it has in front of the continuation. If
+            not, the first tokens of the score may belong to both. None where the context has no ids.
+    """
+
+    text: str
+    logprob: float
+    token_logprobs: tuple[float, ...]
+    tokens: tuple[str, ...]
+    bytes: int
+    token_ids: tuple[int, ...] | None = None
+    is_greedy: bool | None = None
+    same_boundary: bool | None = None
+
+    @classmethod
+    def from_dict(cls, fields: JSONMapping) -> Score:
+        """The score whose fields JSON has."""
+        known: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
+        return cls(**known)
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores(Hinting):
+    """The scores of some continuations of one context, in their order.
+
+    `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
+    `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` is that of the
+    input in its batch. `served_by` is who answered for the first continuation.
+
+    >>> def score(text, logprob):
+    ...     own = dict(text=text, logprob=logprob, tokens=(text,), bytes=len(text))
+    ...     return Score(token_logprobs=(logprob,), **own)
+    >>> scores = Scores(context="2+2=", scores=(score("4", -0.1), score("22", -3.0)), usage=Usage(),
+    ...                 model="m", provider="p", cost=0.0)
+    >>> scores
+    Scores(2 continuations, best='4' at -0.100, model='m', $0.00)
+    >>> scores.logprobs, scores.best.text
+    ((-0.1, -3.0), '4')
+    """
+
+    context: str
+    scores: tuple[Score, ...]
+    usage: Usage
+    model: str
+    provider: str
+    cost: float | None = None
+    cost_source: CostSource | None = None
+    price: float | None = None
+    cached: bool = False
+    timing: Timing = NO_TIMING
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+    served_by: ServedBy | None = field(default=None, repr=False)
+    metadata: Any = None
+    row_label: RowLabel | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def logprobs(self) -> tuple[float, ...]:
+        """The log-probability of each continuation."""
+        return tuple(score.logprob for score in self.scores)
+
+    @property
+    def best(self) -> Score:
+        """The most likely continuation; of several the first."""
+        return max(self.scores, key=lambda score: score.logprob)
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for this call; 0 if all scores came from the cache."""
+        return self.timing.attempts
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for this call."""
+        return self.attempts > 0 or not self.cached
+
+    def to_dict(self) -> JSONObject:
+        """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
+        fields = asdict(self)
+        return fields | {"metadata": json_value(self.metadata)}
+
+    @classmethod
+    def from_dict(cls, fields: JSONMapping) -> Scores:
+        """The scores that `to_dict` wrote."""
+        readers: JSONObject = {
+            "scores": lambda scores: tuple(map(Score.from_dict, scores)),
+            "timing": lambda timing: Timing(**timing),
+            "served_by": lambda served_by: ServedBy(**served_by),
+            **READERS,
+        }
+        return cls(**{
+            name: value if value is None or name not in readers else readers[name](value)
+            for name, value in fields.items()
+        })  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.scores)
+
+    def __getitem__(self, index: int) -> Score:
+        return self.scores[index]
+
+    def __repr__(self) -> str:
+        size = f"{len(self)} continuation{'' if len(self) == 1 else 's'}"
+        best = f", best={self.best.text!r} at {self.best.logprob:.3f}" if self.scores else ""
+        return f"Scores({size}{best}, model={self.model!r}, {cost_text(self.cost, cached=self.cached)})"
+
+
+with_late_field(Scores, "served_by")
