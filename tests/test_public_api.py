@@ -39,9 +39,9 @@ CLASSES = [
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
     "CacheStatistics", "Explanation", "Recheck", "Response", "Results", "ScopeStatistics", "Score",
-    "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
-    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta",
-    "ToolResult", "UnpinnedRouterWarning", "Usage",
+    "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy",
+    "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall",
+    "ToolCallDelta", "ToolResult", "UnpinnedRouterWarning", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])

@@ -14,9 +14,8 @@ from .output import PROGRAM, logs_in_one_line, say
 from .parsing import Command, complete_model
 
 _EPILOG = f"""\
-PROMPTS has prompts with stored answers, as for `estimate`: a part of them is asked again, and the answers
-are compared. Give the options of their calls. With --history, border prompts are asked instead: the first
-time as a reference, and compared with it from then on. The plan is printed before anything is sent.
+Asks a part of PROMPTS again, which have stored answers to calls with the same options, and compares. With
+--history border prompts are asked, the first time as a reference. The plan is printed before.
 
   {PROGRAM} recheck gpt-6.1-sol prompts.txt --max-tokens 200 --budget 0.50
   {PROGRAM} recheck groq/gemma2-9b-it --history gemma.jsonl --budget 0.05   # every day
@@ -51,4 +50,4 @@ def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, 
                 say("plan", line)
             report = recheck(model, prompts, **{**parameters, "draw": report.draw})
     print(json.dumps(report.to_dict()) if as_json else report)
-    return report.exit_code
+    return {"changed": 1, "undecided": 2}.get(report.outcome, 0)

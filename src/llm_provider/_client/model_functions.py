@@ -292,8 +292,7 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
 
     Args:
         model: The model, by the name under which it was asked.
-        inputs: The inputs of stored answers, or the `Results`. None for border prompts, which need
-            `history=`.
+        inputs: The inputs of stored answers, or the `Results`; None for the border prompts of `history=`.
         **parameters: Those of the stored calls, and see `RecheckParameters`.
 
     Raises:
@@ -305,7 +304,7 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
     >>> from llm_provider import call_many
     >>> from llm_provider.simulator import Simulator
     >>> with Simulator() as simulator:
-    ...     where = {"base_url": simulator.url("openai")}
+    ...     where = {"base_url": simulator.url("openai"), "max_tokens": 200}
     ...     answers = call_many("gpt-6.1-sol", [f"{number} + 5?" for number in range(30)], **where)
     ...     report = recheck("gpt-6.1-sol", answers, detect=0.5, budget=0.10, **where)
     >>> report.outcome, report.questions

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
+from .._calls.call import Call
+from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
-from .._errors import RequestError
+from .._errors import CacheMissError, LLMError, RequestError
 from .._json_values import JSONObject
-from .._recheck.border_prompts import BorderPrompts
+from .._recheck.comparisons import BorderPrompts, StoredAnswers, read_content
 from .._recheck.report import Recheck
 from .._recheck.statistics import USUAL_FLOOR
-from .._recheck.stored_answers import StoredAnswers, read_content
 from .._requests.checks import flag, number
 from .._requests.request import check
-from .._runtime import randomness
+from .._runtime import clock, randomness
 from .._runtime.files import check_path
 from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.results import Results
 from .batch_arguments import OF_BATCHES, parse_batch
+from .batch_methods import BatchMethods
 from .call_runner import CallRunner
-
-if TYPE_CHECKING:
-    from .client import Client
 
 _OPTIONS: Mapping[str, tuple[object, Callable[[str, object], Any]]] = {
     "share": (1.0, number(0.0001, 1)),
@@ -45,39 +44,43 @@ _NEW_DRAWS = range(1_000_000_000, 2**31 - 64)
 """The samples that rechecks ask for. Those of other calls begin at 0."""
 
 
-def run_recheck(client: Client, runner: CallRunner, model: str, inputs: Any, parameters: Any) -> Recheck:
+def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: Any, values: Any) -> Recheck:
     """Plan, ask, and report. It raises what `recheck` raises."""
-    options = _take_options(parameters)
+    options = _take_options(values)
     history, persistence, is_dry = (options.pop(name) for name in ("history", "persistence", "dry_run"))
     if isinstance(inputs, Results):
         inputs = [each.prompt for each in inputs if isinstance(each, Response) and each.prompt is not None]
     if (inputs is None) == (history is None):
-        raise RequestError(
-            "recheck() compares the stored answers to inputs, or the border prompts of a history"
-        )
-    batch = parse_batch("recheck", model, inputs or [], parameters, runner.defaults)
-    calls = {**parameters, "budget": batch.parameters.get("budget"), "n": 1}
+        raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
+    batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
+    calls = {name: value for name, value in values.items() if value is not None}
+    calls |= {"n": 1, "budget": batch.parameters.get("budget")}
     for name in ("rows", "metadata", "max_tool_rounds"):
         calls.pop(name, None)
-    draw = calls.pop("draw", None)
-    draw = randomness.generator.choice(_NEW_DRAWS) if draw is None else check("draw", draw)
+    draw = check("draw", calls.pop("draw", randomness.generator.choice(_NEW_DRAWS)))
     if draw not in _NEW_DRAWS:
         raise RequestError(f"draw is that of an earlier recheck, from {_NEW_DRAWS[0]:,} on: leave it out")
-    budgets = [budget for budget in (calls["budget"], client.budget) if budget is not None]
+    budgets = [budget for budget in (calls["budget"], runner.engine.settings.budget) if budget is not None]
     left = min((float(budget.left) for budget in budgets), default=None)
+    plan = Recheck(model=model, kind="stored" if history is None else "border", draw=draw, time=clock.time())
+    calls = calls if history is None else {**_BORDER, **calls}
+    own = {name: value for name, value in calls.items() if name not in OF_BATCHES}
+
+    def prepare(prompt: Prompt) -> Call[Response]:
+        parameters = {**own, "cache": "only"}
+        return runner.prepare(CHAT, model, prompt, parameters, runner.concurrency, "recheck")
+
     test: BorderPrompts | StoredAnswers
-    if history is not None:
-        calls = {**_BORDER, **{name: value for name, value in calls.items() if value is not None}}
-        own = {name: value for name, value in calls.items() if name not in OF_BATCHES}
-        target = runner.prepare(CHAT, model, "?", own, runner.concurrency, "recheck").key(0)[:32]
+    if history is None:
+        prompts: Any = batch.inputs[0].prompts
+        pairs, left_out = _read_stored(runner.engine, prepare, prompts)
+        test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
+    else:
         cost = client.estimate(model, ["?"], **calls).cost
         price = None if cost is None else cost.likely
-        test = BorderPrompts.read(Path(history).expanduser(), target, price, left)
-        plan = test.plan(model, draw, persistence)
-    else:
-        pairs, left_out = _read_stored(client, model, list(cast("Any", batch.inputs[0].prompts)), calls)
-        test = StoredAnswers(pairs=pairs, **options)
-        plan = replace(test.plan(model, draw, left), left_out=left_out)
+        test = BorderPrompts(Path(history).expanduser(), prepare("?").key(0)[:32], price)
+        plan = replace(plan, persistence=persistence)
+    plan = test.plan(plan, left)
     if is_dry:
         return plan
     try:
@@ -90,9 +93,9 @@ def run_recheck(client: Client, runner: CallRunner, model: str, inputs: Any, par
 def _take_options(parameters: Any) -> JSONObject:
     """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
     options: JSONObject = {}
-    for name, (default, check_value) in _OPTIONS.items():
+    for name, (usual, check_value) in _OPTIONS.items():
         value = parameters.pop(name, None)
-        options[name] = default if value is None else check_value(name, value)
+        options[name] = usual if value is None else check_value(name, value)
     floor = USUAL_FLOOR if options["floor"] is None else options["floor"]
     if options["detect"] <= floor:
         raise RequestError(f"detect is the share that differs after a change: it must be above {floor:g}")
@@ -100,22 +103,20 @@ def _take_options(parameters: Any) -> JSONObject:
 
 
 def _read_stored(
-    client: Client, model: str, prompts: list[Prompt], calls: JSONObject
+    engine: Engine, prepare: Callable[[Prompt], Call[Response]], prompts: Iterable[Prompt]
 ) -> tuple[list[tuple[Prompt, Response]], int]:
-    """Each prompt with its stored answer, and the number of prompts without one.
-
-    Raises:
-        RequestError: there is no stored answer.
-    """
-    reading = {"cache": "only", "delivery": None, "budget": None, "progress": False}
-    stored = client.call_many(model, prompts, **{**calls, **reading})
-    # Equal prompts have the same answer.
-    pairs = {
-        repr(prompt): (prompt, answer)
-        for prompt, answer in zip(prompts, stored, strict=True)
-        if isinstance(answer, Response)
-    }
+    """The prompts with stored answers, and the number of the others; `RequestError` if none has one."""
+    pairs, misses = dict[str, tuple[Prompt, Response]](), list[LLMError]()
+    for prompt in prompts:
+        call = prepare(prompt)
+        try:
+            answer = engine.lookup(call)
+        except CacheMissError as error:
+            misses.append(error)
+        else:
+            # Equal prompts have the same answer.
+            pairs |= {call.key(0): (prompt, answer)} if answer else {}
     if not pairs:
-        reason = f": {stored[0]}" if stored else ""
+        reason = f": {misses[0]}" if misses else ""
         raise RequestError(f"no stored answer belongs to this model, these inputs and parameters{reason}")
-    return list(pairs.values()), len(stored.errors)
+    return list(pairs.values()), len(misses)

@@ -40,21 +40,13 @@ def sum_tail(count: int, size: int, share: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def find_alarm(size: int, floor: float) -> int:
-    """The smallest number of differing answers that gives at most `ALPHA` false alarms.
-
-    >>> find_alarm(93, 0.001), find_alarm(234, 0.01)
-    (2, 7)
-    """
+    """The smallest number of differing answers that gives at most `ALPHA` false alarms."""
     counts = itertools.count(int(size * floor) + 1)
     return next(count for count in counts if sum_tail(count, size, floor) <= ALPHA)
 
 
 def find_power(size: int, floor: float | None, share: float, usual: float = USUAL_FLOOR) -> float:
-    """The probability of an alarm if this share of `size` answers differs; without a `floor` it is `usual`.
-
-    >>> round(find_power(93, 0.001, 0.05), 3), round(find_power(585, None, 0.05), 3)
-    (0.95, 0.999)
-    """
+    """The probability of an alarm if this share of `size` answers differs; a floor of None is `usual`."""
     if floor is not None:
         return sum_tail(find_alarm(size, floor), size, share)
     changed = max(0.0, (share - usual) / (1 - usual))
@@ -71,8 +63,8 @@ def find_power(size: int, floor: float | None, share: float, usual: float = USUA
 def find_size(floor: float | None, share: float) -> int:
     """The fewest questions with which this share of differing answers is seen, about 20,000 at most.
 
-    >>> [find_size(floor, share) for floor, share in ((0.001, 0.05), (0.01, 0.05), (None, 0.05))]
-    [93, 234, 314]
+    >>> find_size(0.001, 0.05), find_alarm(93, 0.001), find_size(0.01, 0.05), find_alarm(234, 0.01)
+    (93, 2, 234, 7)
     """
     size = 1
     while size < _MOST_QUESTIONS and find_power(size, floor, share) < POWER:
@@ -99,25 +91,27 @@ def compare_triples(triples: Sequence[Sequence[object]]) -> float:
 
 
 def compare_within(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[float, float]:
-    """The mean total variation between the answers to each question before and after, and its p-value.
+    """The shift between the answers to each question before and after, and its p-value.
 
-    All questions have equally many answers before and after. The null distribution of this permutation test
-    within questions is computed.
+    All questions have equally many answers before and after. The test is a permutation test within questions
+    of the mean total variation, whose null distribution is computed. The shift is without the noise.
 
-    >>> variation, p_value = compare_within([("a" * 15 + "b" * 15, "a" * 9 + "b" * 21)] * 20)
-    >>> round(variation, 3), p_value < 0.001
-    (0.2, True)
+    >>> shift, p_value = compare_within([("a" * 20 + "b" * 10, "a" * 12 + "b" * 18)] * 20)
+    >>> round(shift, 2), p_value < 0.001
+    (0.23, True)
     """
-    count, variation, null = len(pairs[0][0]), 0, {0: 1.0}
+    count, variation, squares, null = len(pairs[0][0]), 0, 0.0, {0: 1.0}
     for before, after in ((Counter(first), Counter(second)) for first, second in pairs):
         totals, sums = before + after, defaultdict[int, float](float)
-        variation += sum(abs(before[answer] - after[answer]) for answer in totals)
-        for distance, weight in _divide(tuple(sorted(totals.values())), count).items():
-            for other, share in null.items():
-                sums[distance + other] += weight * share
-        null = sums
+        distance = sum(abs(before[answer] - after[answer]) for answer in totals)
+        share = max(totals.values()) / (2 * count)
+        squares += (distance / (2 * count)) ** 2 - 2 * share * (1 - share) / count
+        for other, weight in _divide(tuple(sorted(totals.values())), count).items():
+            for earlier, probability in null.items():
+                sums[earlier + other] += weight * probability
+        variation, null = variation + distance, sums
     p_value = math.fsum(weight for distance, weight in null.items() if distance >= variation)
-    return variation / (2 * count * len(pairs)), min(1.0, p_value)
+    return math.sqrt(max(0.0, squares / len(pairs))), min(1.0, p_value)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -138,21 +132,9 @@ def find_border_power(shares: Sequence[float], count: int, shift: float) -> floa
     """The probability of an alarm after a shift of each distribution, by the normal approximation.
 
     `shares` are those of the commonest answer to each question, which has `count` answers before and after.
-
-    >>> [round(find_border_power([0.6] * 20, 30, shift), 2) for shift in (0.1, 0.2)]
-    [0.32, 0.99]
     """
     (usual, deviation), (mean, spread) = _expect(shares, count, 0.0), _expect(shares, count, shift)
     return _NORMAL.cdf((mean - usual - _NORMAL.inv_cdf(1 - ALPHA) * deviation) / spread)
-
-
-def estimate_shift(shares: Sequence[float], count: int, variation: float) -> float:
-    """The shift that makes this mean total variation likely; noise alone makes it larger than 0.
-
-    >>> round(estimate_shift([0.6] * 20, 30, 0.226), 2)
-    0.2
-    """
-    return _solve(lambda shift: _expect(shares, count, shift)[0], variation)
 
 
 def _expect(shares: Sequence[float], count: int, shift: float) -> tuple[float, float]:

@@ -358,8 +358,7 @@ class RecheckParameters(BatchParameters, total=False):
     """The parameters of `recheck` besides the model and the inputs. `draw` continues a recheck."""
 
     share: float | None
-    """The largest part of the stored questions that is asked again, up to 1, the default. No more are asked
-    than `detect` needs."""
+    """The largest part of the stored questions that is asked again, if `detect` needs it; default 1."""
     floor: float | None
     """The share of answers that differ although nothing has changed, such as 0.001. Without it each question
     is asked twice, and the noise is measured."""
