@@ -23,7 +23,7 @@ from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
 from .._providers.shared.served_by import read_served_by
-from .._requests.routing import Target
+from .._requests.routing import Target, price_names
 from .._runtime import clock
 from .._runtime.frozen import LateValue
 from .._runtime.json_pieces import LARGE, read_large
@@ -247,6 +247,18 @@ class Call(Generic[T]):
         if is_first:
             self.first_key = key
         return key
+
+    def find_price_names(self, served: str | None = None) -> tuple[str, str]:
+        """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`."""
+        provider, model = price_names(self.target, served)
+        upstream = self.upstream
+        return provider, model if upstream is None else f"{model}:{upstream}"
+
+    @property
+    def upstream(self) -> str | None:
+        """The host behind a router that the user names."""
+        options = getattr(self.request, "options", None)
+        return None if options is None else options.get("upstream")
 
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""

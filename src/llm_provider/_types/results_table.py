@@ -95,7 +95,8 @@ def _columns_of_call(result: Result | Scores) -> dict[str, object]:
 
 def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
     values = {} if served_by is None else served_by.to_dict()
-    return {f"served_by.{name}": value for name, value in values.items()}
+    # `model` is a column of its own.
+    return {f"served_by.{name}": value for name, value in values.items() if name != "model"}
 
 
 def _describe(prompt: object) -> str | None:
@@ -168,8 +169,8 @@ def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
         for name in dict.fromkeys(name for values in metadata for name in values)
     }
     present = dict.fromkeys(name for row in rows for name in row)
-    parsed = [name for name in present if name.partition(".")[0] == _PARSED]
     who, ids = ([name for name in names if name in present] for names in (_WHO, _IDS))
+    parsed = [name for name in present if name not in (*COLUMNS, *_WHO, *_IDS)]
     behind, beside = COLUMNS.index("text") + 1, COLUMNS.index("prompt") + 1
     names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:beside], *who, *COLUMNS[beside:], *ids)
     table = {name: [row.get(name) for row in rows] for name in names}

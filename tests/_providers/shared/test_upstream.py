@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, RequestError, Response, UnpinnedRouterWarning, UnsupportedParameterError
+from llm_provider import (
+    BudgetExceededError,
+    Client,
+    RequestError,
+    Response,
+    UnknownPriceError,
+    UnpinnedRouterWarning,
+    UnsupportedParameterError,
+)
 from llm_provider._providers.shared import upstream
 from llm_provider.simulator import Simulator
 
@@ -116,16 +124,26 @@ def test_an_unpinned_model_with_open_weights_warns_once(
     assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
 
 
-def test_an_estimate_has_the_price_of_the_host_or_says_that_none_is_known(tmp_path: Path) -> None:
-    header, row = (
-        "provider,model,variant,min_input_tokens,input,output",
-        f"openrouter,{OSS}:nebius,standard,0,1,2",
-    )
+@pytest.mark.parametrize("model", [ROUTER, HUB])
+def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
+    model: str, simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.configure(upstreams=9)
+    provider, _, name = model.partition("/")
     prices = tmp_path / "prices.csv"
-    prices.write_text(f"{header}\n{row}\n")
-    with Client(prices=prices) as client:
-        known = client.estimate(ROUTER, ["Hi"], upstream="nebius")
-        other = client.estimate(ROUTER, ["Hi"], upstream="novita")
-    assert known.cost is not None
-    assert other.cost is None
-    assert f"no price of {ROUTER}:novita (standard) is known" in str(other)
+    rows = (f"{provider},{name},standard,0,1,1", f"{provider},{name}:nebius,standard,0,1000,2000")
+    prices.write_text("\n".join(("provider,model,variant,min_input_tokens,input,output", *rows, "")))
+    with Client(prices=prices, cache="off") as client:
+        other = client.estimate(model, ["Hi"], upstream="novita")
+        assert other.cost is None
+        assert f"no price of {model}:novita (standard) is known" in str(other)
+        with pytest.raises(UnknownPriceError):
+            client.call(model, "Hi", upstream="novita", max_tokens=10, budget=1.0)
+        with pytest.raises(BudgetExceededError):
+            # At the price of the model alone it would fit.
+            client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=0.1)
+        assert not simulator.requests()
+        answer = client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=10.0)
+    assert isinstance(answer, Response)
+    usage = answer.usage
+    assert answer.cost == pytest.approx((usage.input_tokens * 1000 + usage.output_tokens * 2000) / 1e6)

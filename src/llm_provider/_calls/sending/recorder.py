@@ -22,7 +22,6 @@ from ..._money.pricing import PriceTable
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
 from ..._providers.shared.served_by import read_fields
-from ..._requests.routing import price_names
 from ..._runtime import clock
 from ..._runtime.exact_decimal import total
 from ..._types.usage import CostSource, Usage
@@ -270,7 +269,8 @@ class CostRecorder:
     def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
         delivery = "live" if batch is None else "batch"
-        identity = (target.route.provider, target.base_url, target.model, served, tag, delivery)
+        server = (target.route.provider, target.base_url, target.model, call.upstream)
+        identity = (*server, served, tag, delivery)
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:
@@ -280,7 +280,7 @@ class CostRecorder:
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                price_names(target, served),
+                call.find_price_names(served),
                 {},
             )
         return names

@@ -204,8 +204,8 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
-    headers: Mapping[str, str] | None = None
-    """Those of the last answer."""
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """Those of the last answer. A server may repeat the API key there."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer.
