@@ -197,7 +197,7 @@ def _find_shares(answers: Iterable[Sequence[str]]) -> list[float]:
 
 def _list_candidates(seed: int) -> list[str]:
     """Short texts, most of them of one token, in an order that a seed makes."""
-    letters = string.ascii_letters
+    letters = string.ascii_lowercase
     texts = [*map(str, range(1000)), *letters, *map("".join, itertools.product(letters, repeat=2))]
     Random(seed).shuffle(texts)
     return texts
