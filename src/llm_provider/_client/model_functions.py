@@ -287,8 +287,7 @@ def score_many(
 def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]) -> Recheck:
     """Ask stored questions again, or border prompts, and say whether the model still answers as before.
 
-    Stored answers stay as they are: the new ones are stored beside them, under draws of their own. Who
-    answered is compared first: docs/recheck.md has the tests, and what they can see.
+    Stored answers stay: new ones are stored under draws of their own. docs/recheck.md has the tests.
 
     Args:
         model: The model, by the name under which it was asked.
@@ -296,8 +295,7 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
         **parameters: Those of the stored calls, and see `RecheckParameters`.
 
     Raises:
-        RequestError: an argument is not valid, no answer is stored, or no change could be seen within the
-            budget. Nothing was sent.
+        RequestError: an argument is not valid, no answer is stored, or the budget is too small. Nothing is sent.
         LLMError: all calls failed; this is the first error.
         OSError: the history cannot be written.
 

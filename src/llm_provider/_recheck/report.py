@@ -95,7 +95,7 @@ class Recheck:
         lines = [(name, f"{values}, before {self.before[name]}") for name, values in self.new.items()]
         others = f"; {self.left_out:,} others {reason}" if self.left_out else ""
         share = f"{self.questions:,} of {self.available:,} prompts"
-        lines += [(self.kind, f"{share}, {self.answers} new answers to each{others}")]
+        lines += [(self.kind, f"{share}, new answers to each: {self.answers}{others}")]
         noise = "measured" if self.floor is None else f"{self.floor:.2%}, as given"
         least = "no change" if self.detectable is None else f"{self.detectable:.1%} {what}"
         rates = f"with a power of 0.95; false alarms at most {ALPHA:.0%}; noise {noise}"

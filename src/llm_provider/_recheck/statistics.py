@@ -23,17 +23,19 @@ _MOST_QUESTIONS = 20_000
 def sum_tail(count: int, size: int, share: float) -> float:
     """The probability of `count` or more successes in `size` trials.
 
-    >>> round(sum_tail(2, 93, 0.001), 4), round(sum_tail(2, 93, 0.05), 3)
-    (0.004, 0.95)
+    >>> round(sum_tail(2, 93, 0.001), 4), round(sum_tail(2, 93, 0.05), 3), sum_tail(160, 3000, 0.998)
+    (0.004, 0.95, 1.0)
     """
     if count <= 0 or count > size or not 0 < share < 1:
         return float(count <= 0 or (count <= size and share >= 1))
+    if count < size * share:  # the first term may be too small for a float
+        return 1 - sum_tail(size - count + 1, size, 1 - share)
     logarithm = math.lgamma(size + 1) - math.lgamma(count + 1) - math.lgamma(size - count + 1)
     total = term = math.exp(logarithm + count * math.log(share) + (size - count) * math.log1p(-share))
     for successes in range(count, size):
         term *= (size - successes) / (successes + 1) * share / (1 - share)
         total += term
-        if term < total * 1e-12 and successes > size * share:
+        if term < total * 1e-12:
             break
     return min(1.0, total)
 
