@@ -226,6 +226,7 @@ def test_the_plan_of_a_dry_run_sends_nothing(client: Client, simulator: Simulato
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("floor", "noise", "size", "runs"),
     [(0.001, 0.0005, 93, 20), (0.01, 0.005, 234, 20), (None, 0.005, 314, 8)],

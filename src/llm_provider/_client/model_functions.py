@@ -295,7 +295,7 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
         **parameters: Those of the stored calls, and see `RecheckParameters`.
 
     Raises:
-        RequestError: an argument is not valid, no answer is stored, or the budget is too small. Nothing is sent.
+        RequestError: an argument is not valid, no answer is stored, or the budget is too small.
         LLMError: all calls failed; this is the first error.
         OSError: the history cannot be written.
 
