@@ -34,10 +34,8 @@ _LOOKUP_SECONDS = 1.0
 class Job:
     """One call of the user: its rows, and the inputs that wait for them.
 
-    Args:
-        shared: A call with the user's parameters.
-        deliver: Called with the index of an input and its result or error, once each, on the loop.
-        resend: Where rows that failed or expired are sent once more.
+    `shared` is a call with the user's parameters. `deliver` is called on the loop, once for each input, with
+    its index and its result or error. With `resend`, rows that failed or expired are sent once more there.
     """
 
     def __init__(

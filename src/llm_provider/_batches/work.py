@@ -34,9 +34,8 @@ _ROWS_AT_ONCE = 1000
 class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
 
-    Args:
-        lookup: Yields for each input its stored answer, its error, or its call.
-        resend: Where rows that failed or expired are sent once more.
+    `lookup` yields for each input its stored answer, its error, or its call. With `resend`, rows that failed
+    or expired are sent once more there.
     """
 
     max_in_flight = width = sys.maxsize

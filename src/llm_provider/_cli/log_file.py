@@ -105,11 +105,9 @@ def read_last_conversation() -> list[LoggedAsk]:
 
 
 class LogFile:
-    """The log of one file.
+    """The log in the file `path`, which the first `add` makes.
 
-    Args:
-        path: The file. It is made by the first `add`.
-        by_words: Whether to search with SQLite's full-text index. Without it, substrings are found.
+    `by_words` searches with SQLite's full-text index. Without it, substrings are found.
     """
 
     def __init__(self, path: Path, *, by_words: bool = True) -> None:

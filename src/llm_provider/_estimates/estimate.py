@@ -170,15 +170,8 @@ def whole(number: float) -> str:
 class Estimator:
     """Adds up the inputs of a batch, one after the other, and makes an estimate of them.
 
-    Args:
-        engine: Reads the cache.
-        prepare: Makes a call of an input.
-        prices: Returns the price table.
-        scopes: The state of the rate control of each scope in use.
-        counted: Whether tokens are counted if a tokenizer is available. To load one takes about a second.
-
-    Raises:
-        RequestError: the model or a parameter cannot be served.
+    `prepare` makes a call of an input, and may raise a `RequestError`. With `counted`, tokens are counted if
+    a tokenizer is available; to load one takes about a second.
     """
 
     def __init__(

@@ -53,12 +53,8 @@ class UploadReference(str):
 class Attachment(str):
     """A file as the text that a request holds: a data URL, or base64 for audio.
 
-    Args:
-        text: That text; for a file that no request can hold, its name in messages.
-        media_type: Its type, such as "application/pdf".
-        size: Its size in bytes.
-        path: Where it is; None if its content was given.
-        data: The content, where neither the text nor a path has it.
+    The text of a file that no request can hold is its name in messages. `path` is None if its content was
+    given, and `data` is the content where neither the text nor a path has it. `size` is in bytes.
     """
 
     __slots__ = ("_reference", "data", "media_type", "path", "size")

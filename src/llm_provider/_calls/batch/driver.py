@@ -42,8 +42,6 @@ from ..early_stop import EarlyStop
 from .lookup import Lookup
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ..._types.row_label import RowLabel
     from .progress import Progress
 
@@ -151,11 +149,9 @@ class Observers:
             self._progress = self._begin().__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._progress is not None:
-            self._progress.__exit__(kind, error, trace)
+            self._progress.__exit__()
 
     def show(self, index: int, result: Result) -> tuple[int, Result]:
         """Show a result to all of them. It gets the label of its input."""

@@ -79,13 +79,10 @@ class CostRecorder:
     def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
-        """Record an answered request, and set `served_before` of its sample.
+        """Record an answered request, set `served_before` of its sample, and return its cost in USD if known.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
         row of a batch that it answers.
-
-        Returns:
-            The cost in USD; None if it is not known.
         """
         if not call.exchange.billed:
             return None
@@ -135,13 +132,10 @@ class CostRecorder:
         cost: Decimal | None = None,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
-        """Record a request that failed or was cancelled, and may have been billed.
+        """The cost in USD of a request that failed or was cancelled, if known. It may have been billed.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `usage` and
         `cost` (USD) are those that an invalid answer reported. `batch` is the row of a batch that failed.
-
-        Returns:
-            The cost in USD; None if it is not known.
         """
         if not call.exchange.billed:
             return None
@@ -164,11 +158,7 @@ class CostRecorder:
         return set() if self._file is None else self._file.find_rows(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
-        """Record an answer that costs nothing.
-
-        Returns:
-            The model that served before; None if it has not changed.
-        """
+        """Record an answer that costs nothing. Returns the model that served before, if it has changed."""
         names, before = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
             before = self._served.update(names.alias, names.key.served, keep=False)

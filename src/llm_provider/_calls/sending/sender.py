@@ -277,13 +277,9 @@ class _Sending:
         return hold
 
     async def _refers(self, hold: Hold | None) -> bool:
-        """Put the ids of uploaded files into the request.
+        """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
 
-        Returns:
-            False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
-
-        Raises:
-            LLMError: a file cannot be uploaded.
+        False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
         """
         call, selection, uploads = self.call, self.selection, self.sender.uploads
         just, self.uploaded = self.uploaded, None

@@ -86,11 +86,7 @@ _NO_RETRIES = _TrueZero()
 
 
 class LiteLLMConnection:
-    """litellm's functions as a `Connection`; its clients are global to the process.
-
-    Args:
-        litellm: The module, as `load` returns it.
-    """
+    """litellm's functions as a `Connection`; its clients are global to the process."""
 
     def __init__(self, litellm: Any) -> None:
         self._litellm = litellm
@@ -238,13 +234,5 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
-    """Import litellm and return a connection; litellm chooses its transport itself.
-
-    Args:
-        transport: Not used.
-        most_bytes: Not used: litellm reads answers of any size.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
-    """
+    """Import litellm (or raise `MissingDependencyError`). It chooses its transport and reads any size."""
     return LiteLLMConnection(load())

@@ -13,12 +13,9 @@ from ..._types.messages import Delta, Step, ToolCall, delta_of
 
 
 def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
-    """Divide a reply with several samples into one reply for each.
+    """Divide a reply with several samples, in the field `samples`, into one reply for each.
 
-    Args:
-        reply: The provider's reply.
-        samples: The field with the list of samples.
-        usage: The field with their tokens, which no provider counts by sample. The first reply keeps it.
+    The field `usage` has their tokens, which no provider counts by sample. The first reply keeps it.
 
     >>> reply = {"choices": [{"index": 0}, {"index": 1}], "usage": {"total_tokens": 9}}
     >>> split_reply(reply, "choices", "usage")

@@ -22,12 +22,7 @@ _SIGNATURES = (
 
 
 def read(name: str, provider: str, reply: Any) -> Any:
-    """One of the parts of a reply besides its text.
-
-    Args:
-        name: "citations", "images", "audio" or "server_tool_calls".
-        provider: The provider's name in `ROUTES`.
-        reply: The reply, or the replies of several samples. The first one counts.
+    """The "citations", "images", "audio" or "server_tool_calls" of a reply, or of the first of several.
 
     >>> read("citations", "openai", {"choices": []})
     []

@@ -72,11 +72,9 @@ async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
 
 
 class LimitedContent:
-    """The `content` of an aiohttp response that somebody else reads.
+    """The `content` of an aiohttp response that somebody else reads, which it takes the place of.
 
-    Args:
-        answer: The response, whose content this object takes the place of.
-        most: The most bytes that can be read. An `APIResponseValidationError` follows them.
+    An `APIResponseValidationError` follows the `most` bytes that can be read.
     """
 
     def __init__(self, answer: Any, most: int) -> None:
