@@ -135,7 +135,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._shows_waits.close()
         # The last line of the bar stays, and nothing waits any more.
