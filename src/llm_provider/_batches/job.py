@@ -68,11 +68,7 @@ class Job:
         """The ids of the files that its batches refer to, each with a call and the key of the batch."""
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
-        """Add an input. It is called in the user's thread.
-
-        Raises:
-            RequestError: the provider has no batches for it.
-        """
+        """Add an input, in the user's thread; a `RequestError` if the provider has no batches for it."""
         limits = _limits_of_call(call)
         stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
@@ -192,11 +188,7 @@ class Job:
 
 
 def _limits_of_call(call: Call[Any]) -> BatchLimits:
-    """How much one batch of such calls may hold.
-
-    Raises:
-        RequestError: the provider has no batches for it.
-    """
+    """How much one batch of such calls may hold; a `RequestError` if the provider has no batches for it."""
     limits = limits_of(call.target, call.encoded.operation)
     if limits is None:
         raise RequestError(

@@ -206,11 +206,7 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
 
 
 def target_of(header: Header) -> Target:
-    """The destination of a batch's rows.
-
-    Raises:
-        KeyError: there is no such provider in this version.
-    """
+    """The destination of a batch's rows; a `KeyError` if this version has no such provider."""
     route = ROUTES[header.provider]
     return Target(route, header.name, header.base_url, header.custom_base_url, header.deployed)
 

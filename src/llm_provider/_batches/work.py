@@ -212,11 +212,7 @@ def iterate_jobs(
 
 
 async def run_in_batch(engine: Engine, resend: Resend, call: Call[Any]) -> Any:
-    """The result of one call, which a batch delivers.
-
-    Raises:
-        LLMError: the call failed.
-    """
+    """The result of one call, which a batch delivers, or its `LLMError`."""
     results: dict[int, Any] = {}
     work = BatchWork(engine, lambda inputs: iter(()), resend)
     work.add(0, call, results.__setitem__)

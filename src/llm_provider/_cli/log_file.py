@@ -41,22 +41,11 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedAsk:
-    """A question and its answer.
+    """A question and its answer, as the log has them.
 
-    Attributes:
-        conversation: The id of the conversation that the question began or continued.
-        time: Unix seconds.
-        model: The model that was asked for.
-        served: The model that answered, as the provider names it.
-        provider: The route's name.
-        system: The system prompt; None if there was none.
-        prompt: The text of the question.
-        answer: The text of the answer.
-        messages: The messages of the question and of the answer, as a later call sends them.
-        usage: The token counts by name.
-        cost: USD; None if it is unknown.
-        cached: Whether the answer came from the cache.
-        finish_reason: Why the answer ended.
+    `served` is the model that answered, as the provider names it, and `model` the one that was asked for.
+    `messages` are those of both, as a later call sends them. `time` is in Unix seconds, and `cost` in USD;
+    None if it is unknown.
     """
 
     conversation: str

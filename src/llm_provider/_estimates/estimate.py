@@ -234,11 +234,7 @@ class Estimator:
         self._send(call, missing)
 
     def add_texts(self, call: Call[Any]) -> None:
-        """Count each text of a call for embeddings or scores as an input.
-
-        Raises:
-            CacheMissError: a text is not stored, and the call may not be sent.
-        """
+        """Count each text of a call for embeddings or scores as an input, or raise `CacheMissError`."""
         inputs = len(call.request.inputs)
         missing = self._missing(call)
         self._inputs += inputs

@@ -93,11 +93,7 @@ class Attachment(str):
 
     @property
     def reference(self) -> UploadReference:
-        """The text that stands for the file once it is uploaded.
-
-        Raises:
-            RequestError: the file cannot be read.
-        """
+        """The text that stands for the file once it is uploaded; a `RequestError` if it cannot be read."""
         if self._reference is not None:
             return self._reference
         if self.path is None:
@@ -111,11 +107,7 @@ class Attachment(str):
         return self._reference
 
     def open(self) -> IO[bytes]:
-        """The content, to be read and closed.
-
-        Raises:
-            RequestError: the file has changed since it was hashed, or is gone.
-        """
+        """The content, to be read and closed; a `RequestError` if it has changed since, or is gone."""
         if self.path is None:
             return io.BytesIO(self._content())
         try:

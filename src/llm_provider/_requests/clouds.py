@@ -82,11 +82,7 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
-    """The region of AWS.
-
-    Raises:
-        RequestError: it is not set.
-    """
+    """The region of AWS; a `RequestError` if it is not set."""
     return _value("region", "AWS", env_file)
 
 

@@ -212,11 +212,7 @@ def _labels(values: object) -> list[RowLabel] | None:
 
 
 def _rows(rows: Any) -> Iterable[object]:
-    """The rows of a table or an iterable: a list where their number is known.
-
-    Raises:
-        TypeError: there are no rows in it.
-    """
+    """The rows of a table or an iterable: a list where their number is known; a `TypeError` without rows."""
     if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
         raise TypeError("rows is a LazyFrame; give rows=frame.collect()")
     if is_table(rows):

@@ -118,11 +118,7 @@ class TokenCredential(Credential):
         self._source: Source | None = None
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
-        """The headers that authorise a request.
-
-        Raises:
-            LLMError: there is no token, because the source failed or did not answer in time.
-        """
+        """The headers that authorise a request; an `LLMError` if the source failed or took too long."""
         now, token = clock.time(), self._token
         if token is None or now >= self._serves_until:
             token = await self._wait(self._begin())

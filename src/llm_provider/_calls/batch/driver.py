@@ -217,11 +217,7 @@ class Lane:
         self._post((self, finished))
 
     def end(self, error: Exception | None = None) -> None:
-        """Note the end of the inputs, or the error of the user's iterable.
-
-        Raises:
-            Exception: it is that error, and nothing was sent.
-        """
+        """Note the end of the inputs, or raise the error of the user's iterable if nothing was sent."""
         self.exhausted, self.error = True, error
         self._early_stop.all_read = True
         if error is not None and self.work.sends_as_whole:
@@ -412,11 +408,7 @@ def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: ob
 
 
 def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
-    """The results of a finished batch in the order of its inputs.
-
-    Raises:
-        BatchError: a call failed and `on_error` is "raise".
-    """
+    """The results of a finished batch in the order of its inputs; a `BatchError` if `on_error` is "raise"."""
     ordered = Results(results[index] for index in range(len(results)))
     if on_error == "raise":
         ordered.raise_for_errors()

@@ -199,11 +199,7 @@ class CostRecorder:
             self.check_model(call, changed)
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
-        """Warn the user, or raise, if another model served a sample than before.
-
-        Raises:
-            ModelDriftError: another model served, and the call is strict.
-        """
+        """Warn, or raise `ModelDriftError` for a strict call, if another model served than before."""
         if sample.served_before is None:
             return
         names, before = self._names_of(call, sample.answer.model), sample.served_before

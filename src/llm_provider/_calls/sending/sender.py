@@ -86,11 +86,7 @@ class Sender:
         return SharedController(self._shared, scope, from_start=rate_control == "shared")
 
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
-        """Get an answer with some parts of a call from the provider.
-
-        Raises:
-            LLMError: the last request failed, and no retry is left.
-        """
+        """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
         request, target = call.request, call.target
         try:
             selection = self._keys.select(target, request)
@@ -205,11 +201,7 @@ class _Sending:
     ticket: Ticket = field(init=False)
 
     async def run(self, connection: Connection) -> Sample:
-        """Send until there is an answer.
-
-        Raises:
-            LLMError: the last request failed, or could not be sent.
-        """
+        """Send until there is an answer, or raise the `LLMError` of the last request."""
         since = clock.perf_counter()
         try:
             while True:

@@ -153,11 +153,7 @@ class LiteLLMConnection:
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
     async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
-        """The answer of one of litellm's functions, or the beginning of its stream.
-
-        Raises:
-            LLMError: litellm has sent nothing.
-        """
+        """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
         sent = False
 
         def note(event: dict[str, Any]) -> None:

@@ -78,11 +78,7 @@ def open_calls(items: Sequence[JSONMapping]) -> list[JSONMapping]:
 
 
 def tool_call(item: JSONMapping) -> ToolCall:
-    """The call in an item.
-
-    Raises:
-        APIResponseValidationError: the call has no name or no id.
-    """
+    """The call in an item; an `APIResponseValidationError` if it has no name or no id."""
     kind: str = item["type"]
     identifier = item.get("call_id") or item.get("id")
     name = item.get("name") if kind in STREAMED else item.get("name") or kind.removesuffix("_call")

@@ -167,11 +167,7 @@ def _needs_upload(attachment: Attachment, limits: FileLimits | None) -> bool:
 
 
 def _check_upload(attachment: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:
-    """Refuse a file that cannot be uploaded.
-
-    Raises:
-        RequestError: the limit, and what to do.
-    """
+    """Raise a `RequestError`, which tells the limit and what to do, for a file that cannot be uploaded."""
     size = f"{where} is a file ({attachment.media_type}) of {attachment.size / 1e6:.1f} MB, and"
     if limits is None:
         problem = (
