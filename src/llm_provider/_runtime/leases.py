@@ -153,13 +153,10 @@ class _Files:
 
 
 class Leases:
-    """The leases of one directory, for the tasks of one event loop.
+    """The leases of one directory of this machine's disks, for the tasks of one event loop.
 
-    Args:
-        directory: A directory of the user on a disk of this machine, created if it is missing. Processes that
-            give the same one exclude each other. With None, every lease is granted.
-        beat: Seconds between two heartbeats of a holder.
-        patience: Seconds without a heartbeat after which a holder counts as stopped.
+    Processes that give the same directory exclude each other. With None, every lease is granted. `beat` are
+    the seconds between two heartbeats of a holder, and `patience` those after which it counts as stopped.
     """
 
     def __init__(
@@ -197,8 +194,7 @@ class Leases:
     async def wait(self, name: str) -> Lease | None:
         """Wait for the holder of a name that `take` did not give. Waiting processes have no order.
 
-        Returns:
-            None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
+        None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
         """
         tag = _tag(name)
         seen = self._mark(tag)

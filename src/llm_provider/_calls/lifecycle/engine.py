@@ -318,11 +318,7 @@ class Engine:
         return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
 
     async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get parts from the second level of the cache, and send nothing.
-
-        Raises:
-            CacheMissError: a part is not stored.
-        """
+        """Get parts from the cache's second level without sending; `CacheMissError` if one is not stored."""
         samples = await self.all_stored(call, parts)
         if samples is None:
             raise self.missing(call, parts[0])
