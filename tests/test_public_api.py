@@ -140,13 +140,15 @@ def test_importing_the_simulator_loads_no_server(tmp_path: Path) -> None:
 
 
 def test_a_cache_hit_loads_no_sdk_and_needs_no_key(tmp_path: Path) -> None:
+    servers = {"gpt-6.1-sol": "openai", "claude-sonnet-5-5": "anthropic", "gemini-3.8-flash": "gemini"}
     with Simulator() as simulator:
+        models = {model: simulator.url(server) for model, server in servers.items()}
         program = f"""
 import sys
 from llm_provider import call
-answer = call("gpt-6.1-sol", "What is 2+2?", base_url={simulator.url("openai")!r})
-assert answer.text == "4"
-assert answer.cached is (sys.argv[0] == "again")
+for model, url in {models!r}.items():
+    answer = call(model, "What is 2+2?", base_url=url)
+    assert (answer.text, answer.cached) == ("4", sys.argv[0] == "again")
 """
         first = loaded_after(program, tmp_path)
         assert "openai" in first

@@ -238,11 +238,7 @@ class Settings:
     show_waits: bool = field(metadata=_Rule(check=flag, default=lambda: switch(WAITS_VARIABLE) is not False))
 
     def find_target(self, model: str, base_url: str | None) -> Target:
-        """The destination of a call.
-
-        Raises:
-            RequestError: as `resolve`.
-        """
+        """The destination of a call, with the errors of `resolve`."""
         return resolve(model, base_url, self.env_file, self.hosts, self.deployments)
 
     def transport_of(self, route: Route) -> Transport:

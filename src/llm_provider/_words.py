@@ -29,9 +29,7 @@ def format_duration(seconds: float) -> str:
 def format_usd(amount: float | Decimal | None, unknown: int = 0) -> str:
     """Format a sum of USD with four digits, and with at least two decimal places.
 
-    Args:
-        amount: The sum; None if it is not known at all.
-        unknown: How many costs are not in the sum, because they are unknown.
+    `unknown` costs are not in the sum. The amount is None if it is not known at all.
 
     >>> format_usd(1234.5), format_usd(0.0205), format_usd(0.000174), format_usd(0)
     ('$1,234.50', '$0.0205', '$0.000174', '$0.00')

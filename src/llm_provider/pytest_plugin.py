@@ -32,12 +32,9 @@ _FAILED = pytest.StashKey[bool]()
 
 @dataclass(frozen=True, slots=True)
 class Cassette:
-    """The answers of one test.
+    """The answers of one test, in the file `path`; with `recording`, this run records and does not replay.
 
-    Args:
-        path: The file of the answers.
-        recording: Whether this run records the answers instead of replaying them.
-        client: The client of `llm_provider.call` and the other functions during the test.
+    `client` is that of `llm_provider.call` and the other functions during the test.
     """
 
     path: Path

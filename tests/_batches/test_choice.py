@@ -44,8 +44,6 @@ def test_auto_sends_live_what_must_be_back_soon(client: Client, simulator: Simul
 @pytest.mark.parametrize(
     ("model", "parameters", "message"),
     [
-        ("gpt-5.5", {"delivery": "post"}, "delivery must be"),
-        ("gpt-5.5", {"delivery": "batch", "resend": "twice"}, "resend must be"),
         ("gpt-5.5", {"delivery": "batch", "cache": "off"}, "needs the cache"),
         ("deepseek/deepseek-v4-pro", {"delivery": "batch"}, "has no batch API"),
         ("groq/openai/gpt-oss-120b", {"delivery": "batch", "endpoint": "responses"}, "responses"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, PendingBatchError, RequestError, Response, track
+from llm_provider import Client, PendingBatchError, Response, track
 from llm_provider.simulator import Simulator
 
 HOSTS = [
@@ -88,7 +88,3 @@ def test_a_live_call_may_wait_for_a_batch_or_be_refused(client: Client, simulato
     assert (waited.text, waited.cached) == ("2", True)
     assert asyncio.run(client.acall("gpt-5.5", "another", in_batch="wait")).text == "echo: another"
     assert simulator.ledger().answered == 4
-    with pytest.raises(RequestError, match="in_batch"):
-        client.stream("gpt-5.5", "1+1?", in_batch="wait")
-    with pytest.raises(RequestError, match="in_batch"):
-        client.call("gpt-5.5", "1+1?", in_batch="never")  # type: ignore[arg-type]  # on purpose

@@ -12,9 +12,6 @@ from llm_provider._client.batch_arguments import parse_batch
 
 
 def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
-    parameters: Any = {"on_eror": "raise"}
-    with pytest.raises(TypeError, match=r"call_many\(\) got .* did you mean 'on_error'"):
-        parse_batch("call_many", "a", ["a"], parameters, {})
     with pytest.raises(TypeError, match=r"iter_many\(\) got an unexpected parameter 'on_error'"):
         parse_batch("iter_many", "a", ["a"], {"on_error": "raise"}, {})  # type: ignore[typeddict-unknown-key]  # on purpose
 

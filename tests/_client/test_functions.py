@@ -19,11 +19,6 @@ from support import RunScript, TooSlowError, patiently, wait_until
 OPEN_FILES = Path("/proc/self/fd")
 
 
-def test_a_script_of_one_call(simulator: Simulator, run_script: RunScript) -> None:
-    ended = run_script("from llm_provider import call; print(call('gpt-6.1-sol', 'What is 2+2?'))")
-    assert (ended.stdout, ended.stderr) == ("4\n", "")
-
-
 def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cache: Path) -> None:
     def attempt(longer: float) -> None:
         simulator.configure(latency=0.5 * longer)
@@ -151,24 +146,3 @@ def test_interrupting_cancels_the_request(
     assert program.returncode == -signal.SIGINT
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
     assert simulator.ledger().disconnects >= 1
-
-
-HEAVY = ["openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic"]
-
-
-def test_neither_import_nor_a_hit_loads_an_sdk(
-    simulator: Simulator, run_script: RunScript, run_warm_script: RunScript
-) -> None:
-    ask = "llm_provider.call('{}', 'remember this')"
-    models = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "together_ai/zai-org/GLM-5.3")
-    asks = "; ".join(f"answer = {ask.format(model)}" for model in models)
-    run_warm_script(f"import llm_provider; {asks}")
-    sent = simulator.ledger().requests
-    hit = run_script(
-        f"import sys, llm_provider; {asks}; assert answer.cached and answer.cost == 0; "
-        f"print([name for name in {HEAVY} if name in sys.modules])",
-        # A hit needs no key either.
-        OPENAI_API_KEY="", ANTHROPIC_API_KEY="", GEMINI_API_KEY="", GOOGLE_API_KEY="", TOGETHER_API_KEY="",
-    )  # fmt: skip
-    assert hit.stdout == "[]\n"
-    assert simulator.ledger().requests == sent

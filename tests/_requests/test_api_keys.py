@@ -53,6 +53,11 @@ class TestAPIKey:
             APIKey(text)
         assert CANARY not in "".join(traceback.format_exception(caught.value, limit=0))
 
+    def test_another_type_is_named_and_its_value_is_not(self) -> None:
+        with pytest.raises(RequestError, match="not int") as caught:
+            Request.build("gpt-5.5", "Hi", {"api_key": 12345})
+        assert "12345" not in str(caught.value)
+
     def test_is_blotted_out_of_texts(self) -> None:
         assert APIKey(CANARY).scrub(f"Incorrect API key: {CANARY}.") == "Incorrect API key: ***."
         # A stand-in of a few letters would blot out words.

@@ -24,13 +24,6 @@ def test_defaults_are_checked_once() -> None:
         check_defaults("Client", {"temperature": 3})
 
 
-def test_unknown_names_have_a_near_match() -> None:
-    with pytest.raises(TypeError, match=r"Client\(\) got .* did you mean 'temperature'"):
-        check_defaults("Client", {"temprature": None})
-    with pytest.raises(TypeError, match="did you mean 'max_concurrent'"):
-        check_defaults("Client", {"max_concurent": 5}, ["max_concurrent"])
-
-
 def test_the_call_wins_and_none_is_not_given() -> None:
     assert filled({"seed": 1, "n": 2}, seed=0, n=None) == {"seed": 0, "n": 2}
 

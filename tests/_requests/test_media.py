@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +143,6 @@ CONTENT = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"
 
 def test_parts_alone_are_a_prompt() -> None:
     assert parts(CONTENT) == CONTENT
-
-
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[Simulator]:
-    with Simulator() as running:
-        yield running
 
 
 def test_the_cache_key_depends_on_the_content(simulator: Simulator, tmp_path: Path) -> None:

@@ -418,6 +418,7 @@ SETTINGS = [
     setting("cache_dir", "", "leave cache_dir out"),
     setting("cache", "on", "use, refresh, only, off"),
     setting("cache_finish_reasons", None, "['stop', 'length']"),
+    setting("cache_shared", "yes", "True or False"),
     setting("max_concurrent", 0, "at least 1"),
     setting("max_concurrent", "8", "an int of at least 1"),
     *(setting("max_concurrent", wrong, "at least 1") for wrong in (-1, True, 1.5, [8])),

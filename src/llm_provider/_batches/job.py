@@ -35,10 +35,8 @@ _LOOKUP_SECONDS = 1.0
 class Job:
     """One call of the user: its rows, and the inputs that wait for them.
 
-    Args:
-        shared: A call with the user's parameters.
-        deliver: Called with the index of an input and its result or error, once each, on the loop.
-        resend: Where rows that failed or expired are sent once more.
+    `shared` is a call with the user's parameters. `deliver` is called on the loop, once for each input, with
+    its index and its result or error. With `resend`, rows that failed or expired are sent once more there.
     """
 
     def __init__(
@@ -71,11 +69,7 @@ class Job:
         """The ids of the files that its batches refer to, each with a call and the key of the batch."""
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
-        """Add an input. It is called in the user's thread.
-
-        Raises:
-            RequestError: the provider has no batches for it.
-        """
+        """Add an input, in the user's thread; a `RequestError` if the provider has no batches for it."""
         limits = _limits_of_call(call)
         stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
@@ -198,11 +192,7 @@ class Job:
 
 
 def _limits_of_call(call: Call[Any]) -> BatchLimits:
-    """How much one batch of such calls may hold.
-
-    Raises:
-        RequestError: the provider has no batches for it.
-    """
+    """How much one batch of such calls may hold; a `RequestError` if the provider has no batches for it."""
     limits = limits_of(call.target, call.encoded.operation)
     if limits is None:
         raise RequestError(

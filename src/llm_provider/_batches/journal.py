@@ -80,11 +80,7 @@ class RowLine(NamedTuple):
 
     @classmethod
     def decode(cls, line: bytes) -> RowLine:
-        """The inverse of `encode`. The payload has the bytes that were written.
-
-        Raises:
-            KeyError: the line is damaged.
-        """
+        """The inverse of `encode`, with the payload's bytes; a `KeyError` if the line is damaged."""
         # The fields before it are numbers, keys and texts, in which a quotation mark is escaped.
         end = line.find(_PAYLOAD)
         try:
@@ -279,11 +275,7 @@ class Record:
         return 0.0
 
     def row(self, custom_id: str) -> RowLine:
-        """A row.
-
-        Raises:
-            KeyError: there is none of this name, or its line is damaged.
-        """
+        """A row; a `KeyError` if there is none of this name, or its line is damaged."""
         return RowLine.decode(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
 
     def has_any(self, keys: Collection[str]) -> bool:
@@ -318,11 +310,7 @@ class Record:
     # --- writing -----------------------------------------------------------------------------------------
 
     def append(self, event: str, **fields: object) -> None:
-        """Write an event. It is on disk when this returns.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""
         line = orjson.dumps({"event": event, "at": clock.time(), **fields}) + b"\n"
         descriptor, is_cut = files.open_lines(self.path)
         try:

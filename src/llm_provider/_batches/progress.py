@@ -13,11 +13,7 @@ from .journal import Record
 class BatchProgress(Progress):
     """Shows rows that are done, also before any result can be read.
 
-    Args:
-        total: Number of inputs where it is known.
-        show: Whether to show the bar; None shows it on a terminal and in a notebook.
-        records: Returns the batches of the job.
-        models: As for `Progress`.
+    `records` returns the batches of the job. The other arguments are those of `Progress`.
     """
 
     def __init__(

@@ -160,13 +160,9 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
 def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = None) -> Call[Any]:
     """The call of a row, without its messages.
 
-    Args:
-        header: The batch; None if its file is damaged.
-        line: The row.
-        shared: A call of the job with the user's parameters; None where the process has only the journal.
-
-    Raises:
-        KeyError: the journal does not have the row's contents any more.
+    `header` is None if the file of the batch is damaged. `shared` is a call of the job with the user's
+    parameters, and None where the process has only the journal. Raises `KeyError` if the journal does not
+    have the row's contents any more.
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")
@@ -212,11 +208,7 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
 
 
 def target_of(header: Header) -> Target:
-    """The destination of a batch's rows.
-
-    Raises:
-        KeyError: there is no such provider in this version.
-    """
+    """The destination of a batch's rows; a `KeyError` if this version has no such provider."""
     route = ROUTES[header.provider]
     return Target(route, header.name, header.base_url, header.custom_base_url, header.deployed)
 

@@ -62,11 +62,9 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 class Submitter:
-    """Submits to one account.
+    """Submits to the account with the name `destination` in the journal.
 
-    Args:
-        destination: The name of the account in the journal.
-        patience: Seconds for which it waits for results by which a batch is recognised.
+    `patience` are the seconds for which it waits for results by which a batch is recognised.
     """
 
     def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
@@ -163,14 +161,9 @@ class Submitter:
                 remote = await self._remote.retrieve(remote.identifier)
 
     def check_damaged(self, contents: Collection[str]) -> None:
-        """Refuse to submit while a damaged batch may have some of the rows.
+        """Raise `UncertainBatchError` while a damaged batch may have some of the rows.
 
-        Args:
-            contents: The hashes of the batches that are to be submitted. One with the same hash is taken
-            over.
-
-        Raises:
-            UncertainBatchError: a damaged batch is none of them.
+        `contents` are the hashes of the batches to submit. A damaged batch with the same hash is taken over.
         """
         for record, remote in self.damaged.items():
             if remote.content not in contents:
@@ -185,18 +178,11 @@ class Submitter:
         adopt: bool,
         file_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> Record:
-        """Submit rows as one batch.
+        """Submit rows as one batch; `adopt` takes over one with the same rows that the journal has lost.
 
-        Args:
-            header: What its rows share.
-            rows: The rows. None is in an open batch.
-            spool: Has their lines.
-            adopt: Whether to take over a batch with the same rows that the journal has lost.
-            file_ids: The ids of the uploaded files that the rows refer to, by their references.
-
-        Raises:
-            LLMError: the provider does not accept it.
-            OSError: the journal cannot be written.
+        None of the rows is in an open batch, and `spool` has their lines. `file_ids` are the ids of the
+        uploaded files that they refer to, by reference. Raises an `LLMError` if the provider does not accept
+        the batch, and an `OSError` if the journal cannot be written.
         """
         content = content_of(rows)
         lost = await self._find_lost(content) if adopt else None

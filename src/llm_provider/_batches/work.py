@@ -34,9 +34,8 @@ _ROWS_AT_ONCE = 1000
 class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
 
-    Args:
-        lookup: Yields for each input its stored answer, its error, or its call.
-        resend: Where rows that failed or expired are sent once more.
+    `lookup` yields for each input its stored answer, its error, or its call. With `resend`, rows that failed
+    or expired are sent once more there.
     """
 
     max_in_flight = width = sys.maxsize
@@ -213,11 +212,7 @@ def iterate_jobs(
 
 
 async def run_in_batch(engine: Engine, resend: Resend, call: Call[Any]) -> Any:
-    """The result of one call, which a batch delivers.
-
-    Raises:
-        LLMError: the call failed.
-    """
+    """The result of one call, which a batch delivers, or its `LLMError`."""
     results: dict[int, Any] = {}
     work = BatchWork(engine, lambda inputs: iter(()), resend)
     work.add(0, call, results.__setitem__)

@@ -42,23 +42,11 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedAsk:
-    """A question and its answer.
+    """A question and its answer, as the log has them.
 
-    Attributes:
-        conversation: The id of the conversation that the question began or continued.
-        time: Unix seconds.
-        model: The model that was asked for.
-        served: The model that answered, as the provider names it.
-        provider: The route's name.
-        system: The system prompt; None if there was none.
-        prompt: The text of the question.
-        answer: The text of the answer.
-        messages: The messages of the question and of the answer, as a later call sends them.
-        usage: The token counts by name.
-        cost: USD; None if it is unknown.
-        cached: Whether the answer came from the cache.
-        finish_reason: Why the answer ended.
-        served_by: Who answered: the fields of `ServedBy`.
+    `served` is the model that answered, as the provider names it, and `model` the one that was asked for.
+    `messages` are those of both, as a later call sends them. `time` is in Unix seconds, and `cost` in USD;
+    None if it is unknown. `served_by` has the fields of `ServedBy`.
     """
 
     conversation: str
@@ -108,11 +96,9 @@ def read_last_conversation() -> list[LoggedAsk]:
 
 
 class LogFile:
-    """The log of one file.
+    """The log in the file `path`, which the first `add` makes.
 
-    Args:
-        path: The file. It is made by the first `add`.
-        by_words: Whether to search with SQLite's full-text index. Without it, substrings are found.
+    `by_words` searches with SQLite's full-text index. Without it, substrings are found.
     """
 
     def __init__(self, path: Path, *, by_words: bool = True) -> None:

@@ -71,14 +71,10 @@ class Command(_KeylessCommand):
 
 
 class Group(_KeylessCommand, click.Group):
-    """A command with subcommands.
+    """A command with subcommands, which messages call `kind`.
 
-    Args:
-        name: The name of the command.
-        kind: The word for a subcommand in messages.
-        lazy: Subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
-            when it runs, so that help starts at once.
-        **settings: Those of `click.Group`.
+    `lazy` has subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
+    when it runs, so that help starts at once. `settings` are those of `click.Group`.
     """
 
     command_class = Command

@@ -154,22 +154,14 @@ def _take_metadata(calls: JSONObject) -> object:
 
 
 def _refuse_several(function: str, model: object) -> None:
-    """Refuse several models.
-
-    Raises:
-        RequestError: there are several.
-    """
+    """Raise a `RequestError` if there are several models."""
     if isinstance(model, (list, tuple, set, frozenset)):
         remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
         raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
 
 
 def check_models(models: Sequence[str]) -> None:
-    """Check the names of several models.
-
-    Raises:
-        RequestError: there is none, or one is there twice.
-    """
+    """Raise a `RequestError` if there is no model, or one is there twice."""
     if not models:
         raise RequestError("model is an empty list; give the name of one model at least")
     twice = [model for index, model in enumerate(models) if model in models[:index]]

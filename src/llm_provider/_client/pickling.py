@@ -74,11 +74,7 @@ def restore_client(
     defaults: JSONObject,
     variant: JSONObject | None,
 ) -> Client:
-    """The client of a pickle, which a process makes once.
-
-    Raises:
-        RequestError: a setting is not valid here, such as the path of a file.
-    """
+    """The client of a pickle, which a process makes once; a `RequestError` if a setting is not valid here."""
     with _lock:
         client = _here.get(name) or _restored.get(name)
         if client is None or client._engine.closed:  # noqa: SLF001  # of this package

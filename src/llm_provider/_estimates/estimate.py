@@ -170,15 +170,8 @@ def whole(number: float) -> str:
 class Estimator:
     """Adds up the inputs of a batch, one after the other, and makes an estimate of them.
 
-    Args:
-        engine: Reads the cache.
-        prepare: Makes a call of an input.
-        prices: Returns the price table.
-        scopes: The state of the rate control of each scope in use.
-        counted: Whether tokens are counted if a tokenizer is available. To load one takes about a second.
-
-    Raises:
-        RequestError: the model or a parameter cannot be served.
+    `prepare` makes a call of an input, and may raise a `RequestError`. With `counted`, tokens are counted if
+    a tokenizer is available; to load one takes about a second.
     """
 
     def __init__(
@@ -241,11 +234,7 @@ class Estimator:
         self._send(call, missing)
 
     def add_texts(self, call: Call[Any]) -> None:
-        """Count each text of a call for embeddings or scores as an input.
-
-        Raises:
-            CacheMissError: a text is not stored, and the call may not be sent.
-        """
+        """Count each text of a call for embeddings or scores as an input, or raise `CacheMissError`."""
         inputs = len(call.request.inputs)
         missing = self._missing(call)
         self._inputs += inputs

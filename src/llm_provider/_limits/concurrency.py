@@ -69,11 +69,7 @@ def concurrency(max_concurrent: int | None) -> Concurrency | None:
 
 
 def concurrency_of_environment() -> Concurrency | None:
-    """The limit that `LLM_PROVIDER_MAX_CONCURRENT` sets; None if it is not set.
-
-    Raises:
-        RequestError: its text is not a whole number above zero.
-    """
+    """The limit that `LLM_PROVIDER_MAX_CONCURRENT` sets, if it does; a `RequestError` if it is no number."""
     text = os.environ.get("LLM_PROVIDER_MAX_CONCURRENT", "").strip()
     if not text:
         return None

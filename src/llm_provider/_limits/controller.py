@@ -70,10 +70,8 @@ class AdaptiveController(Stored):
     """Decides when the next request of one scope may be sent.
 
     A sender asks `ready_at`, calls `record_request`, and gives the ticket back with the outcome of the
-    request, to exactly one of the other methods `record_…`. Each method takes constant time.
-
-    Args:
-        random_source: Source of the jitter of back-off.
+    request, to exactly one of the other methods `record_…`. Each method takes constant time. `random_source`
+    is that of the jitter of back-off.
 
     >>> controller = AdaptiveController()
     >>> ticket = controller.record_request(0.0)
@@ -150,12 +148,9 @@ class AdaptiveController(Stored):
     ) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first.
 
-        Args:
-            now: Seconds.
-            tokens: Estimated tokens of the request; always 1 if nothing is known.
-            max_in_flight: Requests that the caller allows in flight.
-            at_once: While the controller is open, so many requests, and one more per answer, are sent without
-                asking the rate estimator.
+        `tokens` are estimated; always 1 if nothing is known. The caller allows `max_in_flight` requests.
+        While the controller is open, `at_once` requests, and one more per answer, do not ask the rate
+        estimator.
         """
         in_flight = self.in_flight
         if in_flight >= max_in_flight:
@@ -218,14 +213,10 @@ class AdaptiveController(Stored):
     def record_success(
         self, now: float, ticket: Ticket, headroom: Headroom | None = None, tokens: float | None = None
     ) -> None:
-        """Record that the provider served a request.
+        """Record that the provider served a request, and what the headers of its answer say.
 
-        Args:
-            now: Seconds.
-            ticket: Ticket of the request.
-            headroom: Content of the answer's headers.
-            tokens: Tokens that the limit counted for the request, if known. Headers count these and not the
-                estimates.
+        `tokens` are those that the limit counted for the request, if known. Headers count these and not the
+        estimates.
         """
         self.in_flight -= 1
         if tokens is not None:
@@ -291,16 +282,10 @@ class AdaptiveController(Stored):
     def record_refusal(
         self, now: float, ticket: Ticket, retry_after: float | None = None, headroom: Headroom | None = None
     ) -> bool:
-        """Record that the provider refused a request because of a limit (429).
+        """Record that the provider refused a request because of a limit (429), and what its headers say.
 
-        Args:
-            now: Seconds.
-            ticket: Ticket of the request.
-            retry_after: Seconds that the provider asked to wait, finite and not negative.
-            headroom: Content of the refusal's headers.
-
-        Returns:
-            Whether only the call itself backs off, because a share of all requests is refused at random.
+        `retry_after` are the seconds that it asked to wait, finite and not negative. Returns whether only the
+        call itself backs off, because a share of all requests is refused at random.
         """
         self.in_flight -= 1
         self.refusals += 1

@@ -66,10 +66,7 @@ class Headroom:
 
 
 def headroom(headers: Mapping[str, str]) -> Headroom | None:
-    """Read the rate-limit headers of any provider; None if there are none.
-
-    Args:
-        headers: A mapping with names in lower case, or one that ignores case.
+    """Read the rate-limit headers of any provider, with names in lower case; None if there are none.
 
     These headers are understood: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` (OpenAI and
     compatible hosts), `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`,
@@ -154,12 +151,9 @@ class Level(Stored):
         self._rate = math.inf
 
     def read(self, *, at: float, used: float, allowance: Allowance) -> None:
-        """Read a header of a request, unless a later request's was read.
+        """Read a header of a request that was sent at `at`, unless a later request's was read.
 
-        Args:
-            at: The time at which the request was sent.
-            used: The sum over all requests sent until then, including this one.
-            allowance: Content of the header.
+        `used` is the sum over all requests sent until then, including this one.
         """
         if used > self._used:
             self._at, self._used, self._rate, self._remaining = at, used, allowance.rate, allowance.remaining

@@ -137,14 +137,7 @@ class Outage:
             self._try_at = now + _LONGEST_INTERVAL
 
     def record_failure(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
-        """Record a failure that may be part of an outage; see `is_outage`.
-
-        Args:
-            now: Seconds.
-            ticket: Ticket of the failed request.
-            error: The failure.
-            caller: Identity of the call.
-        """
+        """Record a failure that may be part of an outage; see `is_outage`. `caller` identifies the call."""
         self.watches = True
         self.cause = error
         self._credit += 1

@@ -75,10 +75,7 @@ def _numbers(value: object) -> bool:
 
 
 class RandomRefusals(Stored):
-    """The record of one kind of refusals.
-
-    Args:
-        proof: More proof that a limit requires.
+    """The record of one kind of refusals. `proof` is the additional proof that a limit requires.
 
     >>> refusals = RandomRefusals()
     >>> [refusals.follow_rate(number) for number in (10, 20, 30, 40, 50)]  # a tenth of the requests
@@ -129,14 +126,9 @@ class RandomRefusals(Stored):
         return self._refused + len(self._recent) <= _FEW
 
     def follow_rate(self, number: int, *, opening: bool = True) -> bool:
-        """Record the refusal of a request.
+        """Record the refusal of a request by its number. `opening` says that no limit was known before.
 
-        Args:
-            number: Number of the request.
-            opening: Whether no limit was known before.
-
-        Returns:
-            Whether more is refused than the random share explains. The record is then as it was before.
+        Returns whether more is refused than the random share explains. The record is then as it was before.
         """
         recent = self._recent
         if number > self._since:
@@ -199,15 +191,11 @@ class RandomRefusals(Stored):
         return estimate < fallen * self.highest
 
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
-        """Judge a trial: many requests that were sent at once, right after a refusal.
+        """Whether the refusals in a trial were random; None if this is not known yet.
 
-        Args:
-            now: Seconds.
-            number: Number of a request that was refused since the trial began.
-            due: Whether a refusal of the limit is due at this phase of the sweep, so that it is no surprise.
-
-        Returns:
-            Whether the refusals were random; None if this is not known yet.
+        A trial is many requests that were sent at once, right after a refusal. `number` is that of a request
+        that was refused since the trial began. `due` says that a refusal of the limit is due at this phase of
+        the sweep, so that it is no surprise.
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED

@@ -240,22 +240,15 @@ class RateEstimator(Stored):
         self.rate = swept
 
     def close(self, rate: float, served: float = 0.0) -> None:
-        """End the open phase.
-
-        Args:
-            rate: Requests per second, above the limit.
-            served: Requests per second that were served. The limit is at least this high.
-        """
+        """End the open phase with a rate above the limit, which is at least `served` (both in requests/s)."""
         self.open = False
         self.estimate = max(rate * _FIRST_CUT, served)
         self._begin()
 
     def restore(self, estimate: float, *, grow: bool) -> None:
-        """Return to an earlier estimate, because the refusals since then were random.
+        """Return to an earlier estimate (requests/s), because the refusals since then were random.
 
-        Args:
-            estimate: Requests per second.
-            grow: Whether the limit may be higher, so that the rate grows from now on.
+        With `grow` the limit may be higher, so that the rate grows from now on.
         """
         self.estimate = max(self.estimate, estimate)
         if grow:
@@ -264,11 +257,7 @@ class RateEstimator(Stored):
     def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
         """Learn from a refusal: the limit was exhausted when the request was sent.
 
-        Args:
-            ticket: Ticket of the refused request.
-            mark: The previous mark.
-            mean_tokens: Mean of the estimated tokens of all requests.
-            spread: Mean of the squared tokens over the square of their mean.
+        `mark` is the previous one. `spread` is the mean of the squared tokens over the square of their mean.
         """
         elapsed = max(ticket.at - mark.at, 1e-3)
         requests = float(mark.count_accepted(ticket))
@@ -359,11 +348,8 @@ class RateEstimator(Stored):
         A bucket of tokens that is nearly empty refuses large requests, in proportion to their size: their
         mean size is `spread` times the mean of all. If requests are limited but paced by their tokens, they
         are refused when small requests follow each other closely. In all other cases refused requests are
-        like the others, and the evidence, which is counted from half-way, falls back to 0.
-
-        Args:
-            ratio: Tokens of the refused request over the mean of all requests.
-            spread: See `learn`.
+        like the others, and the evidence, which is counted from half-way, falls back to 0. `ratio` is the
+        size of the refused request over the mean.
         """
         if self.by_tokens:
             more = (1 + 1 / spread) / 2 - ratio

@@ -106,14 +106,7 @@ class RetryBudget:
             self._tenths += 1
 
     def spend(self, now: float) -> float:
-        """Take one retry.
-
-        Args:
-            now: Seconds of a monotonic clock.
-
-        Returns:
-            The seconds that it must wait.
-        """
+        """Take one retry at `now`, seconds of a monotonic clock. Returns the seconds that it must wait."""
         per_second = _RETRIES_PER_SECOND * _ANSWERS_PER_RETRY
         most = _FIRST_RETRIES * _ANSWERS_PER_RETRY
         if self._tenths < most:
@@ -138,20 +131,11 @@ def judge(
 ) -> Verdict:
     """Decide whether a failed attempt is retried.
 
-    Args:
-        error: The error of the attempt.
-        attempts: Requests sent so far for this call, including the failed one, that count against
-            `max_retries`.
-        max_retries: Requests allowed after the first.
-        random_source: Source of the jitter.
-        budget: The scope's retry budget. A retry is not taken from it after congestion, where the rate
-            control slows all calls down, after a failure to connect, and after the orderly end of a
-            connection.
-        now: Seconds of the clock of the budget.
-        deadline: The call's deadline. A wait that exceeds it does not begin.
-        seen_by_user: Whether the user has seen a part of the stream, which can then not begin again.
-        elsewhere: Whether another API key may serve the call at once.
-        down: Whether the scope is down, so that the retry waits until it may be sent.
+    `attempts` counts the requests sent so far, including the failed one, that count against `max_retries`. No
+    retry is taken from `budget` after congestion, where the rate control slows all calls down, after a
+    failure to connect, and after the orderly end of a connection. A wait that exceeds the deadline does not
+    begin. A stream that the user has seen a part of cannot begin again. `elsewhere` says that another API
+    key may serve the call at once, `down` that the retry waits until the scope is up.
 
     A malformed answer is retried only once, because it may have been billed. The wait is the provider's
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.

@@ -162,19 +162,12 @@ class Scope:
     ) -> Ticket:
         """Wait until a request may start. The request counts as in flight from then on.
 
-        Args:
-            max_in_flight: The caller's `max_concurrent`.
-            tokens: Estimated tokens of the request.
-            at_once: Before the first refusal, so many more requests may start than were answered.
-            first: Whether the call goes before those that already wait.
-            patience: How long the call waits while the provider is down.
+        Before the first refusal, `at_once` more requests may start than were answered. With `first` the call
+        goes before those that already wait.
 
-        Returns:
-            The ticket. It must be given back with `record_end`, `record_cancellation` or
-            `record_withdrawal`. A call that is cancelled while it waits gives its slot back by itself.
-
-        Raises:
-            ProviderError: the provider was down for longer than the patience of the call.
+        The ticket must be given back with `record_end`, `record_cancellation` or `record_withdrawal`. A call
+        that is cancelled while it waits gives its slot back by itself. A `ProviderError` says that the
+        provider was down for longer than the patience of the call.
         """
         if not self._queue:
             granted = self._admit(self._loop.time(), tokens, max_in_flight, at_once)
@@ -293,17 +286,14 @@ class Scope:
         caller: object = None,
         suspect: bool = False,
     ) -> bool:
-        """End a request that was sent.
+        """End a request that was sent; `error` is None after a success.
 
-        Args:
-            ticket: Ticket of the request.
-            error: Its error; None after a success.
-            tokens: Tokens that a limit has counted for the request, if known.
-            caller: Identity of the call, so that failures of one call differ from those of many.
-            suspect: Whether the call is rather the reason for its failure than an outage.
+        `tokens` are those that a limit has counted for the request, if known. `caller` identifies the call,
+        so that failures of one call differ from those of many. A `suspect` is rather the reason for its
+        failure than an outage.
 
-        Returns:
-            Whether a call that was refused backs off by itself: the gate of the scope does not hold it back.
+        Returns whether a call that was refused backs off by itself: the gate of the scope does not hold it
+        back.
         """
         now, controller, alone = self._loop.time(), self.controller, False
         was_down = self.outage.down_since is not None
@@ -462,12 +452,7 @@ class Scope:
 
 
 class Limiter:
-    """The scopes of one client.
-
-    Args:
-        make: Makes the controller of a scope from the name of the scope.
-        waits: Tells why calls wait; None if nobody is told.
-    """
+    """The scopes of one client. `make` makes the controller of a scope from its name."""
 
     def __init__(self, make: Callable[[str], Controller], waits: Waits | None = None) -> None:
         self._make = make

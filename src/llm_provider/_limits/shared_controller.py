@@ -82,10 +82,8 @@ class SharedControllerWarning(UserWarning):
 class SharedStateFile:
     """The shared file, as one process has it open. It belongs to one event loop.
 
-    Args:
-        directory: Directory of the file and the leases, made if it is missing. None if it would be on a
-            network.
-        quiet: Whether there is no warning if the file cannot be used.
+    The directory has the file and the leases, and is None if it would be on a network. With `quiet` there is
+    no warning if the file cannot be used.
     """
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
@@ -124,12 +122,9 @@ class SharedStateFile:
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Run work in a transaction that excludes the other processes.
+        """The result of work in a transaction that excludes other processes; None if the file is unusable.
 
         The transaction is rolled back whatever the work raises, so the lock is always freed.
-
-        Returns:
-            The result of the work; None if the file cannot be used.
         """
         if self.broken:
             return None

@@ -131,11 +131,7 @@ class ConcurrencyWindow(Stored):
         self._resize()
 
     def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
-        """Record a refusal.
-
-        Returns:
-            Whether the known cap explains it. `record_request` is the number of the newest request.
-        """
+        """Record a refusal. True if the known cap explains it. `sent` is the number of the newest request."""
         if ticket.in_flight <= 0.97 * self.cap:
             return False
         if ticket.in_flight > self.cap:
@@ -174,11 +170,7 @@ class ConcurrencyWindow(Stored):
         return same and 4 * self._accepted_there <= self._refused_there + 1
 
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
-        """Record the first refusal of an episode.
-
-        Returns:
-            Whether it has proved a cap. `record_request` is the number of the newest request.
-        """
+        """Record the first refusal of an episode; `sent` is as for `explains`. True if it proves a cap."""
         here = self._count_admitted(ticket)
         if here == 1:
             return False  # a cap below one does not exist

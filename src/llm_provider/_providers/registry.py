@@ -33,11 +33,7 @@ def load_connection(name: str) -> Opener:
 
 
 def load_embeddings(target: Target) -> EmbeddingFormat:
-    """The module that speaks the embeddings of a target's adapter.
-
-    Raises:
-        RequestError: the provider has no embeddings.
-    """
+    """The module that speaks the embeddings of a target's adapter; a `RequestError` if there are none."""
     module = load_beside(target.route.adapter, "embeddings")
     if module is None:
         from .shared.embedding_models import examples

@@ -41,11 +41,7 @@ class TokenCountFormat(NamedTuple):
         return counted
 
     def decode(self, reply: Any) -> int:
-        """The number of input tokens.
-
-        Raises:
-            APIResponseValidationError: the reply has none.
-        """
+        """The number of input tokens; an `APIResponseValidationError` if the reply has none."""
         return count_of(reply, self.reply_field)
 
 

@@ -76,15 +76,9 @@ def _of_environment(value: str) -> APIKey | None:
 def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
     """The single key that the environment has for a target, else that of a `.env` file.
 
-    Without either, it is the environment's identity at the cloud of the target.
-
-    Args:
-        target: The target. Where it is a server of one's own, it may need no key, and `NO_KEY` is sent.
-        env_file: The client's `.env` file.
-
-    Raises:
-        MissingAPIKeyError: a key is required and there is none; the message names the variables.
-        MissingDependencyError: a cloud's identity needs a package that is not installed.
+    Without either, it is the environment's identity at the cloud of the target, and `NO_KEY` for a server of
+    one's own that may need none. Raises `MissingAPIKeyError`, whose message names the variables, and
+    `MissingDependencyError` if a cloud's identity needs a package that is not installed.
     """
     provider, variables = target.provider, target.route.key_variables
     key = find_written_key(provider, variables, env_file)
@@ -129,22 +123,11 @@ def find_accounts(
     configured: Mapping[str, Accounts],
     env_file: EnvFile | None = None,
 ) -> Accounts | None:
-    """The accounts of a provider: the client's, else those of the first variable that lists any.
+    """The accounts of a provider: the client's, else those of the first variable that lists any, else None.
 
-    The environment comes before the `.env` file, also with a single key.
-
-    Args:
-        provider: The route's name.
-        variables: The environment variables of a single key. For `OPENAI_API_KEY`, lists are read from
-            `OPENAI_API_KEYS`, then from `OPENAI_KEYS`.
-        configured: The client's accounts by provider.
-        env_file: The client's `.env` file.
-
-    Returns:
-        None where neither is set. Then there is at most one key, which `find_key` finds.
-
-    Raises:
-        RequestError: a listed key cannot be sent; the message names the variable.
+    Lists for the variable `OPENAI_API_KEY` are read from `OPENAI_API_KEYS`, then from `OPENAI_KEYS`. The
+    environment comes before the `.env` file, also with a single key. Without a list there is at most one key,
+    which `find_key` finds. Raises `RequestError`, which names the variable, if a listed key cannot be sent.
     """
     if provider in configured:
         return configured[provider]
@@ -163,14 +146,10 @@ def find_accounts(
 
 
 def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
-    """Check `Client(keys=)` and return accounts by provider.
+    """Check `Client(keys=)` and return accounts by provider; `providers` are the known names.
 
-    Args:
-        keys: A key or a list of accounts by provider. A list inside the list holds the keys of one account.
-        providers: The known names of providers.
-
-    Raises:
-        RequestError: a provider is unknown, has no key, or has one that is not text or cannot be sent.
+    A list inside a list holds the keys of one account. Raises `RequestError` if a provider is unknown, has no
+    key, or has one that is not text or cannot be sent.
 
     >>> seal_keys({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
     {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}

@@ -53,12 +53,8 @@ class UploadReference(str):
 class Attachment(str):
     """A file as the text that a request holds: a data URL, or base64 for audio.
 
-    Args:
-        text: That text; for a file that no request can hold, its name in messages.
-        media_type: Its type, such as "application/pdf".
-        size: Its size in bytes.
-        path: Where it is; None if its content was given.
-        data: The content, where neither the text nor a path has it.
+    The text of a file that no request can hold is its name in messages. `path` is None if its content was
+    given, and `data` is the content where neither the text nor a path has it. `size` is in bytes.
     """
 
     __slots__ = ("_reference", "data", "media_type", "path", "size")
@@ -97,11 +93,7 @@ class Attachment(str):
 
     @property
     def reference(self) -> UploadReference:
-        """The text that stands for the file once it is uploaded.
-
-        Raises:
-            RequestError: the file cannot be read.
-        """
+        """The text that stands for the file once it is uploaded; a `RequestError` if it cannot be read."""
         if self._reference is not None:
             return self._reference
         if self.path is None:
@@ -115,11 +107,7 @@ class Attachment(str):
         return self._reference
 
     def open(self) -> IO[bytes]:
-        """The content, to be read and closed.
-
-        Raises:
-            RequestError: the file has changed since it was hashed, or is gone.
-        """
+        """The content, to be read and closed; a `RequestError` if it has changed since, or is gone."""
         if self.path is None:
             return io.BytesIO(self._content())
         try:

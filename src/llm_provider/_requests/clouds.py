@@ -64,14 +64,8 @@ _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")
 def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: EnvFile | None) -> str:
     """The base URL of a cloud's models, which has their resource, project and region.
 
-    Args:
-        cloud: The cloud's columns of the row.
-        provider: The row's name, for messages.
-        base_url: The server that the user gave, with or without the cloud's path.
-        env_file: The client's `.env` file.
-
-    Raises:
-        RequestError: a part of the address is not set, or is none; the message names the variable.
+    `provider` is for messages. The user's `base_url` may have the cloud's path. Raises `RequestError`, which
+    names the variable, if a part of the address is not set, or is none.
     """
     server = base_url or _read(cloud.server_variables, env_file)
     if not server and not cloud.server:
@@ -88,11 +82,7 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
-    """The region of AWS.
-
-    Raises:
-        RequestError: it is not set.
-    """
+    """The region of AWS; a `RequestError` if it is not set."""
     return _value("region", "AWS", env_file)
 
 

@@ -30,11 +30,7 @@ class Credential(abc.ABC):
         return "unused"
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
-        """The headers that authorise a request whose credential is not static.
-
-        Raises:
-            LLMError: there is no token.
-        """
+        """The headers of a request whose credential is not static; an `LLMError` if there is no token."""
         raise NotImplementedError
 
     def invalidate(self, headers: dict[str, str]) -> None:
@@ -110,11 +106,7 @@ class APIKey(Credential):
 
 
 def make_key(where: str, texts: list[str]) -> APIKey:
-    """The key in a list of one, whose error names its place.
-
-    Raises:
-        RequestError: it cannot be sent.
-    """
+    """The key in a list of one; a `RequestError` names its place if it cannot be sent."""
     try:
         return APIKey(texts.pop())
     except RequestError as error:

@@ -47,15 +47,10 @@ def batch_inputs(
 ) -> BatchInputs:
     """Check the inputs of a batch, and fill the template if there is one.
 
-    Args:
-        inputs: Prompts, a column of them, or a template.
-        rows: A data frame, or an iterable of mappings; None without a template.
-        metadata: One value for each input, or a function of the row or of the prompt; None for none.
-        awaited: Whether the inputs may be an asynchronous iterable.
-
-    Raises:
-        TypeError: the inputs, the rows or the metadata are of the wrong kind.
-        RequestError: a value is missing, or a field of the template.
+    `inputs` are prompts, a column of them, or a template for `rows`: a data frame, or an iterable of
+    mappings. `metadata` is one value for each input, or a function of the row or of the prompt. With
+    `awaited` the inputs may be an asynchronous iterable. Raises `TypeError` for the wrong kind of an
+    argument, and `RequestError` if a value is missing, or a field of the template.
 
     >>> rows = [{"word": "bird"}, {"word": "fish"}]
     >>> batch_inputs("Translate: {word}", rows).prompts
@@ -217,11 +212,7 @@ def _labels(values: object) -> list[RowLabel] | None:
 
 
 def _rows(rows: Any) -> Iterable[object]:
-    """The rows of a table or an iterable: a list where their number is known.
-
-    Raises:
-        TypeError: there are no rows in it.
-    """
+    """The rows of a table or an iterable: a list where their number is known; a `TypeError` without rows."""
     if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
         raise TypeError("rows is a LazyFrame; give rows=frame.collect()")
     if is_table(rows):

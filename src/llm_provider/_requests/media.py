@@ -124,11 +124,7 @@ def prompt_message(prompt: Sequence[object]) -> Message:
 
 
 def with_parts(message: Message, where: str) -> Message:
-    """A message whose content, a list, a path, bytes or an image, is a list of parts in OpenAI's form.
-
-    Raises:
-        RequestError: a content cannot be sent.
-    """
+    """A message whose content is a list of OpenAI's parts; a `RequestError` if one cannot be sent."""
     content = message["content"]
     if isinstance(content, (list, tuple)):
         return {**message, "content": _encode_parts(content, f"{where}.content")}

@@ -42,11 +42,7 @@ def relate(checked: JSONObject) -> None:
 
 
 def _choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
-    """The `tool_choice` for a function or a class.
-
-    Raises:
-        RequestError: it is no tool, or is not among the tools of the call.
-    """
+    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
     from .tools import name_of, read_tools
 
     (wanted,) = read_tools("tool_choice", [choice])

@@ -129,11 +129,7 @@ def seal(parameters: Any) -> None:
 
 
 def check_model_name(model: object) -> None:
-    """Refuse what cannot be the name of a model.
-
-    Raises:
-        RequestError: it is not text, or holds characters that no model name has.
-    """
+    """Raise a `RequestError` for what is no text, or holds characters that no model name has."""
     if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
         from .remedies import model_remedy
 
@@ -193,11 +189,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
 
 
 def _check_message(message: Message, where: str) -> Message:
-    """A message, whose media are content parts.
-
-    Raises:
-        RequestError: it is no message, or has a content that cannot be sent.
-    """
+    """A message, whose media are content parts; a `RequestError` if it is none, or cannot be sent."""
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES:
         from .remedies import role_remedy

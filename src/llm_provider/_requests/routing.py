@@ -277,20 +277,14 @@ def resolve(
     hosts: Mapping[str, Route] = NO_HOSTS,
     deployments: Mapping[str, str] = _NO_DEPLOYMENTS,
 ) -> Target:
-    """Find the route of a model.
+    """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
-    Args:
-        model: A bare name (`gpt-6.1-sol`) or a name with a prefix (`groq/openai/gpt-oss-120b`).
-        base_url: The server given by the user. Without one, the route's environment variable decides, else
-            that of `env_file`, else the route's own server.
-        env_file: A client's `.env` file.
-        hosts: A client's own hosts by name. They come before litellm's providers.
-        deployments: The models that deployments at clouds are, by the names of the deployments.
+    Without `base_url`, the route's environment variable decides, else that of `env_file`, else the route's
+    own server. The client's own hosts come before litellm's providers. `deployments` has the models that
+    deployments at clouds are.
 
-    Raises:
-        UnknownModelError: no row has this bare name; the message suggests near names and prefixes.
-        RequestError: `base_url` is not a server that a request may be sent to, or a cloud's address is not
-            known.
+    Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
+    not a server that a request may be sent to, or a cloud's address is not known.
 
     >>> resolve("gemini/gemini-3.8-flash").model
     'gemini-3.8-flash'

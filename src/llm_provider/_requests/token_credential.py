@@ -84,12 +84,9 @@ Source: TypeAlias = Callable[[asyncio.AbstractEventLoop], Token]
 class TokenCredential(Credential):
     """An identity that fetches its tokens.
 
-    Args:
-        name: The names by which limits, clients, uploads and budgets tell this identity from others. They
-            hold no secret, and are the same in every process.
-        open_source: Returns a source. It is called again after a provider has refused a token.
-        describe: Returns the final error of a source that has no token to give; None where another attempt
-            may help.
+    `name` holds no secret, and is the same in every process: limits, clients, uploads and budgets tell
+    identities apart by it. `open_source` is called again after a provider has refused a token. `describe`
+    returns the final error of a source that has no token to give; None where another attempt may help.
     """
 
     __slots__ = (
@@ -121,11 +118,7 @@ class TokenCredential(Credential):
         self._source: Source | None = None
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
-        """The headers that authorise a request.
-
-        Raises:
-            LLMError: there is no token, because the source failed or did not answer in time.
-        """
+        """The headers that authorise a request; an `LLMError` if the source failed or took too long."""
         now, token = clock.time(), self._token
         if token is None or now >= self._serves_until:
             token = await self._wait(self._begin())

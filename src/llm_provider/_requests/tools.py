@@ -74,11 +74,7 @@ class FunctionTool(JSONObject):
         """The function; None if the tool is a class, whose calls are its instances."""
 
     def parse(self, call: ToolCall) -> Any:
-        """The arguments of a call: a dict for a function, an instance for a class.
-
-        Raises:
-            ToolArgumentsError: they do not match the types.
-        """
+        """The arguments: a dict for a function, an instance for a class; else `ToolArgumentsError`."""
         try:
             # Some servers write nothing for a call without arguments.
             return self._schema.parse(call.arguments or "{}")
@@ -432,11 +428,7 @@ class _NoSchemaError(Exception):
 
 
 def _with_schema(make: Callable[[], Any]) -> tuple[Any, JSONObject]:
-    """A model or a `TypeAdapter`, and its JSON schema without the titles that pydantic makes of names.
-
-    Raises:
-        _NoSchemaError: it has none.
-    """
+    """A model or a `TypeAdapter` and its schema without pydantic's titles, or `_NoSchemaError`."""
     from pydantic.errors import PydanticUserError
 
     try:

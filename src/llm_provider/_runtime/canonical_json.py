@@ -18,11 +18,7 @@ _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 
 
 def canonical(value: object) -> bytes:
-    """Encode `value` as canonical JSON.
-
-    Raises:
-        RequestError: JSON cannot represent the value; the message says which part of it.
-    """
+    """Encode `value` as canonical JSON; a `RequestError` says which part of it JSON cannot represent."""
     try:
         encoded = orjson.dumps(value, option=_OPTIONS)
     except (TypeError, RecursionError):

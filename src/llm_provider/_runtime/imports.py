@@ -92,11 +92,7 @@ def when_imported(action: Callable[[], T]) -> T:
 
 
 def import_optional(module: str, install: str) -> Any:
-    """Import a module that few users need.
-
-    Raises:
-        MissingDependencyError: its package is not installed; the message has the command that installs it.
-    """
+    """Import a module that few users need; a `MissingDependencyError` has the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -35,11 +35,7 @@ _MARK = rb"\u0000list "
 
 
 def loads(body: bytes) -> Any:
-    """`orjson.loads`, in pieces if the body is large.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
+    """`orjson.loads`, in pieces if the body is large; a `ValueError` if it is not JSON."""
     if len(body) < LARGE:
         return orjson.loads(body)
     is_text = body.count(b"[") + body.count(b"{") < _FEW_BRACKETS

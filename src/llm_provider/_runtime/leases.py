@@ -7,8 +7,8 @@ lease takes some microseconds in the calling thread.
 | event | consequence |
 |---|---|
 | the holder is killed or crashes | the kernel releases the lease, and one waiting process takes it |
-| the holder gives up | the same |
-| the holder has finished | it writes a mark beside the byte, and all waiting processes stop waiting |
+| the holder gives up | the same; a mark beside the byte says so to those who come later |
+| the holder has finished | it writes another mark, and all waiting processes stop waiting |
 | the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends, and one waiting process takes over |
 | the holder forks | the child holds no lease, and does not keep those of a parent that dies |
 | the disk is full | there are no marks, and waiting processes take the lease one after the other |
@@ -75,7 +75,8 @@ class Lease:
         self._tag = tag
         self._address = address
         self.released_before = False
-        """Whether an earlier holder has finished."""
+        """Whether an earlier holder has released it, or one of another name with the same mark. It may have
+        stored a result, also if it gave up."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -128,14 +129,13 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease.released_before = os.pread(descriptor, _TAG_BYTES, mark) == tag
+            lease.released_before = any(os.pread(descriptor, _TAG_BYTES, mark))
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
         descriptor, position, mark = address
         try:
-            if finished:
-                files.write_at(descriptor, tag + _token(), mark)
+            files.write_at(descriptor, tag + _token() if finished else tag, mark)
         finally:
             self._lockf(descriptor, self._unlock, 1, position)
 
@@ -153,13 +153,10 @@ class _Files:
 
 
 class Leases:
-    """The leases of one directory, for the tasks of one event loop.
+    """The leases of one directory of this machine's disks, for the tasks of one event loop.
 
-    Args:
-        directory: A directory of the user on a disk of this machine, created if it is missing. Processes that
-            give the same one exclude each other. With None, every lease is granted.
-        beat: Seconds between two heartbeats of a holder.
-        patience: Seconds without a heartbeat after which a holder counts as stopped.
+    Processes that give the same directory exclude each other. With None, every lease is granted. `beat` are
+    the seconds between two heartbeats of a holder, and `patience` those after which it counts as stopped.
     """
 
     def __init__(
@@ -197,8 +194,7 @@ class Leases:
     async def wait(self, name: str) -> Lease | None:
         """Wait for the holder of a name that `take` did not give. Waiting processes have no order.
 
-        Returns:
-            None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
+        None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
         """
         tag = _tag(name)
         seen = self._mark(tag)

@@ -169,11 +169,7 @@ class SchemaViolationError(ValueError):
 
 
 def validate(value: object, schema: Schema) -> None:
-    """Check a JSON value against a schema, which need not be free of problems.
-
-    Raises:
-        SchemaViolationError: it does not match.
-    """
+    """Raise a `SchemaViolationError` if a value does not match a schema, which may have problems."""
     matches = _matches(value, schema)
     if matches:
         return

@@ -74,11 +74,7 @@ def read_at_once(text: str, structure: Structure) -> Reading | None:
 
 
 def _find_value(text: str, structure: Structure) -> tuple[ParsedFrom, object]:
-    """The JSON value in a text, if there is exactly one.
-
-    Raises:
-        NoMatchError: there is none, or there are several.
-    """
+    """The JSON value in a text; a `NoMatchError` unless there is exactly one."""
     try:
         return "text", strict_json(text)
     except (ValueError, RecursionError) as error:

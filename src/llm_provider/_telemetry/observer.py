@@ -36,11 +36,8 @@ _MOST_KEPT = 10_000
 class Observer:
     """Observes the calls of one client.
 
-    Args:
-        telemetry: True or a `Telemetry` to use OpenTelemetry, False not to, None to use it as soon as the
-            program has configured it.
-        content: Whether log lines and spans hold prompts and answers.
-        statistics: The method of the engine that returns the state of its rate control.
+    `telemetry` is the setting of `Client`. With `content`, log lines and spans hold prompts and answers.
+    `statistics` returns the state of the engine's rate control.
     """
 
     __slots__ = (
@@ -123,13 +120,10 @@ class Observer:
         self._log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
 
     def start(self, operation: str, to: Destination, started: float) -> tuple[Started | None, bool]:
-        """Start the span of a call that is sent, in its own task.
+        """The span of a call, started in the call's own task, and whether anybody reads what happens to it.
 
-        `started` is when the user made the call, by `clock.perf_counter`.
-
-        Returns:
-            The span, and whether anybody reads what happens to the call. Nobody may, if a sampler left its
-            span out: then the call needs no `ObservedCall` and no watch.
+        `started` is when the user made the call, by `clock.perf_counter`. Nobody may read it, if a sampler
+        left its span out: then the call needs no `ObservedCall` and no watch.
         """
         if self.spans is None or (
             self.metrics is None and (setting.SDK_METRICS in modules or self._telemetry is True)
@@ -157,14 +151,10 @@ class Observer:
     def note_end(
         self, watch: Watch, outcome: object, attempts: int, usage: Usage | None, usd: float | None
     ) -> None:
-        """Note the end of a call that was sent, in the task that began to follow it.
+        """Note the end of a call that was sent, in the task that began to follow it with `watch`.
 
-        Args:
-            watch: What followed it.
-            outcome: Its result or its exception.
-            attempts: The requests that were sent for it.
-            usage: The tokens of those that were billed; None if none was.
-            usd: Their cost in USD; None where it is not known.
+        `outcome` is its result or its exception, and `attempts` are the requests sent for it. `usage` is that
+        of those that were billed, None if none was; `usd` is None where the cost is not known.
         """
         seconds, call = clock.perf_counter() - watch.started, watch.call
         assert call is not None

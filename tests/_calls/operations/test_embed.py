@@ -255,13 +255,3 @@ class TestMoney:
             assert 0 < bill.billed == client.budget.spent <= limit
             assert 1 < bill.peak_in_flight <= bill.requests < 20
             assert client.budget.reserved == 0
-
-
-class TestClients:
-    def test_a_local_server(self, client: Client, simulator: Simulator) -> None:
-        embeddings = client.embed(
-            "local/my-embedder", ["a", "b"], base_url=simulator.url("openai_compatible")
-        )
-        assert (embeddings.dimensions, embeddings.provider) == (768, "local")
-        (request,) = simulator.requests()
-        assert (request.body["model"], request.body["input"]) == ("my-embedder", ["a", "b"])

@@ -61,18 +61,6 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, C
         yield {"aiohttp": aiohttp, "http2": http2, "http1": http1}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulator]:
-    with Simulator() as running:
-        yield running
-
-
-@pytest.fixture
-def simulator(server: Simulator) -> Simulator:
-    server.clear()
-    return server
-
-
 def ask(client: Client, model: str, how: str, root: str, **parameters: Any) -> Response:
     where = f"{root}/v1" if SERVERS[model] == "openai" else root
     return support.ask(client, how, model, "one two three", base_url=where, **parameters)

@@ -37,7 +37,7 @@ from llm_provider._calls.sending.key_pool import (
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Limiter, Scope
-from llm_provider._requests.api_keys import NO_KEY, APIKey, seal_keys
+from llm_provider._requests.api_keys import APIKey, seal_keys
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
 from llm_provider.simulator import Fault, Simulator
@@ -253,11 +253,6 @@ async def test_a_single_key_of_the_environment_is_looked_up_for_each_call(
         pools.select(*call_of())
     monkeypatch.setenv("OPENAI_API_KEYS", f"{A},{B}")
     assert list(pools.select(*call_of()).secrets) == [APIKey(A), APIKey(B)]
-
-
-async def test_a_host_that_needs_no_key_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LOCAL_API_KEY", raising=False)
-    assert key_pools({}).select(*call_of("local/llama")).key == NO_KEY
 
 
 async def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:

@@ -42,8 +42,6 @@ from ..early_stop import EarlyStop
 from .lookup import Lookup
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ..._types.row_label import RowLabel
     from .progress import Progress
 
@@ -151,11 +149,9 @@ class Observers:
             self._progress = self._begin().__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._progress is not None:
-            self._progress.__exit__(kind, error, trace)
+            self._progress.__exit__()
 
     def show(self, index: int, result: Result) -> tuple[int, Result]:
         """Show a result to all of them. It gets the label of its input."""
@@ -221,11 +217,7 @@ class Lane:
         self._post((self, finished))
 
     def end(self, error: Exception | None = None) -> None:
-        """Note the end of the inputs, or the error of the user's iterable.
-
-        Raises:
-            Exception: it is that error, and nothing was sent.
-        """
+        """Note the end of the inputs, or raise the error of the user's iterable if nothing was sent."""
         self.exhausted, self.error = True, error
         self._early_stop.all_read = True
         if error is not None and self.work.sends_as_whole:
@@ -416,11 +408,7 @@ def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: ob
 
 
 def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
-    """The results of a finished batch in the order of its inputs.
-
-    Raises:
-        BatchError: a call failed and `on_error` is "raise".
-    """
+    """The results of a finished batch in the order of its inputs; a `BatchError` if `on_error` is "raise"."""
     ordered = Results(results[index] for index in range(len(results)))
     if on_error == "raise":
         ordered.raise_for_errors()

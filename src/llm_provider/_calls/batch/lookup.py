@@ -121,11 +121,7 @@ def with_metadata(result: ResultT, metadata: Any) -> ResultT:
 async def run_with_metadata(
     run: Callable[[Call[Response]], Awaitable[Response]], call: Call[Response]
 ) -> Response:
-    """The answer of a call, or its error, with the metadata of its input.
-
-    Raises:
-        LLMError: the call failed.
-    """
+    """The answer of a call, or its `LLMError`, with the metadata of its input."""
     try:
         return with_metadata(await run(call), call.metadata)
     except LLMError as error:

@@ -68,11 +68,7 @@ def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
 
 @contextlib.contextmanager
 def name_shortage() -> Iterator[None]:
-    """Replace Python's error for a process without file descriptors.
-
-    Raises:
-        APIConnectionError: the process has no file descriptor left.
-    """
+    """Raise an `APIConnectionError` in place of Python's error for a process without file descriptors."""
     try:
         yield
     except OSError as error:

@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..._errors import LLMError
@@ -67,14 +66,9 @@ class Sums:
 class Progress:
     """Counts finished calls and shows them with tqdm: done, cached, failed, cost in USD, rate control.
 
-    Several models have a line each below that of all calls.
-
-    Args:
-        total: Number of calls where it is known.
-        show: Whether to show the bar; None shows it on a terminal and in a notebook, and lines elsewhere.
-        limits: Returns the present statistics of the scopes.
-        waits: Tells why calls wait. As long as there is a bar, it shows the waits.
-        models: The names of several models, whose equal shares of the calls follow each other.
+    With `show` None there is a bar on a terminal and in a notebook, and lines elsewhere. `limits` returns the
+    present statistics of the scopes, and `waits` tells why calls wait. `models` are the names of several
+    models, whose equal shares of the calls follow each other: each has a line below that of all calls.
     """
 
     def __init__(
@@ -141,9 +135,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._shows_waits.close()
         # The last line of the bar stays, and nothing waits any more.

@@ -20,13 +20,9 @@ _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top
 
 
 def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
-    """Encode a request, without each parameter that is refused and may be left out.
+    """Encode a request. `dropped` of the result names the parameters that were refused and left out.
 
-    Returns:
-        The encoded request. `dropped` has the names of the parameters that were left out.
-
-    Raises:
-        UnsupportedParameterError: a parameter is refused that may not be left out.
+    Raises `UnsupportedParameterError` for a parameter that may not be left out.
     """
     dropped: list[str] = []
     while True:

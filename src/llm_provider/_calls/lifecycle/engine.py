@@ -274,11 +274,13 @@ class Engine:
         """Work for a call that is sent, with its observer and its deadline."""
         call.sent = SentRequests()
         if call.watch is None:
-            return self._by_deadline(call, work(call))
-        return observe_call(call, lambda: self._by_deadline(call, work(call)))
+            return self._by_deadline(call, work)
+        return observe_call(call, lambda: self._by_deadline(call, work))
 
-    def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
-        return work if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
+    def _by_deadline(
+        self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
+    ) -> Coroutine[Any, Any, V]:
+        return work(call) if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
@@ -318,11 +320,7 @@ class Engine:
         return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
 
     async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
-        """Get parts from the second level of the cache, and send nothing.
-
-        Raises:
-            CacheMissError: a part is not stored.
-        """
+        """Get parts from the cache's second level without sending; `CacheMissError` if one is not stored."""
         samples = await self.all_stored(call, parts)
         if samples is None:
             raise self.missing(call, parts[0])

@@ -7,7 +7,6 @@ import contextlib
 import queue
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import Generic, Self, TypeAlias
 
 from ..._errors import LLMError
@@ -102,9 +101,7 @@ class Stream(_Running[T_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -152,9 +149,7 @@ class AsyncStream(_Running[T_co]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
 

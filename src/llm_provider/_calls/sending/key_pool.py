@@ -105,18 +105,11 @@ class PooledAccount:
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
-    """Orders controllers by their headroom for one more request.
+    """The indices of controllers, ordered by their headroom for one more request, most headroom first.
 
     Controllers without a known limit come first, those with the fewest requests in flight before the others.
-    The controllers that need the least time to work off their requests in flight follow. Equal controllers
-    take turns.
-
-    Args:
-        controllers: Controllers to compare.
-        first: Index, modulo their number, of the controller that comes first among equals.
-
-    Returns:
-        The indices of the controllers, most headroom first.
+    The controllers that need the least time to work off their requests in flight follow. Among equals the
+    controller with the index `first`, modulo their number, comes first.
 
     >>> from llm_provider._limits.controller import AdaptiveController
     >>> idle, busy = AdaptiveController(), AdaptiveController()
@@ -312,11 +305,7 @@ class KeySelection:
         self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
 
     def record_failure(self, error: LLMError) -> bool:
-        """Record the failure of the last request.
-
-        Returns:
-            Whether another key may serve the call at once.
-        """
+        """Record the failure of the last request. True if another key may serve the call at once."""
         pool, pooled = self._pool, self._pooled
         if isinstance(error, AuthenticationError):
             pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")

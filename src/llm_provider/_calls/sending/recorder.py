@@ -79,13 +79,10 @@ class CostRecorder:
     def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
-        """Record an answered request, and set `change` of its sample.
+        """Record an answered request, set `change` of its sample, and return its cost in USD if known.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
         row of a batch that it answers.
-
-        Returns:
-            The cost in USD; None if it is not known.
         """
         if not call.exchange.billed:
             return None
@@ -138,13 +135,10 @@ class CostRecorder:
         cost: Decimal | None = None,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
-        """Record a request that failed or was cancelled, and may have been billed.
+        """The cost in USD of a request that failed or was cancelled, if known. It may have been billed.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `usage` and
         `cost` (USD) are those that an invalid answer reported. `batch` is the row of a batch that failed.
-
-        Returns:
-            The cost in USD; None if it is not known.
         """
         if not call.exchange.billed:
             return None
@@ -167,10 +161,9 @@ class CostRecorder:
         return set() if self._file is None else self._file.find_rows(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
-        """Record an answer that costs nothing.
+        """Record an answer that costs nothing. Returns the change, if another model answered than before.
 
-        Returns:
-            The change, if another model answered than before. Stored fingerprints are not compared.
+        Stored fingerprints are not compared.
         """
         names, change = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
@@ -215,11 +208,7 @@ class CostRecorder:
             self.check_model(call, changed)
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
-        """Warn the user, or raise, if another model served a sample than before.
-
-        Raises:
-            ModelDriftError: another model served, and the call is strict.
-        """
+        """Warn, or raise `ModelDriftError` for a strict call, if another model served than before."""
         change = sample.change
         if change is None:
             return

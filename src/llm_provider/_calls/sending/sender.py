@@ -87,11 +87,7 @@ class Sender:
         return SharedController(self._shared, scope, from_start=rate_control == "shared")
 
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
-        """Get an answer with some parts of a call from the provider.
-
-        Raises:
-            LLMError: the last request failed, and no retry is left.
-        """
+        """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
         request, target = call.request, call.target
         try:
             selection = self._keys.select(target, request)
@@ -208,11 +204,7 @@ class _Sending:
     """Those of the last answer. A server may repeat the API key there."""
 
     async def run(self, connection: Connection) -> Sample:
-        """Send until there is an answer.
-
-        Raises:
-            LLMError: the last request failed, or could not be sent.
-        """
+        """Send until there is an answer, or raise the `LLMError` of the last request."""
         since = clock.perf_counter()
         try:
             while True:
@@ -280,13 +272,9 @@ class _Sending:
         return hold
 
     async def _refers(self, hold: Hold | None) -> bool:
-        """Put the ids of uploaded files into the request.
+        """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
 
-        Returns:
-            False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
-
-        Raises:
-            LLMError: a file cannot be uploaded.
+        False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
         """
         call, selection, uploads = self.call, self.selection, self.sender.uploads
         just, self.uploaded = self.uploaded, None

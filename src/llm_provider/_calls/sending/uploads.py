@@ -71,11 +71,7 @@ class Uploads:
     async def upload(self, call: Call[Any], key: Credential, max_retries: int) -> dict[str, str]:
         """Upload the files of a call that the account of a key does not have, one after the other.
 
-        Returns:
-            The id of each file by its reference.
-
-        Raises:
-            LLMError: a file cannot be uploaded.
+        Returns the id of each file by its reference. Raises an `LLMError` if a file cannot be uploaded.
         """
         ids: dict[str, str] = {}
         for attachment in call.encoded.uploads:

@@ -37,16 +37,10 @@ _OUTPUT = ("output", "output_reasoning", "output_image")
 def worst_case(
     call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = ()
 ) -> Decimal | None:
-    """The most USD that one request for some parts of a call can cost.
+    """The most USD that a request for `parts` of a call can cost; None if a price or a bound is not known.
 
-    Args:
-        call: The call.
-        parts: The samples or texts that the request asks for. The provider bills the prompt of samples once.
-        prices: The price table.
-        variants: The service levels that may serve it; default the one asked for and the standard one.
-
-    Returns:
-        None if the price or a bound for the tokens is not known.
+    The provider bills the prompt of several samples once. `variants` are the service levels that may serve
+    it; by default the one asked for and the standard one.
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = call.find_price_names()

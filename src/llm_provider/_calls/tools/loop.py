@@ -66,15 +66,10 @@ class Rounds:
         self._results: list[ToolResult] = []
 
     async def run(self, stored: Response | None = None) -> Response:
-        """Ask until the model answers.
+        """Ask until the model answers. `stored` is the answer of the first round if it was stored.
 
-        Args:
-            stored: The answer of the first round if it was stored.
-
-        Raises:
-            ToolRoundsExceededError: the model still calls tools after the last round.
-            APITimeoutError: the deadline has passed.
-            LLMError: a round failed.
+        Raises `ToolRoundsExceededError` if the model still calls tools after the last round,
+        `APITimeoutError` after the deadline, and the `LLMError` of a round that failed.
         """
         try:
             return await self._ask_until_answered(stored)

@@ -61,21 +61,11 @@ async def run_tools(
     emit: Callable[[ToolResult], object],
     spans: Spans | None = None,
 ) -> list[ToolResult]:
-    """Run the tools of one answer.
+    """The results of the tools that an answer calls, in the order of the calls.
 
-    Args:
-        calls: The calls of the answer.
-        tools: The tools that can be run, by name.
-        seconds: The most seconds for all of them together.
-        emit: Receives each result as soon as it is there.
-        spans: Makes a span for each tool; None if nobody reads spans.
-
-    Returns:
-        The results in the order of the calls. The exception of a tool is a result.
-
-    Raises:
-        TimeoutError: a tool runs longer. The asynchronous tools are cancelled.
-        KeyboardInterrupt: a tool raised it. The asynchronous tools are cancelled.
+    The exception of a tool is a result. `seconds` is the time for all of them together, and `emit` receives
+    each result as soon as it is there. `TimeoutError` follows the end of the time, and `KeyboardInterrupt`
+    one that a tool raises; the asynchronous tools are cancelled then.
     """
 
     async def run(call: ToolCall) -> ToolResult:

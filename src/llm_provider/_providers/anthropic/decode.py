@@ -124,11 +124,7 @@ def _count_within(usage: JSONMapping, group: str, name: str) -> int:
 
 
 def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
-    """The text, the thinking and the tool calls of an assistant's blocks.
-
-    Raises:
-        APIResponseValidationError: a block does not have the fields of its type.
-    """
+    """Text, thinking and tool calls of blocks; an `APIResponseValidationError` if one is malformed."""
     text, reasoning, calls = "", "", []
     for entry in blocks:
         block = expect_dict(entry, "content block")

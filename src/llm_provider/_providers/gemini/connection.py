@@ -29,10 +29,8 @@ from .typed_requests import TypedRequests
 class GeminiConnection:
     """google-genai clients that share one HTTP client, one client per server and key.
 
-    Args:
-        transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
-        most_bytes: The most decoded bytes of an answer.
-        private: Whether to use the SDK's private methods; None decides by its release.
+    `most_bytes` are the most decoded bytes of an answer. `private` says whether to use the SDK's private
+    methods; None decides by its release.
     """
 
     def __init__(

@@ -67,11 +67,7 @@ def operation(target: Target, action: str) -> str:
 
 
 def _check_thinking(request: Request, payload: JSONMapping, added: JSONMapping) -> None:
-    """Refuse a level together with a budget, which Gemini answers with 400.
-
-    Raises:
-        RequestError: both are given, in camel case or in snake case. The API accepts either.
-    """
+    """Raise a `RequestError` for a level with a budget, in either case. Gemini answers both with 400."""
     extra = sorted(_thinking_fields(added))
     parameter = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
     if extra and (request.reasoning_effort or parameter in (request.options or {})):

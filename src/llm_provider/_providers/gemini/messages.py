@@ -62,14 +62,9 @@ class _Conversation:
 
 
 def encode_contents(request: Request, *, signed: bool) -> JSONObject:
-    """`systemInstruction` and `contents` for a request's messages.
+    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature.
 
-    Args:
-        request: The request.
-        signed: Whether the model requires a signature on every function call in the history.
-
-    Raises:
-        RequestError: Gemini's API has no form for a message or for a part of one.
+    Raises `RequestError` if Gemini's API has no form for a message or for a part of one.
     """
     state = _Conversation(request, signed)
     for index, message in in_chat_form(request.messages, PROVIDER):

@@ -24,15 +24,7 @@ _OTHER_STEMS = {
 
 
 def check_addresses(litellm: Any, model: str) -> None:
-    """Check the addresses in the environment to which litellm may send a request for a model.
-
-    Args:
-        litellm: The module.
-        model: The model as litellm is asked for it.
-
-    Raises:
-        RequestError: a request may not be sent to one of them.
-    """
+    """Raise `RequestError` if the environment has an address for a model that no request may be sent to."""
     try:
         _, provider, _, own = litellm.get_llm_provider(model=model)
     # litellm raises the same when it is asked for the model, and its reason is told then.

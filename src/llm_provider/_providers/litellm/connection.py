@@ -87,11 +87,7 @@ _NO_RETRIES = _TrueZero()
 
 
 class LiteLLMConnection:
-    """litellm's functions as a `Connection`; its clients are global to the process.
-
-    Args:
-        litellm: The module, as `load` returns it.
-    """
+    """litellm's functions as a `Connection`; its clients are global to the process."""
 
     def __init__(self, litellm: Any) -> None:
         self._litellm = litellm
@@ -158,11 +154,7 @@ class LiteLLMConnection:
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
     async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
-        """The answer of one of litellm's functions, or the beginning of its stream.
-
-        Raises:
-            LLMError: litellm has sent nothing.
-        """
+        """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
         sent = False
 
         def note(event: dict[str, Any]) -> None:
@@ -241,13 +233,5 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
-    """Import litellm and return a connection; litellm chooses its transport itself.
-
-    Args:
-        transport: Not used.
-        most_bytes: Not used: litellm reads answers of any size.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
-    """
+    """Import litellm (or raise `MissingDependencyError`). It chooses its transport and reads any size."""
     return LiteLLMConnection(load())

@@ -19,11 +19,7 @@ payload_of = openai_format.payload_of
 
 
 def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
-    """Build the keyword arguments without `input`; see `EmbeddingFormat.encode`.
-
-    Raises:
-        RequestError: `extra_body` sets what is an argument of the call.
-    """
+    """The keyword arguments without `input`; a `RequestError` if `extra_body` sets one of them."""
     check_extra_body(request)
     return openai_format.encode(request, target)
 

@@ -72,11 +72,7 @@ class ScoreForm(NamedTuple):
 
 
 def read_ids(reply: Any) -> tuple[int, ...]:
-    """The ids in the reply of a tokenizer.
-
-    Raises:
-        ScoreCheckError: it has none.
-    """
+    """The ids in the reply of a tokenizer; a `ScoreCheckError` if it has none."""
     tokens = reply.get("tokens") if isinstance(reply, dict) else reply
     ids: list[Any] = [token.get("id") if isinstance(token, dict) else token for token in tokens or ()]
     if not isinstance(tokens, list) or any(type(token) is not int for token in ids):

@@ -25,15 +25,9 @@ _MOST_SAMPLES = 128
 
 
 def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
-    """Build the payload.
+    """Build the payload. `accepts` are the parameters that the host has; default those of its route.
 
-    Args:
-        request: The request.
-        target: The host.
-        accepts: The parameters that the host has; default those of its route.
-
-    Raises:
-        UnsupportedParameterError: the host does not have a parameter, or its value.
+    Raises `UnsupportedParameterError` if the host does not have a parameter, or its value.
     """
     route = target.route
     if not route.json_schema and request.response_format is not None:

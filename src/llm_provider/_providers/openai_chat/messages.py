@@ -164,11 +164,7 @@ def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -
 
 
 def _with_file_id(entry: JSONMapping, index: int, position: int) -> JSONMapping:
-    """A part whose uploaded file has the field of an id.
-
-    Raises:
-        RequestError: it is an image, which Chat Completions takes in the request alone.
-    """
+    """A part whose uploaded file has the field of an id; a `RequestError` for an image, which has none."""
     if isinstance(part(entry, "file").get("file_data"), UploadReference):
         return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
     if isinstance(part(entry, "image_url").get("url"), UploadReference):
@@ -187,11 +183,7 @@ _AUDIO = ("wav", "mp3")
 
 
 def check_media(entry: JSONMapping, where: str) -> None:
-    """Refuse an image or a recording in a format that OpenAI's API does not take.
-
-    Raises:
-        RequestError: the formats that it takes.
-    """
+    """Raise a `RequestError` for the format of an image or a recording that OpenAI's API does not take."""
     form = part(entry, "input_audio").get("format")
     if isinstance(form, str) and form not in _AUDIO:
         raise RequestError(f"{where} is audio in the format {form!r}; OpenAI accepts {', '.join(_AUDIO)}")

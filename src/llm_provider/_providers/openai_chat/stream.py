@@ -304,12 +304,7 @@ class _Call:
         return bool(identifier and self._id and identifier != self._id and named and self._name)
 
     def add(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
-        """Take one fragment; returns what it adds, and None before there is a call.
-
-        Args:
-            fragment: The entry of `tool_calls`.
-            position: The position that the call gets if it begins now.
-        """
+        """What one entry of `tool_calls` adds; None before there is a call, which begins at `position`."""
         self._kind = self._kind or kind_of(fragment)
         kind = self._kind or "function"
         body = expect_dict(fragment.get(kind) or {}, f"tool call's {kind}")

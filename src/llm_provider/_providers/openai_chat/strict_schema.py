@@ -48,9 +48,8 @@ class _NotStrictError(Exception):
 def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | None:
     """A schema in the form of strict mode; None where strict mode has no form for it, as for free keys.
 
-    Args:
-        schema: The schema. If its root is no object, the answer is wrapped in one.
-        bounds: Whether the model accepts bounds such as `minimum`. Fine-tuned models do not.
+    If its root is no object, the answer is wrapped in one. Fine-tuned models accept no `bounds` such as
+    `minimum`.
 
     >>> strict_schema({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}})["required"]
     ['a']

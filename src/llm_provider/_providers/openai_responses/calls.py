@@ -78,11 +78,7 @@ def open_calls(items: Sequence[JSONMapping]) -> list[JSONMapping]:
 
 
 def tool_call(item: JSONMapping) -> ToolCall:
-    """The call in an item.
-
-    Raises:
-        APIResponseValidationError: the call has no name or no id.
-    """
+    """The call in an item; an `APIResponseValidationError` if it has no name or no id."""
     kind: str = item["type"]
     identifier = item.get("call_id") or item.get("id")
     name = item.get("name") if kind in STREAMED else item.get("name") or kind.removesuffix("_call")
@@ -105,19 +101,11 @@ def entry_of(call: ToolCall) -> JSONObject | None:
 
 
 def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObject:
-    """The item that answers a call.
+    """The item that answers a call whose item has the type `kind`.
 
     A text that is a JSON object has the fields of the item. Any other content is the output of a command or
-    of a patch that succeeded, or an approval: "true" or "false".
-
-    Args:
-        kind: The type of the call's item.
-        identifier: The call's id.
-        content: The content of the tool message, in the form of this API.
-        where: The place of the message, for the error.
-
-    Raises:
-        RequestError: the content does not answer such a call.
+    of a patch that succeeded, or an approval: "true" or "false". Raises `RequestError`, which names the place
+    `where`, if the content does not answer such a call.
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}

@@ -28,11 +28,7 @@ _OWN_PART_TYPES = ("input_text", "input_image", "input_file")
 
 
 def encode_input(messages: Sequence[Message]) -> Iterator[JSONObject]:
-    """The input items for the messages.
-
-    Raises:
-        RequestError: this API has no form for a message or a part, which the error names.
-    """
+    """The input items for the messages; a `RequestError` names a message or a part without a form here."""
     kinds: dict[Any, str] = {}
     for index, message in in_chat_form(messages, PROVIDER, own=PROVIDER):
         where = f"messages[{index}]"

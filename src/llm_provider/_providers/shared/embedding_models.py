@@ -26,11 +26,7 @@ _EXAMPLES = (
 
 
 def check_model(request: EmbedRequest, target: Target) -> None:
-    """Refuse a model that does something other than embeddings.
-
-    Raises:
-        RequestError: the name is that of a chat, image or sound model. The message names embedding models.
-    """
+    """Raise a `RequestError`, which names embedding models, for the name of a chat, image or sound model."""
     name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or target.route.host is not None or "embed" in name:

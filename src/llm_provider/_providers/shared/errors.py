@@ -147,12 +147,9 @@ def from_answer(
 ) -> LLMError:
     """The error for an answer that is not a success.
 
-    Args:
-        status: HTTP status; None or 200 where the failure came inside a stream or a 200.
-        codes: The provider's code and type for it, the most specific first.
-        message: The provider's message; it is shortened, and a web page is replaced by its title.
-        headers: The answer's headers, with lower-case names.
-        wait: Seconds to wait, where the body says so rather than a header.
+    `status` is None or 200 where the failure came inside a stream or a 200. `codes` are the provider's code
+    and type for it, the most specific first. Its message is shortened, and a web page is replaced by its
+    title. The headers have lower-case names. `wait` are seconds, where the body says so rather than a header.
 
     >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
     False
@@ -365,9 +362,7 @@ def failure_headers(error: BaseException) -> dict[str, str]:
 def error_in(body: JSONMapping, answer: str) -> LLMError | None:
     """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
 
-    Args:
-        body: The JSON object.
-        answer: The field that every answer has, and no failure.
+    `answer` is the field that every answer has, and no failure.
 
     >>> error_in({"error": {"detail": "failed to decode"}, "choices": []}, "choices")
     InternalServerError('failed to decode')

@@ -133,13 +133,9 @@ def module_of(target: Target) -> FileModule | None:
 def refer_to_files(
     request: Request, target: Target
 ) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
-    """A request with references in the place of the files that are too large for it.
+    """A request with references to the files that are too large for it, these files, and their headers.
 
-    Returns:
-        The request, the files that are uploaded, and the headers that refer to them.
-
-    Raises:
-        RequestError: a file is too large, and the provider or its API has no upload for it.
+    Raises `RequestError` if a file is too large, and the provider or its API has no upload for it.
     """
     attachments = list(attachments_of(request.messages))
     if not attachments:
@@ -171,11 +167,7 @@ def _needs_upload(attachment: Attachment, limits: FileLimits | None) -> bool:
 
 
 def _check_upload(attachment: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:
-    """Refuse a file that cannot be uploaded.
-
-    Raises:
-        RequestError: the limit, and what to do.
-    """
+    """Raise a `RequestError`, which tells the limit and what to do, for a file that cannot be uploaded."""
     size = f"{where} is a file ({attachment.media_type}) of {attachment.size / 1e6:.1f} MB, and"
     if limits is None:
         problem = (
@@ -216,13 +208,7 @@ def _largest(
 
 
 def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
-    """A payload and a body in which the files have the ids that the provider gave them.
-
-    Args:
-        encoded: The request with references.
-        body: Its body, with references too.
-        identifiers: The id of each reference.
-    """
+    """The payload and `body` with the ids that the provider gave the files, instead of their references."""
     payload = with_ids(orjson.dumps(encoded.payload), identifiers)
     return orjson.loads(payload), with_ids(body, identifiers)
 

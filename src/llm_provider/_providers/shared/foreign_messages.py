@@ -53,14 +53,8 @@ def in_chat_form(
 ) -> Iterator[tuple[int, Message]]:
     """The messages from `start` on, in the words of Chat Completions, each with its place in `messages`.
 
-    Args:
-        messages: The messages.
-        provider: The provider that the request goes to.
-        own: The provider whose words stay as they are: "anthropic", or "openai" for the Responses API.
-        start: The first place.
-
-    Raises:
-        RequestError: no other format has a form for a part, which the error names.
+    The words of the provider `own` stay as they are: "anthropic", or "openai" for the Responses API. Raises
+    `RequestError` for a part that has no form in other formats.
     """
     for index in range(start, len(messages)):
         message = messages[index]

@@ -13,12 +13,9 @@ from ..._types.messages import Delta, Step, ToolCall, delta_of
 
 
 def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
-    """Divide a reply with several samples into one reply for each.
+    """Divide a reply with several samples, in the field `samples`, into one reply for each.
 
-    Args:
-        reply: The provider's reply.
-        samples: The field with the list of samples.
-        usage: The field with their tokens, which no provider counts by sample. The first reply keeps it.
+    The field `usage` has their tokens, which no provider counts by sample. The first reply keeps it.
 
     >>> reply = {"choices": [{"index": 0}, {"index": 1}], "usage": {"total_tokens": 9}}
     >>> split_reply(reply, "choices", "usage")
@@ -48,11 +45,7 @@ def reply_body(reply: object) -> bytes:
 
 
 def count_of(reply: object, name: str) -> int:
-    """A number of tokens in a reply.
-
-    Raises:
-        APIResponseValidationError: the reply has no such number.
-    """
+    """A number of tokens in a reply; an `APIResponseValidationError` if it has no such number."""
     count = expect_dict(reply, "reply").get(name)
     if type(count) is not int or count < 0:
         raise APIResponseValidationError(f"the provider's reply has no {name}")
@@ -60,11 +53,7 @@ def count_of(reply: object, name: str) -> int:
 
 
 def expect_dict(value: object, what: str) -> JSONObject:
-    """`value` if it is a JSON object.
-
-    Raises:
-        APIResponseValidationError: it is anything else.
-    """
+    """`value` if it is a JSON object; an `APIResponseValidationError` if it is anything else."""
     if not isinstance(value, dict):
         raise APIResponseValidationError(
             f"the provider's {what} is {type(value).__name__}, not a JSON object"

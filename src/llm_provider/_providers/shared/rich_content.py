@@ -22,13 +22,9 @@ _SIGNATURES = (
 
 
 def read(name: str, provider: str, reply: Any) -> Any:
-    """One of the parts of a reply besides its text.
+    """The "citations", "images", "audio" or "server_tool_calls" of a reply, or of the first of several.
 
-    Args:
-        name: "citations", "images", "audio", "server_tool_calls", or "token_ids" and "prompt_token_ids",
-            which only servers of OpenAI's format give.
-        provider: The provider's name in `ROUTES`.
-        reply: The reply, or the replies of several samples. The first one counts.
+    Servers of OpenAI's format also give "token_ids" and "prompt_token_ids".
 
     >>> read("citations", "openai", {"choices": []})
     []

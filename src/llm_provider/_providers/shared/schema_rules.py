@@ -95,12 +95,7 @@ def encode_with_prompt(
 ) -> EncodedRequest | None:
     """Encode a request whose system message asks for the schema, for models and hosts that do not enforce it.
 
-    Args:
-        request: The request.
-        encode: Encodes a request without a schema.
-
-    Returns:
-        None if the answer has to match no schema.
+    None if the answer has to match no schema. `encode` encodes a request without one.
     """
     structure = structure_of(request.response_format)
     if structure is None or structure.schema is None:

@@ -77,11 +77,7 @@ def fail(check: str, problem: str) -> NoReturn:
 
 
 def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
-    """Check the values of a whole prompt.
-
-    Raises:
-        ScoreCheckError: they cannot be those of this prompt.
-    """
+    """Raise a `ScoreCheckError` if the values cannot be those of this whole prompt."""
     positions, usage = answer.positions, answer.usage
     if not positions or len(positions) != len(prompt.ids or positions):
         sent = "some" if prompt.ids is None else len(prompt.ids)
@@ -125,11 +121,7 @@ def same_text(tokens: str, text: str) -> bool:
 
 
 def check_values(positions: Sequence[Position]) -> None:
-    """Check that each value is the log-probability of its own token.
-
-    Raises:
-        ScoreCheckError: one of them is none, or belongs to another token.
-    """
+    """Raise a `ScoreCheckError` unless each value is the log-probability of its own token."""
     for index, (logprob, token, id_, top) in enumerate(positions, start=1):
         where = f"token {index} ({token!r:.40})"
         if type(logprob) not in (int, float) or not _LEAST < (logprob or 0.0) <= 0.0:

@@ -19,14 +19,10 @@ BITS = "base64_binary"
 def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     """One vector: a list of numbers, or such a list in base64.
 
-    Args:
-        value: The vector in the reply.
-        encoding: `INT8` for a signed byte for each number, `BITS` for a bit for each, the lowest first.
-            Anything else means little-endian float32.
-
-    Raises:
-        APIResponseValidationError: it is neither, it is empty, or a number is NaN or infinite. A list of
-            vectors is what llama.cpp's server returns for a model that does not embed.
+    `encoding` is `INT8` for a signed byte for each number, and `BITS` for a bit for each, the lowest first.
+    Anything else means little-endian float32. Raises `APIResponseValidationError` for any other or empty
+    value, NaN and infinity. A list of vectors is what llama.cpp's server returns for a model that does not
+    embed.
 
     >>> vector_of([0.5, 1]), vector_of("AAAAPwAAgD8=")
     ([0.5, 1.0], [0.5, 1.0])

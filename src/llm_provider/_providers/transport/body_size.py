@@ -35,11 +35,7 @@ def too_large(most: int) -> APIResponseValidationError:
 
 
 async def of_aiohttp(answer: Any, most: int) -> bytes:
-    """The whole body of an aiohttp response.
-
-    Raises:
-        APIResponseValidationError: it has more than `most` bytes.
-    """
+    """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes."""
     content = answer.content
     body: bytes = await content.readany()
     if len(body) <= most and content.at_eof():
@@ -56,11 +52,7 @@ async def of_aiohttp(answer: Any, most: int) -> bytes:
 
 
 async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
-    """The body of an aiohttp response in chunks as they arrive.
-
-    Raises:
-        APIResponseValidationError: it has more than `most` bytes.
-    """
+    """The body of an aiohttp response in chunks as they arrive, of at most `most` bytes."""
     # `readany` costs less than the iterator `iter_any`, which calls it.
     read, left = answer.content.readany, most
     while chunk := await read():
@@ -72,11 +64,9 @@ async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
 
 
 class LimitedContent:
-    """The `content` of an aiohttp response that somebody else reads.
+    """The `content` of an aiohttp response that somebody else reads, which it takes the place of.
 
-    Args:
-        answer: The response, whose content this object takes the place of.
-        most: The most bytes that can be read. An `APIResponseValidationError` follows them.
+    An `APIResponseValidationError` follows the `most` bytes that can be read.
     """
 
     def __init__(self, answer: Any, most: int) -> None:

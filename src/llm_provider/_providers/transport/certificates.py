@@ -24,11 +24,8 @@ _OF_OTHERS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 def check_certificates(base_url: str | None) -> None:
     """Refuse certificate authorities that cannot be read.
 
-    Args:
-        base_url: The server; None for a provider's own, which has https.
-
-    Raises:
-        RequestError: the message names the variable, the path and the remedy.
+    The message of the `RequestError` names the variable, the path and the remedy. `base_url` is None for a
+    provider's own server, which has https.
     """
     if base_url is not None and not base_url.startswith("https:"):
         return

@@ -46,10 +46,7 @@ def load(transport: str) -> None:
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
     """An aiohttp session without cookies and without a limit of connections: `_limits` limits concurrency.
 
-    Args:
-        certificates: The TLS context.
-        kind: The class of the session; None for aiohttp's own.
-        options: Further arguments of that class.
+    `kind` is its class, and `options` are further arguments of it.
     """
     import aiohttp
 
@@ -182,11 +179,7 @@ def connecting_within(seconds: float | None) -> Any:
 
 @functools.cache
 def client_class(library: ModuleType) -> Any:
-    """The client class for one of the two libraries; an SDK accepts only subclasses of its own library's.
-
-    Args:
-        library: The module `httpx` or `httpx2`.
-    """
+    """The client class for `httpx` or `httpx2`; an SDK accepts only subclasses of its own library's."""
     from yarl import URL
 
     @functools.lru_cache(maxsize=64)

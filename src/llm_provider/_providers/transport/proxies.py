@@ -38,13 +38,8 @@ def all_work(transport: str) -> bool:
 def check_proxy(base_url: str | None, transport: str) -> None:
     """Refuse a server that can only be reached through a proxy which the transport cannot use.
 
-    Args:
-        base_url: The server; None for a provider's own, which has https.
-        transport: "aiohttp", "http2", "http1" or "litellm".
-
-    Raises:
-        RequestError: the message names the variable and the remedy, and not the proxy, whose URL may have a
-            password.
+    `base_url` is None for a provider's own server, which has https. The message of the `RequestError` names
+    the variable and the remedy, and not the proxy, whose URL may have a password.
     """
     proxies = _proxies()
     if not proxies:
@@ -64,10 +59,8 @@ def check_proxy(base_url: str | None, transport: str) -> None:
 def proxy_in(detail: str) -> str:
     """The proxy that a failed connection was for, for the end of a message; empty if it was for none.
 
-    Args:
-        detail: The message of the HTTP client. Where it names no host, the connection may have been for any.
-
-    The proxy's password is left out.
+    Where the message of the HTTP client names no host, the connection may have been for any. The proxy's
+    password is left out.
     """
     for name, url in _proxies().items():
         try:

@@ -63,16 +63,10 @@ class _Endpoint:
 class PostConnection:
     """SDK clients that share one HTTP client, one client per server and key.
 
-    Args:
-        sdk: The SDK's module.
-        transport: "aiohttp" (HTTP/1.1), "http2" or "http1".
-        most_bytes: The most decoded bytes of an answer.
-        client_class: The SDK's asynchronous client class.
-        path: Returns an operation's path below the base URL.
-        stream_fields: Returns the fields that a streamed request adds to its payload.
-        stream_url: Returns the URL that streams what another one answers whole.
-        client_options: Arguments of the client class besides the server, the key and the HTTP client.
-        post_options: Options of the SDK's `post` besides those that every request sets.
+    `most_bytes` are the most decoded bytes of an answer. `path` returns an operation's path below the base
+    URL, `stream_fields` what a streamed request adds to its payload, and `stream_url` the URL that streams
+    what another one answers whole. `client_options` and `post_options` are those of the SDK that no request
+    sets otherwise.
     """
 
     def __init__(
