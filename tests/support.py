@@ -1,7 +1,5 @@
 """What several test modules use."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import inspect

@@ -3,8 +3,6 @@
 The tests of a module of `_providers` may be golden pairs alone.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

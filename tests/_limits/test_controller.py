@@ -1,7 +1,5 @@
 """The controller: its invariants under anything that can happen, and the limits of small worlds."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import math

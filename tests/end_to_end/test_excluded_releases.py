@@ -1,7 +1,5 @@
 """No pin and no requirement of this repository can install a release of constraints/excluded.csv."""
 
-from __future__ import annotations
-
 import csv
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Failures in detail, beside `test_fault_matrix.py`: waits, retries, cancellation, hidden keys."""
 
-from __future__ import annotations
-
 import datetime
 import email.utils
 import itertools

@@ -1,7 +1,5 @@
 """Every route, asked in every way: the real SDK, a real socket, and the simulator at the other end."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Single flight: one request for equal calls of one or several processes, also if calls or processes end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import gc
