@@ -36,10 +36,10 @@ CLASSES = [
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "Response", "Results", "ScopeStatistics", "Score", "ScoreParameters", "Scores", "ServerToolCall",
-    "SharedControllerWarning", "CacheStatistics", "SecondLevel", "SecondLevelStatistics",
-    "SecondLevelStore", "Explanation", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall",
-    "ToolCallDelta", "ToolResult", "Usage",
+    "CacheStatistics", "Explanation", "Response", "Results", "ScopeStatistics", "Score", "ScoreParameters",
+    "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
+    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta",
+    "ToolResult", "UnpinnedRouterWarning", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
@@ -52,7 +52,7 @@ PARAMETERS = [
     "prompt_cache_key", "prompt_caching", "reasoning_context", "reasoning_effort", "reasoning_summary",
     "response_format", "safety_settings", "seed", "service_tier", "stop", "store", "strict_model",
     "system", "temperature", "thinking_budget", "timeout", "tool_choice", "tools", "top_k",
-    "top_logprobs", "top_p", "unsupported", "user", "verbosity",
+    "top_logprobs", "top_p", "unsupported", "upstream", "user", "verbosity",
 ]  # fmt: skip
 
 SDKS = {"anthropic", "google.genai", "litellm", "openai"}

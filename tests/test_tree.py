@@ -27,6 +27,8 @@ WITHOUT_TESTS = {
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
+    "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
+    "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",
     "_cache/statistics.py": "tests/_cache/test_response_cache.py reads the counts",
     "_requests/remedies.py": "tests/end_to_end/test_wrong_calls.py has what each message suggests",

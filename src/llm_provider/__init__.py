@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
+    from ._providers.shared.upstream import UnpinnedRouterWarning
     from ._requests.api_keys import KeyWarning
     from ._requests.host import Host
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from ._types.results import Cost, Results
     from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._types.scores import Score, Scores
+    from ._types.served_by import ServedBy
     from ._types.token_count import TokenCount
     from ._types.usage import Timing, Usage
 
@@ -140,28 +142,29 @@ __all__ = [
     "OutputError", "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError",
     "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range", "RateLimitError",
     "RefusalError", "RequestError", "Response", "Results", "SchemaMismatchError", "ScopeStatistics",
-    "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel",
-    "SecondLevelStatistics", "SecondLevelStore", "ServerToolCall", "SharedControllerWarning", "Stream",
-    "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError", "ToolCall",
-    "ToolCallDelta", "ToolResult", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens",
-    "aembed", "aestimate", "aiter_many", "ascore", "astream", "asubmit_many", "batches", "call",
-    "call_many", "count_tokens", "embed", "estimate", "iter_many", "models", "price", "score", "score_many",
-    "stream", "submit_many", "track", "usage",
+    "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics",
+    "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry",
+    "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError", "ToolCall", "ToolCallDelta",
+    "ToolResult", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
+    "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage", "acall",
+    "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "ascore", "astream", "asubmit_many",
+    "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many", "models", "price",
+    "score", "score_many", "stream", "submit_many", "track", "usage",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_client.functions", "_client.model_functions", "_client.client",
     "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
-    "_types.logprobs", "_types.results", "_types.scores", "_types.token_count", "_errors",
+    "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
+    "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
     "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
-    "_batches.handle",
+    "_batches.handle", "_providers.shared.upstream",
 )  # fmt: skip
 
 
@@ -204,7 +207,14 @@ def _read_raw(name: str, provider: str, reply: _Any) -> _Any:
     return read(name, provider, reply)
 
 
+def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
+    from ._providers.shared.served_by import read_served_by
+
+    return read_served_by(provider, reply, origin)
+
+
 _raw_reader.read = _read_raw
+_raw_reader.read_served_by = _read_served_by
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

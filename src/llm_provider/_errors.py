@@ -190,10 +190,10 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"text", "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed",
-     "parsed_from", "logprobs", "raw", "body", "id", "timing", "cost_source", "price",
-     "response_format", "schema_in_prompt", "dropped", "citations", "images", "audio", "server_tool_calls",
-     "messages", "rounds", "tool_rounds", "tool_results"}
+    {"origins", "prompt", "prompt_token_ids", "served_by", "token_ids", "text", "texts", "choices",
+     "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from", "logprobs", "raw",
+     "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt", "dropped",
+     "citations", "images", "audio", "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 

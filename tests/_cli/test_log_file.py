@@ -65,6 +65,16 @@ def test_the_file_of_a_newer_version_is_refused(log: LogFile) -> None:
         log.latest(1)
 
 
+def test_the_file_of_an_older_version_gets_its_column(log: LogFile) -> None:
+    log.add(logged_ask("Hi"))
+    with sqlite3.connect(log.path) as database:
+        database.execute("ALTER TABLE asks DROP COLUMN served_by")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    log.add(logged_ask("Ho", served_by={"host": "h"}))
+    assert [ask.served_by for ask in log.latest(2)] == [{}, {"host": "h"}]
+
+
 def test_the_environment_moves_it_and_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER_LOGS", "~/asks.db")
     assert log_path() == Path.home() / "asks.db"

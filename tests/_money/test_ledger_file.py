@@ -96,7 +96,7 @@ def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -
     path.write_text(f"[]\n{json.dumps(line)}\n\n{json.dumps({**line, **change})}\n")
     with pytest.warns(LedgerWarning, match=r"left out \(2, the first is line 1\)"):
         assert Ledger.read(path).requests == 1
-    assert len(file.read_served()) == 1
+    assert len(list(file.read_answered())) == 1
     file.close()
 
 

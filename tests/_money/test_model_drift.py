@@ -1,11 +1,17 @@
 import contextlib
+import json
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llm_provider import Client, Ledger, ModelDriftError, ModelDriftWarning
-from llm_provider._money.model_drift import Served, is_same_model
+from llm_provider._cli.usage import run_usage
+from llm_provider._money.model_drift import ENOUGH, Answered, Served, is_same_model
 from llm_provider.simulator import Simulator
 
 MODEL, OLD, NEW = "gpt-6.1-sol", "-2026-10-21", "-2026-11-19"
@@ -45,9 +51,75 @@ def test_a_dated_name_is_compared_with_itself() -> None:
 
 
 def test_servers_and_providers_are_told_apart() -> None:
-    served = Served({ALIAS: "a"})
+    served = Served([Answered(ALIAS, "a", {})])
     assert served.update(("openai", "http://localhost:1/v1", ALIAS[2]), "b", keep=True) is None
     assert served.update(("groq", "", ALIAS[2]), "b", keep=True) is None
+
+
+KNOWN, OTHERS = ("fp_a", "fp_b", "fp_c"), ("fp_x", "fp_y", "fp_z")
+
+
+def count_changes(served: Served, fingerprints: Iterable[str], host: str = "h") -> list[int]:
+    """The positions at which a change is reported."""
+    answers = [Answered(ALIAS, MODEL, {"fingerprint": name, "host": host}) for name in fingerprints]
+    return [number for number, answer in enumerate(answers) if served.compare(answer, keep=True)]
+
+
+@given(
+    st.permutations(KNOWN),
+    st.lists(st.sampled_from(KNOWN), max_size=100),
+    st.lists(st.sampled_from(OTHERS), max_size=ENOUGH - 1),
+    st.lists(st.sampled_from((*KNOWN, *OTHERS)), max_size=200),
+)
+def test_fingerprints_that_take_turns_are_no_change_and_replaced_ones_are_one(
+    first: list[str], turns: list[str], few: list[str], later: list[str]
+) -> None:
+    served = Served()
+    assert not count_changes(served, [*first * 7, *turns, *few, first[0]])
+    # Those that answered between known ones are known now.
+    assert not count_changes(served, [*few, first[0]] * 30)
+    again = {name for name in later if name in (*KNOWN, *few)}
+    assert not count_changes(served, [name for name in later if name in again])
+    replaced = ["fp_1", "fp_2"] * 50
+    assert count_changes(served, replaced) == [ENOUGH - 1]
+    assert not count_changes(served, replaced)
+    assert not count_changes(served, later[: ENOUGH - 1], host="another host")
+
+
+def test_an_identifier_of_each_answer_and_a_named_snapshot_are_no_change() -> None:
+    assert not count_changes(Served(), map(str, range(500)))
+    served = Served()
+    for number in range(100):
+        who = {"fingerprint": str(number // 50), "snapshot": MODEL + OLD}
+        assert served.compare(Answered(ALIAS, MODEL + OLD, who), keep=True) is None
+    # The snapshot of a header counts where the reply has the alias.
+    assert served.compare(Answered(ALIAS, MODEL, {"snapshot": MODEL + NEW}), keep=True)
+
+
+def test_replaced_fingerprints_warn_once_also_in_a_later_run(simulator: Simulator, tmp_path: Path) -> None:
+    file, raised = tmp_path / "calls.jsonl", 0
+    caught: list[str] = []
+    for names, strict in (("fp_a,fp_b", False), ("fp_c", True), ("fp_c,fp_d", False), ("fp_d,fp_c", False)):
+        simulator.configure(fingerprints=names)
+        with Client(ledger=file, cache="off", strict_model=strict) as client:
+            for _ in range(ENOUGH + 2):
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    try:
+                        client.call("gpt-4o", "Hi", endpoint="chat")
+                    except ModelDriftError as error:
+                        raised += (error.served, error.served_before) == ("fp_c", "fp_a, fp_b")
+                caught += drifted(seen)
+    assert raised == 3
+    (message,) = caught
+    assert "the fingerprint fp_c" in message
+    assert read_usage(file, "fingerprint") == {"fp_a": 11, "fp_b": 11, "fp_c": 44, "fp_d": 22}
+
+
+def read_usage(file: Path, name: str) -> dict[str, int]:
+    """The requests of each value, as `usage --by` prints them."""
+    ended = CliRunner().invoke(run_usage, [str(file), "--by", name, "--json"], catch_exceptions=False)
+    return {row[name]: row["requests"] for row in json.loads(ended.output)["rows"]}
 
 
 def test_a_server_that_makes_up_names_is_reported_a_thousand_times_at_most() -> None:

@@ -17,7 +17,10 @@ from support import copy_package, run_copy
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
-TABLES = [PACKAGE / "_requests" / name for name in ("routing.py", "compatible_hosts.py")]
+TABLES = [
+    PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
+    PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
+]  # fmt: skip
 
 ROW = """
     Route(
@@ -56,6 +59,17 @@ OF_ONE_HOST = {
     ("_providers/shared/errors.py", "mistral"): "the header of its request ids has its name",
     ("_providers/litellm/addresses.py", "mistral"): "litellm reads a variable that is named otherwise",
     ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
+    ("_providers/litellm/addresses.py", "huggingface"): "litellm reads a variable that is named otherwise",
+    ("_providers/openai_chat/stream.py", "groq"): "the names of its own fields",
+    ("_providers/openai_chat/stream.py", "openrouter"): "the names of its own fields",
+    ("_providers/openai_chat/text_chunk.py", "groq"): "the names of its own fields",
+    ("_providers/openai_chat/text_chunk.py", "openrouter"): "the names of its own fields",
+    ("_providers/openai/rich_content.py", "groq"): "the names of its own fields",
+    ("_providers/shared/upstream.py", "huggingface"): "a router, which takes the host in the model's name",
+    ("_providers/shared/upstream.py", "openrouter"): "its own models are routers",
+    ("_requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",
+    ("simulator/_settings.py", "openrouter"): "the help of a setting names the routers",
+    ("simulator/formats/openai_chat.py", "together_ai"): "the simulator plays it: its log probabilities",
     ("_requests/model_kinds.py", "local"): "its users give their models any names",
     ("_requests/model_kinds.py", "mistral"): "the names of its models that do not chat",
     ("_requests/model_kinds.py", "openrouter"): "its models have the names of their makers",

@@ -168,6 +168,24 @@ def test_the_caller_is_the_parent(traced: Traced) -> None:
     assert parents == {outer.get_span_context().span_id}
 
 
+def test_who_answered_is_in_spans_and_in_log_lines(
+    traced: Traced, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    simulator.configure(fingerprints="fp_1", upstreams=1)
+    with caplog.at_level("INFO", "llm_provider.calls"):
+        for _ in ("live", "hit"):
+            traced.client.call("gpt-4o", "Hi", endpoint="chat")
+            _, attributes = traced.span()
+            assert attributes["openai.response.system_fingerprint"] == "fp_1"
+            assert attributes["openai.response.service_tier"] == "default"
+            assert attributes["llm_provider.served_by.request_id"]
+        traced.client.call("openrouter/openai/gpt-oss-120b", "Hi", upstream="deepinfra")
+    _, attributes = traced.span()
+    assert attributes["llm_provider.served_by.host"] == "DeepInfra"
+    assert "fingerprint=fp_1" in caplog.messages[1]
+    assert "host=DeepInfra" in caplog.messages[2]
+
+
 def test_the_names_of_the_conventions() -> None:
     names = [
         describe_target("chat", provider, model, None)["gen_ai.provider.name"]

@@ -35,6 +35,7 @@ ATTRIBUTES = frozenset({
     "gen_ai.tool.definitions", "gen_ai.tool.description", "gen_ai.tool.name", "gen_ai.tool.type",
     "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens",
     "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning.output_tokens",
+    "openai.response.system_fingerprint", "openai.response.service_tier",
     "error.type", "http.response.status_code", "server.address", "server.port",
 })  # fmt: skip
 METRICS = frozenset({

@@ -30,6 +30,7 @@ from .._errors import (
 )
 from .._json_values import JSONMapping
 from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
+from .._providers.shared.served_by import read_origin
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
 from .journal import Record, RowLine
@@ -247,6 +248,8 @@ class Collector:
             self._enter_failure(call, line, error, usage)
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
+        identifier = {} if reply.request_id is None else {"x-request-id": reply.request_id}
+        answer.origin = read_origin(call.target, identifier)
         elapsed = max(0.0, clock.time() - (record.submitted or clock.time()))
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:

@@ -14,6 +14,7 @@ from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.shared.batches import BatchLimits, limits_of
 from .._requests.checks import Resend
 from .._runtime import clock
+from .._types.messages import describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
@@ -76,6 +77,7 @@ class Job:
             stored = {part: sample for part, sample in samples if sample is not None}
         own = call if call.operation.has_texts else None
         pending = Pending(index, call.parts, call.started, own, stored, metadata=call.metadata)
+        pending.prompt = None if own else describe_prompt(call.request.messages)
         encoded = call.encoded
         self.uploads.update((file.reference, file) for file in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
@@ -163,6 +165,8 @@ class Job:
         if error is None:
             try:
                 result = engine.result(call, [pending.samples[part] for part in pending.parts])
+                if pending.call is None:
+                    object.__setattr__(result, "prompt", pending.prompt)
                 return with_metadata(result, pending.metadata)
             except LLMError as problem:
                 error = problem

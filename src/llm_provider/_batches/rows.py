@@ -54,6 +54,8 @@ class Pending:
     error: LLMError | None = None
     metadata: object = None
     """The user's value for the input."""
+    prompt: Any = None
+    """The `Response.prompt` of the input."""
     sent: SentRequests = field(default_factory=SentRequests)
     """The rows that it pays for."""
 

@@ -22,8 +22,10 @@ from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
-from .._requests.routing import Target
+from .._providers.shared.served_by import read_served_by
+from .._requests.routing import Target, price_names
 from .._runtime import clock
+from .._runtime.frozen import LateValue
 from .._runtime.json_pieces import LARGE, read_large
 from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
@@ -31,6 +33,7 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 if TYPE_CHECKING:
     import asyncio
 
+    from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
     from .deltas import Emit
@@ -245,6 +248,18 @@ class Call(Generic[T]):
             self.first_key = key
         return key
 
+    def find_price_names(self, served: str | None = None) -> tuple[str, str]:
+        """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`."""
+        provider, model = price_names(self.target, served)
+        upstream = self.upstream
+        return provider, model if upstream is None else f"{model}:{upstream}"
+
+    @property
+    def upstream(self) -> str | None:
+        """The host behind a router that the user names."""
+        options = getattr(self.request, "options", None)
+        return None if options is None else options.get("upstream")
+
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
@@ -325,8 +340,8 @@ class Sample:
     price: float | None = None
     """USD that its requests cost, those that failed before it too; None where that is not known. Of several
     parts that came in one request, the first has the price of all, or each has a share."""
-    served_before: str | None = None
-    """The model that served before, where it has changed."""
+    change: Change | None = None
+    """Who answered before, where another one answers now."""
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""
@@ -347,11 +362,12 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     sent, slowest = call.sent.whole(), max(samples, key=count_seconds, default=None)
     # Requests are sent at the same time, so the call waited for the slowest of them.
     queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
-    total = clock.perf_counter() - call.started
+    total, provider = clock.perf_counter() - call.started, call.target.provider
+    first = samples[0].answer if samples else AnyAnswer(usage=None)
     return {
         "usage": usage_of(sent, samples),
         "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
-        "provider": call.target.provider,
+        "provider": provider,
         "cost": sent.cost,
         "cost_source": sent.cost_source,
         "price": price_of(sent.cost, samples),
@@ -360,6 +376,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
             queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
         ),
         "failures": sent.failures,
+        "served_by": LateValue(partial(read_served_by, provider, first.reply, first.origin)),
     }
 
 

@@ -169,6 +169,7 @@ def _log(
         usage=asdict(response.usage), cost=response.cost, cached=response.cached,
         finish_reason=response.finish_reason, conversation=conversation, model=model, system=system,
         prompt=text, messages=messages,
+        served_by={} if (who := response.served_by) is None else who.to_dict(),
     )  # fmt: skip
     try:
         LogFile(path).add(ask)

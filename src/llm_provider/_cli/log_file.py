@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 VARIABLE = "LLM_PROVIDER_LOGS"
 _OFF = frozenset({"off", "none", "no", "false", "0"})
-_VERSION = 1
+_VERSION = 2
 
 _TABLES = """\
 CREATE TABLE asks (
     id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, time REAL NOT NULL, model TEXT NOT NULL,
     served TEXT NOT NULL, provider TEXT NOT NULL, system TEXT, prompt TEXT NOT NULL, answer TEXT NOT NULL,
     messages TEXT NOT NULL, usage TEXT NOT NULL, cost REAL, cached INTEGER NOT NULL,
-    finish_reason TEXT NOT NULL
+    finish_reason TEXT NOT NULL, served_by TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX of_conversation ON asks (conversation);
 """
+_SINCE_1 = "ALTER TABLE asks ADD COLUMN served_by TEXT NOT NULL DEFAULT '{}'"
 _WORDS = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(prompt, answer, content='asks', content_rowid='id')"
 )
@@ -45,7 +46,7 @@ class LoggedAsk:
 
     `served` is the model that answered, as the provider names it, and `model` the one that was asked for.
     `messages` are those of both, as a later call sends them. `time` is in Unix seconds, and `cost` in USD;
-    None if it is unknown.
+    None if it is unknown. `served_by` has the fields of `ServedBy`.
     """
 
     conversation: str
@@ -61,10 +62,11 @@ class LoggedAsk:
     cost: float | None
     cached: bool
     finish_reason: str
+    served_by: dict[str, str] = field(default_factory=dict)
 
 
-_COLUMNS = tuple(field.name for field in fields(LoggedAsk))
-_JSON_COLUMNS = ("messages", "usage")
+_COLUMNS = tuple(column.name for column in fields(LoggedAsk))
+_JSON_COLUMNS = ("messages", "usage", "served_by")
 
 
 def log_path() -> Path | None:
@@ -162,7 +164,7 @@ class LogFile:
             if version > _VERSION:
                 raise RequestError(f"the log {self.path} was written by a newer version of this program")
             if version < _VERSION:
-                for statement in _TABLES.split(";\n"):
+                for statement in _TABLES.split(";\n") if version == 0 else [_SINCE_1]:
                     database.execute(statement)
                 database.execute(f"PRAGMA user_version = {_VERSION}")
             if self._by_words:

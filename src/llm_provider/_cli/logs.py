@@ -58,6 +58,7 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
 def _format(ask: LoggedAsk) -> str:
     cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else format_usd(ask.cost)
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(ask.time))
-    head = f"{moment}  {ask.model}  {cost}  conversation {ask.conversation}"
+    host = f"  by {printable(ask.served_by['host'])}" if "host" in ask.served_by else ""
+    head = f"{moment}  {ask.model}{host}  {cost}  conversation {ask.conversation}"
     prompt = "\n".join(f"> {printable(line, also=_BREAKS)}" for line in ask.prompt.splitlines())
     return f"{head}\n{prompt}\n{printable(ask.answer, also=_BREAKS)}\n"

@@ -18,7 +18,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _LAST_COLUMNS = (
-    "finish_reason", "model", *_TOKENS, "cost", "price", "cached", "error", "error_message", "request",
+    "finish_reason", "model", *_TOKENS, "cost", "price", "prompt", "served_by",
+    "cached", "error", "error_message", "request",
 )  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     line: JSONObject = dict(zip(columns, cells, strict=True))
     try:
         line["index"] = int(line["index"])
-        for name in ("cost", "price", *_TOKENS):
+        for name in ("cost", "price", "served_by", *_TOKENS):
             line[name] = json.loads(line[name]) if line.get(name) else None
     except ValueError:
         return None

@@ -64,10 +64,17 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
+        "prompt": json_value(result.prompt) if isinstance(result, Response) else None,
+        "served_by": _describe_origin(result),
         "cached": result.cached,
         "error": None if error is None else _error_object(error),
         "request": request,
     }
+
+
+def _describe_origin(result: Result) -> dict[str, str] | None:
+    served_by = result.served_by if isinstance(result, Response) else None
+    return None if served_by is None else served_by.to_dict()
 
 
 def _error_object(error: LLMError) -> JSONObject:

@@ -16,6 +16,7 @@ import orjson
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import total
+from .._types.served_by import FIELDS
 from .output import PROGRAM, print_table, printable, say
 from .parsing import Command, parse_since
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from .._money.ledger_rows import LedgerRow
     from .._money.totals import Posting, Totals
 
-_NAMES = ("day", "provider", "model", "served", "tag", "delivery")
+_KEYS = ("provider", "model", "served", "tag", "delivery")
+_WHO = tuple(name for name in FIELDS if name not in ("model", "request_id"))
+_NAMES = ("day", *_KEYS, *_WHO)
 _EPILOG = f"""\
 FILES are ledgers: what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Or they are answers,
 as `map` (JSON lines or .csv) and `Results.to_jsonl` write them. Several files are summed, as those of a
@@ -34,7 +37,8 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
   {PROGRAM} usage worker-*.jsonl --by day --by model --since 7d
   {PROGRAM} usage costs.jsonl --by tag --json | jq .total.cost
 
---by takes {", ".join(_NAMES)}; default provider and model. Days are those of UTC. Dollars are exact
+--by takes {", ".join(_NAMES[:6])}, and who answered:
+{", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
 sums of known costs, and "unknown" counts the requests of unknown cost. Of answers, each is one request, or a
 hit if it was stored, and "failed" counts the rows without one. Answers have no time.
 """
@@ -50,7 +54,7 @@ _NO_TIME = 0.0
     "--by",
     metavar="NAME",
     multiple=True,
-    help="sum by day, model, tag, provider, served or delivery; repeatable",
+    help="sum by day, model, tag, provider, served, delivery, host, …; repeatable",
 )
 @click.option("--since", "begin", metavar="WHEN", type=parse_since, help=_SINCE)
 @click.option("--json", "as_json", is_flag=True, help=_JSON)
@@ -59,22 +63,22 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
     from .._money.ledger import Ledger
 
     names = _parse_names(by)
-    by_day, everything = _add_up(_list_files(files), begin, by_day="day" in names)
-    others = [name for name in names if name != "day"]
+    groups, everything = _add_up(_list_files(files), begin, [name for name in names if name not in _KEYS])
+    keys = [name for name in names if name in _KEYS]
     rows = [
-        (day, row)
-        for day in sorted(by_day)
-        for row in (Ledger(by_day[day]).rows(*others) if others else [Ledger(by_day[day]).total])
+        (group, row)
+        for group in sorted(groups)
+        for row in (Ledger(groups[group]).rows(*keys) if keys else [Ledger(groups[group]).total])
     ]
     total_row = Ledger(everything).total
     if as_json:
-        objects = [_names_of(names, day, row) | _figures(row) for day, row in rows]
+        objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
         print(json.dumps({"rows": objects, "total": _figures(total_row)}))
         return
     header = [*names, "requests", "hits", "failed", "input", "output", "cost $", "saved $", "unknown"]
     lines = [
-        [*(printable(name) or "-" for name in _names_of(names, day, row).values()), *_cells(row)]
-        for day, row in rows
+        [*(printable(name) or "-" for name in _names_of(names, group, row).values()), *_cells(row)]
+        for group, row in rows
     ]
     lines.append(["total", *[""] * (len(names) - 1), *_cells(total_row)])
     print_table(header, lines, left_aligned=_NAMES)
@@ -101,22 +105,29 @@ def _list_files(files: tuple[Path, ...]) -> list[Path]:
     return list({path.expanduser().resolve(): path for path in files}.values())
 
 
-def _add_up(files: list[Path], begin: float | None, *, by_day: bool) -> tuple[dict[str, Totals], Totals]:
-    """The sums of each day, or all of them under an empty name; and the sum of everything."""
+def _add_up(
+    files: list[Path], begin: float | None, names: list[str]
+) -> tuple[dict[tuple[str, ...], Totals], Totals]:
+    """The sums by the day and who answered, as far as the names have them; and the sum of everything."""
     from .._money.totals import Totals
 
-    days: defaultdict[str, Totals] = defaultdict(Totals)
+    groups: defaultdict[tuple[str, ...], Totals] = defaultdict(Totals)
     everything = Totals()
     for path in files:
         for posting in _postings(path):
-            if posting.time == _NO_TIME and (begin is not None or by_day):
+            if posting.time == _NO_TIME and (begin is not None or "day" in names):
                 raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
             if begin is not None and posting.time < begin:
                 continue
-            day = datetime.fromtimestamp(posting.time, UTC).strftime("%Y-%m-%d") if by_day else ""
-            days[day].post(posting)
+            group = tuple(
+                f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}"
+                if name == "day"
+                else (posting.who or {}).get(name, "")
+                for name in names
+            )
+            groups[group].post(posting)
             everything.post(posting)
-    return days, everything
+    return groups, everything
 
 
 def _postings(path: Path) -> Iterator[Posting]:
@@ -175,6 +186,7 @@ def _entry_of(line: object) -> dict[str, object] | None:
         "outcome": outcome,
         "usd": None if usd is None else str(usd),
         "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
+        "served_by": line.get("served_by"),
     }
 
 
@@ -184,8 +196,9 @@ def _cells(row: LedgerRow) -> list[str]:
     return [*(f"{count:,}" for count in counts), f"{cost:,.6f}", f"{row.saved:,.6f}", f"{row.unknown:,}"]
 
 
-def _names_of(names: list[str], day: str, row: LedgerRow) -> dict[str, str]:
-    return {name: day if name == "day" else getattr(row, name) for name in names}
+def _names_of(names: list[str], group: tuple[str, ...], row: LedgerRow) -> dict[str, str]:
+    others = iter(group)
+    return {name: getattr(row, name) if name in _KEYS else next(others) for name in names}
 
 
 def _figures(row: LedgerRow) -> dict[str, object]:

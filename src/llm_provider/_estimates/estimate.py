@@ -18,7 +18,7 @@ from .._calls.lifecycle.engine import READING, Engine
 from .._errors import CacheMissError, LLMError, RequestError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS
-from .._requests.routing import maker_names, price_names
+from .._requests.routing import maker_names
 from .._tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from .._tokens.range import Range
 from .._tokens.tokenizer import counter_of_target
@@ -190,7 +190,7 @@ class Estimator:
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent")
-        self._priced, self._made = price_names(self._first.target), maker_names(self._first.target)
+        self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0

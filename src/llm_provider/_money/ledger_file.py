@@ -28,14 +28,14 @@ from .._runtime import files
 from .._runtime.files import file_remedy, full_disk
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
-from .model_drift import Alias
+from .model_drift import Answered
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
 _REMEMBERED_BYTES = 4_000_000
-"""Bytes at the end of a file that are read for the models that served last: some 20,000 lines."""
+"""Bytes at the end of a file that are read for the models that served last: some 10,000 lines."""
 
 # No call costs more, has more decimals or is later. The bounds keep every sum exact.
 _MOST_USD, _MOST_DECIMALS = 10**12, 40
@@ -109,13 +109,12 @@ class LedgerFile:
         """Replace the lock: a thread of the parent may hold it. Parent and child both append to the file."""
         self._lock = threading.RLock()
 
-    def read_served(self) -> dict[Alias, str]:
-        """The models that served last, for `model_drift`."""
-        return {
-            (line["provider"], line.get("base_url", ""), line["model"]): line["served"]
-            for line in self._read(last=_REMEMBERED_BYTES)
-            if line["outcome"] == "answered" and "refused" not in line
-        }
+    def read_answered(self) -> Iterator[Answered]:
+        """The last answers, for `model_drift`."""
+        for line in self._read(last=_REMEMBERED_BYTES):
+            if line["outcome"] == "answered":
+                alias = line["provider"], line.get("base_url", ""), line["model"]
+                yield Answered(alias, line["served"], line.get("served_by") or {}, "refused" in line)
 
     def find_rows(self, batch: str) -> set[str]:
         """The rows of a provider's batch, by its name in the journal, that have a line."""
@@ -168,6 +167,8 @@ def _fields(posting: Posting) -> dict[str, object]:
         line["at_most"] = format(posting.at_most, "f")
     if posting.usage is not None:
         line["usage"] = {name: value for name in COUNTS if (value := getattr(posting.usage, name))}
+    if posting.who:
+        line["served_by"] = posting.who
     return line
 
 
@@ -195,7 +196,7 @@ def _check(line: object) -> JSONObject | None:
     """The fields of a line if they have the types on which `_posting` relies; else None."""
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
-    usage = line.get("usage", {})
+    usage, who = line.get("usage", {}), line.get("served_by") or {}
     # A line of a live request does not name its delivery.
     words = [line.get(name) for name in _NAMES] + [line.get(name, "") for name in ("base_url", "delivery")]
     whole = (
@@ -205,6 +206,8 @@ def _check(line: object) -> JSONObject | None:
         and all(_amount(line.get(name)) is not False for name in ("usd", "at_most"))
         and isinstance(usage, dict)
         and all(name in COUNTS and type(count) is int and count >= 0 for name, count in usage.items())
+        and isinstance(who, dict)
+        and all(isinstance(value, str) for value in who.values())
     )
     return line if whole else None
 
@@ -232,4 +235,5 @@ def _posting(line: JSONObject) -> Posting:
         cast("Decimal | None", _amount(line.get("usd"))),
         Usage(**line["usage"]) if "usage" in line else None,
         cast("Decimal | None", _amount(line.get("at_most"))),
+        line.get("served_by"),
     )

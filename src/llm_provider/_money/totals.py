@@ -16,7 +16,7 @@ import operator
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -73,6 +73,8 @@ class Posting(NamedTuple):
     usage: Usage | None = None
     at_most: Decimal | None = None
     """USD that an unknown cost cannot exceed; None where no such bound is known."""
+    who: Mapping[str, str] | None = None
+    """Who answered: the fields of `ServedBy` without its model."""
 
 
 # Compared by identity, which takes no time. Two equal groups are only summed one after the other.

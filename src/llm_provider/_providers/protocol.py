@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .._requests.attachments import Attachment
     from .._schemas.structure import Structure
     from .shared.prompt_cache import PrefixMark
+    from .shared.served_by import Origin
 
 
 @dataclass(slots=True)
@@ -111,6 +112,10 @@ class AnyAnswer:
     """The service level that served and so prices the call, by its name in `prices.csv`."""
     cost: Decimal | None = None
     """USD that the reply says it cost."""
+    reply: Any = None
+    """The reply as it was read, or the short fields of one with vectors."""
+    origin: Origin | None = None
+    """Who answered, as far as headers and the address tell."""
 
 
 @dataclass(slots=True)

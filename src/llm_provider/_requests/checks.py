@@ -214,6 +214,17 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
     return names
 
 
+_UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+
+
+def check_upstream(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _UPSTREAM.fullmatch(value):
+        raise RequestError(
+            f"{name} must be the name of a host, such as 'nebius' or 'nebius/fp8', not {cite(value)}"
+        )
+    return value
+
+
 def check_tools(name: str, value: object) -> tuple[SentTool, ...]:
     # Imported here because most calls have no tools.
     from .tools import read_tools

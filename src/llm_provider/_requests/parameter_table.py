@@ -118,6 +118,11 @@ _RARE = {
         essential=True,
         no_effect=("text",),
     ),
+    "upstream": Parameter(
+        checks.check_upstream,
+        "leave it out; OpenRouter and Hugging Face's router have it",
+        essential=True,
+    ),
     "safety_settings": Parameter(checks.check_safety_settings, "leave it out; Gemini has it"),
     "service_tier": Parameter(
         checks.check_service_tier, "leave it out; OpenAI, Anthropic and Gemini have it"

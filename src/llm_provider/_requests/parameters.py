@@ -134,6 +134,9 @@ class SharedDefaults(TypedDict, total=False):
     """Gemini's filters: `{"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}`, or Google's list of settings."""
     service_tier: ServiceTier | None
     """The service level, which sets price and speed: "flex" is cheap and slow, "priority" fast."""
+    upstream: str | None
+    """The host behind a router that is asked, and no other: "nebius", or on OpenRouter with its quantization,
+    "nebius/fp8". Only OpenRouter and Hugging Face's router have it."""
     store: bool | None
     """Whether OpenAI stores the answer for `previous_response_id`; default False."""
     previous_response_id: str | None

@@ -81,7 +81,15 @@ _ROWS = (
         "https://openrouter.ai/api/v1",
         like_openai=True,
         lacks=frozenset({"n", "allowed_tools", "store"}),
+        options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+    ),
+    Route(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        key_variables=("HUGGINGFACE_API_KEY", "HF_TOKEN"),
+        lacks=frozenset({"n"}),
+        options=frozenset({"upstream"}),
     ),
     Route(
         "groq",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .._runtime.json_pieces import LARGE
+from .._types.served_by import ServedBy
 from .._types.usage import Usage
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ class AskedCall:
     """The names of the `track` blocks around the call, joined by slashes."""
     metadata: Any = None
     """The value of `metadata` for this input of a batch."""
+
+
+def find_served_by(outcome: object) -> ServedBy | None:
+    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
+    if len(getattr(outcome, "body", b"")) >= LARGE:
+        return None
+    served_by: ServedBy | None = getattr(outcome, "served_by", None)
+    return served_by
 
 
 class Destination(Protocol):

@@ -16,7 +16,7 @@ from .._errors import LLMError
 from .._runtime import clock
 from . import telemetry as setting
 from .logs import is_logging, log_attempt, log_call
-from .observed_call import AskedCall, Destination, EndedAttempt, ObservedCall, Payment
+from .observed_call import AskedCall, Destination, EndedAttempt, ObservedCall, Payment, find_served_by
 from .reasons import reason
 
 if TYPE_CHECKING:
@@ -191,10 +191,12 @@ class Observer:
             )  # fmt: skip
             return
         queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
+        who = find_served_by(outcome)
         log_call(
             call, "ok", seconds, getattr(outcome, "usage", None) if usage is None else usage, usd,
             cached=bool(getattr(outcome, "cached", False)), attempts=attempts, queued=queued or None,
-            served=getattr(outcome, "model", None), **content,
+            served=getattr(outcome, "model", None), host=who and who.host,
+            fingerprint=who and who.fingerprint, request_id=who and who.request_id, **content,
         )  # fmt: skip
 
 

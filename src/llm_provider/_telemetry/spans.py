@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from .._errors import LLMError
 from .._json_values import JSONObject
 from .._runtime import clock
-from .observed_call import Destination, EndedAttempt, ObservedCall
+from .observed_call import Destination, EndedAttempt, ObservedCall, find_served_by
 from .reasons import reason
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ _USAGE = MappingProxyType({
     "reasoning_output_tokens": "gen_ai.usage.reasoning.output_tokens",
 })  # fmt: skip
 """The counts that are set where they are above 0."""
+
+_OF_OPENAI = MappingProxyType({
+    "fingerprint": "openai.response.system_fingerprint",
+    "service_tier": "openai.response.service_tier",
+})  # fmt: skip
+"""The fields of `served_by` that have names in the conventions, which are for OpenAI's own API."""
 
 ATTEMPT = "llm_provider.attempt"
 """The name of the event of a request."""
@@ -273,6 +279,13 @@ def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: fl
     if timing is None:
         return attributes
     attributes[RESPONSE_MODEL] = outcome.model
+    if (served_by := find_served_by(outcome)) is not None:
+        names = _OF_OPENAI if call.provider in ("openai", "azure") else {}
+        attributes |= {
+            names.get(name, f"llm_provider.served_by.{name}"): value
+            for name, value in served_by.to_dict().items()
+            if name != "model"
+        }
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
     if call.streamed and timing.first_token is not None:

@@ -8,7 +8,8 @@ from typing import Any, overload
 
 from .._errors import FailedAttempt, MissingDependencyError
 from .._foreign_attributes import Hinting
-from .._runtime.frozen import quickly_made
+from .._runtime.frozen import quickly_made, with_late_field
+from .served_by import ServedBy
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
 
 
@@ -41,6 +42,8 @@ class Embeddings(Hinting):
     cached: bool = False
     timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+    served_by: ServedBy | None = field(default=None, repr=False)
+    """Who answered the first text, as for `Response`."""
 
     @property
     def dimensions(self) -> int:
@@ -100,3 +103,6 @@ class Embeddings(Hinting):
     def _size(self) -> str:
         plural = "" if len(self.vectors) == 1 else "s"
         return f"{len(self.vectors)} vector{plural} of {self.dimensions} dimensions"
+
+
+with_late_field(Embeddings, "served_by")

@@ -1,13 +1,19 @@
-"""The function that reads citations, images, audio and server tools in a raw reply.
+"""The functions that read citations, images, audio, server tools and who answered in a raw reply.
 
-The package sets it as soon as it is imported, so it is there for a pickled answer too. It is no import of
-`_types`, because the wire formats are in a layer above.
+The package sets them as soon as it is imported, so they are there for a pickled answer too. They are no
+imports of `_types`, because the wire formats are in a layer above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .served_by import ServedBy
 
 read: Callable[[str, str, Any], Any]
 """Takes the name of an attribute of `Response`, the provider and the reply."""
+
+read_served_by: Callable[[str, Any, Mapping[str, str] | None], ServedBy | None]
+"""Takes the provider, the reply, and what its headers said: fields of `ServedBy` by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .row_label import RowLabel
 from .scores import Scores
+from .served_by import ServedBy
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
@@ -110,6 +111,24 @@ class Response(NoMapping, Generic[T_co]):
     tool_rounds: ToolRounds | None = field(default=None, repr=False)
     dropped: tuple[str, ...] = ()
     schema_in_prompt: bool = field(default=False, repr=False)
+    prompt: str | list[Message] | None = field(default=None, repr=False, compare=False)
+    """The text that was asked, or the messages, whose media are without their data; None where it is not
+    known, as in a batch that another process submitted."""
+    origins: tuple[Mapping[str, str] | None, ...] = field(default=(), repr=False)
+    """For each sample, the fields of `served_by` that are not in `raw`, but in headers or the address."""
+
+    @property
+    def served_by(self) -> ServedBy | None:
+        """Who answered the first sample, as far as the reply and its headers tell; None if they tell nothing.
+
+        It is read from `raw` each time.
+        """
+        try:
+            reply = self.raw
+        except ValueError:
+            # A response that a program has made may have any body.
+            reply = None
+        return raw_reader.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
 
     @property
     def text(self) -> str:
@@ -164,8 +183,13 @@ class Response(NoMapping, Generic[T_co]):
         alike = isinstance(raw, list) and len(raw) == len(self.choices)
         replies = raw if alike else [raw] * len(self.choices)
         return [
-            replace(self, choices=(choice,), body=json.dumps(reply).encode())
-            for choice, reply in zip(self.choices, replies, strict=True)
+            replace(
+                self,
+                choices=(choice,),
+                body=json.dumps(reply).encode(),
+                origins=self.origins[number : number + 1],
+            )
+            for number, (choice, reply) in enumerate(zip(self.choices, replies, strict=True))
         ]
 
     @property
@@ -200,6 +224,20 @@ class Response(NoMapping, Generic[T_co]):
     def server_tool_calls(self) -> list[ServerToolCall]:
         """The calls of the provider's own tools in the first sample, such as web searches, with results."""
         return cast("list[ServerToolCall]", self._read_extra("server_tool_calls"))
+
+    @property
+    def token_ids(self) -> tuple[int, ...] | None:
+        """The ids of the first sample's tokens in the model's vocabulary; None where the reply has none.
+
+        vLLM and Fireworks give them and those of the prompt with `extra_body={"return_token_ids": True}`,
+        Together with `logprobs=True`, and Groq with `extra_body={"debug": True}`.
+        """
+        return cast("tuple[int, ...] | None", self._read_extra("token_ids"))
+
+    @property
+    def prompt_token_ids(self) -> tuple[int, ...] | None:
+        """The ids of the prompt's tokens, with the model's template; None where the reply has none."""
+        return cast("tuple[int, ...] | None", self._read_extra("prompt_token_ids"))
 
     def _read_extra(self, name: str) -> object:
         return raw_reader.read(name, self.provider, self.raw)
@@ -325,6 +363,7 @@ class Response(NoMapping, Generic[T_co]):
             "reasoning": self.reasoning,
             "tool_calls": json_value(self.tool_calls),
             "parsed": json_value(parsed),
+            "served_by": None if (who := self.served_by) is None else who.to_dict(),
             **json_value(values | {"response_format": form, "body": _encode_body(self.body)}),
         }
 
@@ -357,6 +396,7 @@ class Response(NoMapping, Generic[T_co]):
             known["body"] = _decode_body(known.get("body", "null"))
             known["dropped"] = tuple(known.get("dropped") or ())
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
+            known["origins"] = tuple(known.get("origins") or ())
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
@@ -377,40 +417,9 @@ class Response(NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from .. import _html
+        from .response_html import as_html
 
-        parts: list[str] = []
-        for number, sample in enumerate(self.samples[: _html.ROWS], start=1):
-            if len(self.choices) > 1:
-                parts.append(_html.small(f"sample {number} of {len(self.choices)}"))
-            if sample.reasoning:
-                parts.append(_html.fold("reasoning", _html.text(sample.reasoning)))
-            if sample.text:
-                parts.append(_html.text(sample.text))
-            parts += [_html.code(call_text(call)) for call in sample.tool_calls]
-            parts += [_html.narrow(image._repr_html_()) for image in sample.images]
-            parts.append("" if sample.audio is None else sample.audio._repr_html_())
-            sources = [source.title or source.url or source.quote or "" for source in sample.citations]
-            if titles := [_html.cut(title) for title in dict.fromkeys(sources) if title]:
-                parts.append(_html.fold(f"sources: {len(titles)}", _html.text("\n".join(titles))))
-        return _html.block(*parts, _html.small(*self._summarise()))
-
-    def _summarise(self) -> Iterator[str]:
-        """What a person wants to know of the answer besides its text."""
-        yield from (self.provider, self.model)
-        yield f"{'' if self.finish_reason in ('stop', 'tool_calls') else '⚠ '}{self.finish_reason}"
-        yield f"{self.usage.input_tokens:,} + {self.usage.output_tokens:,} tokens"
-        yield from (cost_text(self.cost, cached=self.cached), f"{self.timing.total:.2f} s")
-        if len(self.rounds) > 1:
-            yield f"{len(self.rounds)} rounds with {len(self.tool_results)} tool results"
-        if called := dict.fromkeys(call.name for call in self.server_tool_calls):
-            yield f"used {', '.join(called)}"
-        if self.failures:
-            yield f"{len(self.failures)} failed before"
-        if self.dropped:
-            yield f"dropped {', '.join(self.dropped)}"
-        if self.metadata is not None:
-            yield cite(self.metadata)
+        return as_html(self)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
@@ -451,15 +460,6 @@ def _encode_body(body: bytes) -> str | dict[str, str]:
 
 def _decode_body(body: str | Mapping[str, str]) -> bytes:
     return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
-
-
-def call_text(call: ToolCall) -> str:
-    """A tool call as one line.
-
-    >>> call_text(ToolCall(id="1", name="weather", arguments='{"city": "Bern"}'))
-    '→ weather({"city": "Bern"})'
-    """
-    return f"→ {call.name}({call.arguments})"
 
 
 Result: TypeAlias = Response[Any] | LLMError

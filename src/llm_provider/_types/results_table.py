@@ -6,6 +6,7 @@ row of the first sample alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -16,6 +17,7 @@ from .._json_values import json_value
 from .._runtime.imports import import_optional
 from .response import Response, Result
 from .scores import Scores
+from .served_by import FIELDS, ServedBy
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""
-_OF_CALL = ("model", "provider", "cached", "response_id")
+_OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _SUMS: dict[str, object] = {
@@ -32,7 +34,9 @@ _SUMS: dict[str, object] = {
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
-"""All columns but those of the metadata and of `parsed`."""
+"""All columns but those of the metadata, of `parsed`, and those that only some answers have."""
+_WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
+_IDS = ("token_ids", "prompt_token_ids")
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
 _TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
@@ -56,12 +60,16 @@ def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
     number = -1
     if isinstance(result, Scores):
         for number, score in enumerate(result.scores):
-            columns = {name: getattr(score, name) for name in _OF_SCORE}
+            columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
             yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
         return
     # A call that failed has the samples that were answered before its error.
     for number, sample in enumerate(result.samples):
         columns = {"sample": number, "text": sample.text, "finish_reason": sample.finish_reason}
+        columns |= _columns_of_host(sample.served_by)
+        # To read a body takes longer than all the rest.
+        for name in _IDS if b"token_ids" in sample.body else ():
+            columns[name] = getattr(sample, name)
         yield columns | _columns_of_parsed(sample)
     if isinstance(result, LLMError):
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
@@ -78,10 +86,25 @@ def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
         "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price,
+        "prompt": _describe(result.context if isinstance(result, Scores) else result.prompt),
     }  # fmt: skip
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     usage = result.usage or Usage()
     return own | {name: getattr(usage, name) for name in _TOKENS}
+
+
+def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
+    values = {} if served_by is None else served_by.to_dict()
+    # `model` is a column of its own.
+    return {f"served_by.{name}": value for name, value in values.items() if name != "model"}
+
+
+def _describe(prompt: object) -> str | None:
+    return (
+        prompt
+        if prompt is None or isinstance(prompt, str)
+        else json.dumps(json_value(prompt), ensure_ascii=False)
+    )
 
 
 def _columns_of_parsed(sample: Response) -> dict[str, Any]:
@@ -130,7 +153,9 @@ def metadata_columns(result: Result | Scores) -> dict[str, Any]:
         return {"metadata": metadata}
     # A name of another column gets a prefix, so that neither value is lost.
     return {
-        f"metadata_{name}" if name in COLUMNS or str(name).partition(".")[0] == _PARSED else str(name): value
+        f"metadata_{name}"
+        if name in (*COLUMNS, *_IDS) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        else str(name): value
         for name, value in metadata.items()
     }
 
@@ -143,9 +168,11 @@ def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
         name: [metadata[row["input_index"]].get(name) for row in rows]
         for name in dict.fromkeys(name for values in metadata for name in values)
     }
-    parsed = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in COLUMNS]
-    behind = COLUMNS.index("text") + 1
-    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:])
+    present = dict.fromkeys(name for row in rows for name in row)
+    who, ids = ([name for name in names if name in present] for names in (_WHO, _IDS))
+    parsed = [name for name in present if name not in (*COLUMNS, *_WHO, *_IDS)]
+    behind, beside = COLUMNS.index("text") + 1, COLUMNS.index("prompt") + 1
+    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:beside], *who, *COLUMNS[beside:], *ids)
     table = {name: [row.get(name) for row in rows] for name in names}
     for name in parsed:
         # Where an object may be absent, its fields are columns, which are empty then.

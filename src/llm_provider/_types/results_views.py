@@ -15,7 +15,8 @@ from .._errors import LLMError, RequestError
 from .._json_values import json_value
 from .._runtime.files import full_disk, replace_file
 from .._runtime.json_pieces import LARGE
-from .response import Response, Result, call_text, result_from_dict
+from .response import Response, Result, result_from_dict
+from .response_html import call_text
 from .results_table import metadata_columns, row_count, table_rows
 from .scores import Scores
 

@@ -9,8 +9,9 @@ from typing import Any
 from .._errors import READERS, FailedAttempt
 from .._foreign_attributes import Hinting
 from .._json_values import JSONMapping, JSONObject, json_value
-from .._runtime.frozen import quickly_made
+from .._runtime.frozen import quickly_made, with_late_field
 from .row_label import RowLabel
+from .served_by import ServedBy
 from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
 
 
@@ -54,7 +55,7 @@ class Scores(Hinting):
 
     `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
     `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` is that of the
-    input in its batch.
+    input in its batch. `served_by` is who answered for the first continuation.
 
     >>> def score(text, logprob):
     ...     own = dict(text=text, logprob=logprob, tokens=(text,), bytes=len(text))
@@ -78,6 +79,7 @@ class Scores(Hinting):
     cached: bool = False
     timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+    served_by: ServedBy | None = field(default=None, repr=False)
     metadata: Any = None
     row_label: RowLabel | None = field(default=None, repr=False, compare=False)
 
@@ -112,6 +114,7 @@ class Scores(Hinting):
         readers: JSONObject = {
             "scores": lambda scores: tuple(map(Score.from_dict, scores)),
             "timing": lambda timing: Timing(**timing),
+            "served_by": lambda served_by: ServedBy(**served_by),
             **READERS,
         }
         return cls(**{
@@ -132,3 +135,6 @@ class Scores(Hinting):
         size = f"{len(self)} continuation{'' if len(self) == 1 else 's'}"
         best = f", best={self.best.text!r} at {self.best.logprob:.3f}" if self.scores else ""
         return f"Scores({size}{best}, model={self.model!r}, {cost_text(self.cost, cached=self.cached)})"
+
+
+with_late_field(Scores, "served_by")

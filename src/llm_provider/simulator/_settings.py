@@ -74,6 +74,12 @@ class Settings:
     reported_cost: float | None = _option(None, "cost in USD that every reply of Chat Completions reports")
     count_usage: bool = _option(True, "report the tokens of an answer; else zeros, as some hosts do")
     snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
+    fingerprints: str = _option(
+        "fp_simulator", "system fingerprints of answers, separated by commas, in turn"
+    )
+    upstreams: int = _option(
+        0, "hosts, up to 9, behind each model of OpenRouter and Hugging Face; unpinned requests take turns"
+    )
     prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
     batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
     batch_clock: float = _option(

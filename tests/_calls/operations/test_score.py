@@ -4,6 +4,7 @@ What a text's log-probability is, the tests ask the simulator's language model i
 """
 
 import asyncio
+import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -439,6 +440,7 @@ class TestMany:
             },
             index=pandas.Index([10, 20, 30], name="item"),
         )
+        simulator.configure(fingerprints="vllm-0.21.0-1a2b3c4d")
         results = lab.score_many(
             "vllm/toy", frame["question"], frame["choices"], metadata=[{"subject": text} for text in "xyz"],
             progress=False,
@@ -458,8 +460,13 @@ class TestMany:
         assert table["input_tokens"].sum() == simulator.ledger().input_tokens
         assert results.price == pytest.approx(float(results.cost))
         assert "Hello" not in results._repr_html_()
+        assert list(table["served_by.engine_version"]) == ["0.21.0"] * 6
+        assert list(table["prompt"]) == ["Hello"] * 2 + ["He was"] + ["It is"] * 3
         again = lab.score_many("vllm/toy", frame["question"], frame["choices"], progress=False)
         assert all(result.cached for result in again)
+        assert [result.served_by for result in again] == [result.served_by for result in results]
+        copies = [Scores.from_dict(json.loads(json.dumps(result.to_dict()))) for result in again]
+        assert copies == list(again)
         assert list(again.to_pandas()["logprob"]) == pytest.approx(wanted)
 
     def test_a_failure_has_its_place(self, lab: Client, simulator: Simulator, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ VARIABLES = {
     "litellm/text-completion-openai/m": ("OPENAI_BASE_URL",),
     "litellm/azure/m": ("AZURE_API_BASE",),
     "hosted_vllm/m": ("HOSTED_VLLM_API_BASE", "OPENAI_BASE_URL"),
-    "huggingface/a/m": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+    "litellm/huggingface/a/m": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
     "litellm/groq/m": ("GROQ_API_BASE",),
     "litellm/together_ai/m": ("TOGETHER_AI_API_BASE",),
     "ollama/m": ("OLLAMA_API_BASE",),

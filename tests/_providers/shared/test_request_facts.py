@@ -72,8 +72,15 @@ WIRE_FIELDS = frozenset(
 
 # These hold wire formats, and OpenAI's parameters, which users pass.
 # The integrations read the formats of other tools, which took names from providers. Spans hold messages as
-# users write them.
-MAY_NAME_FIELDS = ("_providers", "simulator", "_requests", "_telemetry/content.py", "integrations")
+# users write them, and who answered as `ServedBy` names it.
+MAY_NAME_FIELDS = (
+    "_providers",
+    "simulator",
+    "_requests",
+    "_telemetry/content.py",
+    "_telemetry/spans.py",
+    "integrations",
+)
 
 # Columns of prices.csv, and of the table of models.
 COLUMNS = frozenset({"input_audio", "input_image", "modalities"})

@@ -85,7 +85,7 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
         "key": key,
         "seconds": entry.seconds,
     }
-    optional = {"served": entry.served, "price": entry.price}
+    optional = {"served": entry.served, "price": entry.price, "origin": entry.origin}
     return fields | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -118,7 +118,9 @@ def _row(fields: JSONObject) -> Row:
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
     body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
-    entry = Entry(body, seconds, created, fields.get("served"), price=fields.get("price"))
+    entry = Entry(
+        body, seconds, created, fields.get("served"), None, fields.get("price"), fields.get("origin")
+    )
     value = encode_entry(
         key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     )

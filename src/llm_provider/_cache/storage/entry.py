@@ -90,6 +90,8 @@ class Entry(NamedTuple):
         served: The model that answered, as the provider named it.
         question: The question, for an entry that is to be stored; a hit does not read it.
         price: USD that the answer cost; None where it is not known, as in entries of older versions.
+        origin: Who answered, as far as the headers and the address of the original call told: fields of
+            `ServedBy`. None in entries of older versions.
     """
 
     body: bytes
@@ -98,6 +100,7 @@ class Entry(NamedTuple):
     served: str | None = None
     question: Question | None = None
     price: float | None = None
+    origin: Mapping[str, str] | None = None
 
 
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
@@ -109,6 +112,8 @@ def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes
         head["served"] = entry.served
     if entry.price is not None:
         head["price"] = entry.price
+    if entry.origin:
+        head["origin"] = entry.origin
     answer = b"".join((orjson.dumps(head), b"\n", entry.body))
     parts = [_checksum(key, answer), answer]
     if question:
@@ -123,11 +128,12 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
         start = value.index(b"\n", _CHECKSUM_BYTES) + 1
         head = orjson.loads(value[_CHECKSUM_BYTES:start])
         end = start + head["size"]
-        seconds, created, served, price = (
+        seconds, created, served, price, origin = (
             head["seconds"],
             head["created"],
             head.get("served"),
             head.get("price"),
+            head.get("origin"),
         )
         # A head that another program wrote may have a valid checksum. Only this sum needs them to be numbers.
         seconds + created + (price if "price" in head else 0) + end
@@ -135,9 +141,11 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
         return None
     if type(end) is not int or (type(served) is not str and "served" in head):
         return None
+    if origin is not None and type(origin) is not dict:
+        return None
     # A value that was damaged on disk counts as absent, and the call that follows writes it again.
     intact = value.startswith(_checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]))
-    return Entry(value[start:end], seconds, created, served, None, price) if intact else None
+    return Entry(value[start:end], seconds, created, served, None, price, origin) if intact else None
 
 
 def decode_question(key: str, value: bytes) -> QuestionFields | None:

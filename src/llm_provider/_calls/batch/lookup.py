@@ -101,6 +101,8 @@ def _by_template(
                         result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
                     except LLMError as error:
                         result = error
+                if isinstance(result, Response):
+                    object.__setattr__(result, "prompt", shared.describe(prompt))
                 if result is None:
                     yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
                 else:

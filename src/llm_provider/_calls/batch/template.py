@@ -26,7 +26,7 @@ from ..._providers.protocol import EncodedRequest
 from ..._requests.request import Request
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
-from ..._types.messages import Prompt
+from ..._types.messages import Message, Prompt, describe_prompt
 from ..._types.response import Response
 from ..call import MAX_REQUEST_BYTES, Call
 
@@ -80,6 +80,12 @@ class Template:
     def key(self, encoded: bytes) -> str:
         """The cache key of a prompt's first sample. `encoded` is the result of `fits` for the prompt."""
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
+
+    def describe(self, prompt: Any) -> str | list[Message] | None:
+        """The `Response.prompt` of a prompt."""
+        return (
+            describe_prompt((*self._before, {**self._message, "content": prompt})) if self._before else prompt
+        )
 
     def fill_in(
         self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None

@@ -200,9 +200,9 @@ class Engine:
         """
         if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
-        before = self.recorder.hit(call, answer)
-        if before is not None:
-            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, served_before=before))
+        change = self.recorder.hit(call, answer)
+        if change is not None:
+            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
         result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else observe_lookup(call, started, result)
 
@@ -216,6 +216,7 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
+        answer.origin = entry.origin
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
@@ -430,6 +431,7 @@ class Engine:
                     sample.answer.model,
                     call.build_question(part),
                     sample.price,
+                    sample.answer.origin,
                 ),
                 here,
             )

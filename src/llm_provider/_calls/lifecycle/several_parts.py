@@ -130,6 +130,6 @@ def describe(call: Call[Any], error: LLMError) -> None:
     answered = call.answered or {}
     samples = [answered[part] for part in call.parts if part in answered]
     if isinstance(error, ModelDriftError):
-        samples = [sample for sample in samples if sample.served_before is None]
+        samples = [sample for sample in samples if sample.change is None]
     if samples:
         error.samples = call.operation.good_samples(call, samples)

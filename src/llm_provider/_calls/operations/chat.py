@@ -19,6 +19,7 @@ from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.json_pieces import loads
+from ..._types.messages import describe_prompt
 from ..._types.response import Choice, Response
 from ..._types.usage import Timing, Usage
 from ..call import Call, Operation, Sample, price_of, usage_of
@@ -119,6 +120,7 @@ class Chat(Operation[Request, Response]):
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """The answer. A usage of zeros counts as none."""
         answer = call.adapter.decode(reply)
+        answer.reply = reply
         usage = answer.usage
         if usage is not None and not usage.output_tokens and not usage.input_tokens:
             # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
@@ -137,7 +139,7 @@ class Chat(Operation[Request, Response]):
         return [
             replace(
                 sample,
-                answer=call.adapter.decode(reply),
+                answer=replace(call.adapter.decode(reply), reply=reply, origin=sample.answer.origin),
                 body=orjson.dumps(reply),
                 price=0.0 if index and sample.price is not None else sample.price,
             )
@@ -176,6 +178,8 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            prompt=describe_prompt(call.request.messages),
+            origins=() if entry.origin is None else (entry.origin,),
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
@@ -213,6 +217,8 @@ class Chat(Operation[Request, Response]):
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
+            prompt=describe_prompt(call.request.messages),
+            origins=tuple([sample.answer.origin for sample in samples]),
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:

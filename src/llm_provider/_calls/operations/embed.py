@@ -122,6 +122,8 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         if answer.usage is not None and not answer.usage.input_tokens:
             # Hosts write zeros where they count nothing.
             answer.usage = None
+        # A reply with vectors is large.
+        answer.reply = {name: value for name, value in reply.items() if type(value) is str}
         return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
@@ -137,7 +139,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return [
             replace(
                 sample,
-                answer=form.decode(reply, 1, call.encoded),
+                answer=replace(self.decode(call, reply, 1), origin=sample.answer.origin),
                 body=orjson.dumps(reply),
                 price=None if price is None else price * share / sum(shares),
             )

@@ -14,6 +14,7 @@ from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..._providers.registry import load_scores
 from ..._providers.shared.request_facts import RequestFacts
+from ..._providers.shared.served_by import read_fields
 from ..._requests.routing import Target
 from ..._requests.score_request import DEFAULTS, ScoreRequest
 from ..._runtime import clock
@@ -203,18 +204,20 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
 
 def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     """A score as the answer of all its requests."""
-    samples = requests.samples
+    samples, first = requests.samples, requests.samples[0].answer
+    # The answers of the requests are not stored, and the entry knows what its first one told.
+    origin = read_fields(requests.call.target.provider, first.reply, first.origin)
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     model = next((sample.answer.model for sample in samples if sample.answer.model), None)
     body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
     return Sample(
-        ScoreAnswer(score, usage=usage, model=model),
+        ScoreAnswer(score, usage=usage, model=model, origin=origin),
         orjson.dumps(body),
         cached=False,
         queue=sum(sample.queue for sample in samples),
         sending=sum(sample.sending for sample in samples),
         price=sum_of_prices([sample.price for sample in samples]),
-        served_before=next((sample.served_before for sample in samples if sample.served_before), None),
+        change=next((sample.change for sample in samples if sample.change), None),
     )
 
 

@@ -95,7 +95,9 @@ class PromptScores(Exchange):
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
         """The values in a reply, which have passed the checks."""
-        return self.form.decode(reply, self.prompt, self.following)
+        answer: AnyAnswer = self.form.decode(reply, self.prompt, self.following)
+        answer.reply = reply
+        return answer
 
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
         """The usage that the reply reports."""

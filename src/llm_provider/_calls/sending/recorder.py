@@ -16,12 +16,12 @@ from ..._errors import ModelDriftError, cite
 from ..._json_values import json_value
 from ..._money.ledger_file import LedgerFile
 from ..._money.litellm_prices import litellm_cost
-from ..._money.model_drift import Alias, ModelDriftWarning, Served
+from ..._money.model_drift import Alias, Answered, Change, ModelDriftWarning, Served
 from ..._money.price_rows import PriceWarning
 from ..._money.pricing import PriceTable
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
-from ..._requests.routing import price_names
+from ..._providers.shared.served_by import read_fields
 from ..._runtime import clock
 from ..._runtime.exact_decimal import total
 from ..._types.usage import CostSource, Usage
@@ -73,13 +73,13 @@ class CostRecorder:
         self.prices = prices
         self._file = file
         self._strict = strict
-        self._served = Served(None if file is None else file.read_served())
+        self._served = Served(() if file is None else file.read_answered())
         self._names: dict[tuple[str | None, ...], _Names] = {}
 
     def record_answer(
         self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
     ) -> Decimal | None:
-        """Record an answered request, set `served_before` of its sample, and return its cost in USD if known.
+        """Record an answered request, set `change` of its sample, and return its cost in USD if known.
 
         `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
         row of a batch that it answers.
@@ -98,9 +98,11 @@ class CostRecorder:
                 source = "litellm"
         call.sent.charges += (Charge(cost, answer.usage, source),)
         strict = self._is_strict(call)
+        who = _describe_origin(call, answer)
         if answer.model is not None:
-            sample.served_before = self._served.update(names.alias, names.key.served, keep=not strict)
-        refused = strict and sample.served_before is not None
+            answered = Answered(names.alias, names.key.served, who)
+            sample.change = self._served.compare(answered, keep=not strict)
+        refused = strict and sample.change is not None
         if batch is not None and batch.again:
             return cost
         self._post(
@@ -114,9 +116,10 @@ class CostRecorder:
                 answer.usage,
                 # If the usage is known, only the price can be missing, and without it there is no bound.
                 bound(self.prices()) if answer.usage is None and cost is None else None,
+                who,
             ),
             id=answer.id,
-            served_before=sample.served_before,
+            served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
             batch=None if batch is None else batch.batch,
             row=None if batch is None else batch.row,
@@ -157,29 +160,35 @@ class CostRecorder:
         """The rows of a batch that the ledger's file has already."""
         return set() if self._file is None else self._file.find_rows(batch)
 
-    def hit(self, call: Call[Any], answer: AnyAnswer) -> str | None:
-        """Record an answer that costs nothing. Returns the model that served before, if it has changed."""
-        names, before = self._names_of(call, answer.model), None
+    def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
+        """Record an answer that costs nothing. Returns the change, if another model answered than before.
+
+        Stored fingerprints are not compared.
+        """
+        names, change = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
-            before = self._served.update(names.alias, names.key.served, keep=False)
+            # Of the body of an answer only the name is read here: a hit takes few microseconds.
+            snapshot = {name: value for name, value in (answer.origin or {}).items() if name == "snapshot"}
+            change = self._served.compare(Answered(names.alias, names.key.served, snapshot), keep=False)
         variant = _variant(call, answer)
         group = names.hits.get(variant)
         if group is None:
             group = names.hits[variant] = HitGroup(names.key, self.prices, names.priced, variant)
         if answer.cost is not None:
-            self._post(
-                call, names, Posting(clock.time(), "hit", names.key, answer.cost, answer.usage), id=answer.id
-            )
-            return before
+            who = {} if self._file is None else _describe_origin(call, answer)
+            posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
+            self._post(call, names, posting, id=answer.id)
+            return change
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
             totals.hit(group, answer.usage)
         if self._file is not None:
-            posting = Posting(clock.time(), "hit", names.key, group.price(answer.usage), answer.usage)
+            price, who = group.price(answer.usage), _describe_origin(call, answer)
+            posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
             self._file.append(
                 posting, base_url=names.alias[1] or None, id=answer.id, metadata=plain_metadata(call)
             )
-        return before
+        return change
 
     def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
         """Record the hits among the samples of a call, and check which model served them.
@@ -190,35 +199,31 @@ class CostRecorder:
         changed = None
         for sample in samples:
             if sample.cached:
-                before = self.hit(call, sample.answer)
-                # The sample of a shared request already has the model that the leader's record names.
-                sample.served_before = sample.served_before or before
-            if sample.served_before is not None:
+                change = self.hit(call, sample.answer)
+                # The sample of a shared request already has the change that the leader's record names.
+                sample.change = sample.change or change
+            if sample.change is not None:
                 changed = sample
         if changed is not None:
             self.check_model(call, changed)
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Warn, or raise `ModelDriftError` for a strict call, if another model served than before."""
-        if sample.served_before is None:
+        change = sample.change
+        if change is None:
             return
-        names, before = self._names_of(call, sample.answer.model), sample.served_before
-        served = names.key.served
-        message = (
-            f"{call.request.model} was answered by {served}, and before by {before}: "
-            "the provider has changed the model"
-        )
+        names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
         if self._is_strict(call):
             error = ModelDriftError(
                 message,
-                served=served,
-                served_before=before,
+                served=change.now,
+                served_before=change.before,
                 provider=call.target.provider,
                 model=call.request.model,
             )
             call.sent.write_to(error)
             raise error
-        if self._served.is_news(names.alias, before, served):
+        if self._served.is_news(names.alias, change.before, change.now):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
                 warnings.warn(ModelDriftWarning(message), stacklevel=2)
@@ -253,7 +258,8 @@ class CostRecorder:
     def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
         delivery = "live" if batch is None else "batch"
-        identity = (target.route.provider, target.base_url, target.model, served, tag, delivery)
+        server = (target.route.provider, target.base_url, target.model, call.upstream)
+        identity = (*server, served, tag, delivery)
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:
@@ -263,7 +269,7 @@ class CostRecorder:
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                price_names(target, served),
+                call.find_price_names(served),
                 {},
             )
         return names
@@ -276,6 +282,13 @@ def plain_metadata(call: Call[Any]) -> Any:
     except Exception:
         # It may be an object of a class of the user, and the answer must not be lost.
         return cite(call.metadata)
+
+
+def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
+    """Who answered, as a line of the ledger has it; its field `served` is the model."""
+    who = read_fields(call.target.provider, answer.reply, answer.origin)
+    who.pop("model", None)
+    return who
 
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:

@@ -24,6 +24,7 @@ from ..._limits.scopes import Controller, Limiter, ScopeStatistics
 from ..._limits.shared_controller import SharedController, SharedStateFile
 from ..._providers import registry
 from ..._providers.protocol import Connection, Outgoing
+from ..._providers.shared.served_by import read_origin
 from ..._providers.transport.certificates import check_certificates
 from ..._providers.transport.proxies import check_proxy
 from ..._requests.api_keys import environment_secrets
@@ -199,6 +200,8 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """Those of the last answer. A server may repeat the API key there."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
@@ -301,6 +304,7 @@ class _Sending:
         return False
 
     def _on_headers(self, headers: Mapping[str, str]) -> None:
+        self.headers = headers
         self.selection.scope.on_headers(self.ticket, headers)
 
     def _end_cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
@@ -313,6 +317,7 @@ class _Sending:
 
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self.queue), self.call.sent
+        sample.answer.origin = read_origin(self.call.target, self.headers)
         self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
         cost = self.sender.recorder.record_answer(self.call, sample, self._bound)

@@ -18,7 +18,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..._money.litellm_prices import most_cost, prices_of
-from ..._requests.routing import price_names
 from ..._runtime.exact_decimal import exact
 from ..._tokens.counting import most_input_tokens, most_output_tokens
 
@@ -44,7 +43,7 @@ def worst_case(
     it; by default the one asked for and the standard one.
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
-    provider, model = price_names(call.target)
+    provider, model = call.find_price_names()
     read = most_input_tokens(facts, body, call.target)
     answer = most_output_tokens(facts, call.target)
     if call.target.provider == "litellm" and not prices.applicable(provider, model):

@@ -187,6 +187,7 @@ class Rounds:
         timings = [response.timing for response in responses]
         whole = replace(
             responses[-1],
+            prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
             cost=sent.cost,
             cost_source=sent.cost_source,

@@ -28,6 +28,7 @@ from .stream import read_whole_reply
 _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
 
+UPSTREAM = "upstream_provider"
 _RETRIES = {"max_retries", "num_retries"}
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
@@ -224,7 +225,9 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
     """The provider's headers of an answer, which litellm keeps in a hidden attribute with prefixed names."""
     hidden = getattr(answer, "_hidden_params", None)
     headers = hidden.get("additional_headers") if isinstance(hidden, dict) else None
-    return {
+    # The host behind a router, in litellm 1.109.
+    upstream = {UPSTREAM: host} if isinstance(hidden, dict) and (host := hidden.get(UPSTREAM)) else {}
+    return upstream | {
         str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in (headers or {}).items()
     }
 

@@ -31,6 +31,7 @@ from ..shared.batches import (
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE, close_clients
+from ..shared.replies import text_of
 from . import embeddings
 from .files import sdk_client
 
@@ -146,7 +147,7 @@ def _reply(line: bytes) -> RowReply:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise cut(line[:60].decode("utf-8", "replace")) from None
     if isinstance(response, dict) and response.get("status_code") == 200:
-        return RowReply(name, orjson.dumps(response.get("body")), None)
+        return RowReply(name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id")))
     return RowReply(name, None, _error(response, failure))
 
 

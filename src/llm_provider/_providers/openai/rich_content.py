@@ -41,6 +41,33 @@ def citations(reply: JSONMapping) -> list[Citation]:
     return result or list(_pages_of(reply))
 
 
+def token_ids(reply: JSONMapping) -> tuple[int, ...] | None:
+    """The ids of a completion's tokens: of vLLM and Fireworks, Together, or Groq."""
+    choice = next(iter(dicts(reply.get("choices"))), {})
+    return _ids(
+        choice.get("token_ids"),
+        part(choice, "logprobs").get("token_ids"),
+        part(part(reply, "x_groq"), "debug").get("output_token_ids"),
+    )
+
+
+def prompt_token_ids(reply: JSONMapping) -> tuple[int, ...] | None:
+    """The ids of the prompt's tokens, of the same servers."""
+    prompt = next(iter(dicts(reply.get("prompt"))), {})
+    return _ids(
+        reply.get("prompt_token_ids"),
+        part(prompt, "logprobs").get("token_ids"),
+        part(part(reply, "x_groq"), "debug").get("input_token_ids"),
+    )
+
+
+def _ids(*candidates: Any) -> tuple[int, ...] | None:
+    for value in candidates:
+        if isinstance(value, list) and value and all(type(each) is int for each in value):
+            return tuple(value)
+    return None
+
+
 def _message(reply: JSONMapping) -> JSONMapping:
     choices = dicts(reply.get("choices"))
     return part(choices[0], "message") if choices else {}

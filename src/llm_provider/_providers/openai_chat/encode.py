@@ -43,6 +43,10 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
     payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
     draft = Draft(request, target, None, payload)
     payload = fill_payload(draft, accepts or _accepts_of(route))
+    if "upstream" in route.options:
+        from ..shared.upstream import warn_if_unpinned
+
+        warn_if_unpinned(target, payload)
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
@@ -74,6 +78,13 @@ def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
 
 def write_nothing(draft: Draft[Any], value: object) -> None:
     """Leave the payload: the value has its effect elsewhere."""
+
+
+def _write_upstream(draft: Draft[None], value: str) -> None:
+    # Calls to other hosts do not need its module.
+    from ..shared.upstream import write_upstream
+
+    write_upstream(draft, value)
 
 
 COMMON: Accepts = {
@@ -110,6 +121,8 @@ ACCEPTS: Accepts = {
 }
 """Parameter → the field, or the function that writes it. Few compatible hosts have all."""
 
+OF_HOSTS: Accepts = {**ACCEPTS, "upstream": _write_upstream}
+
 OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 """The fields of OpenAI's own models."""
 
@@ -117,8 +130,8 @@ OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 @functools.lru_cache(maxsize=256)
 def _accepts_of(route: Route) -> Accepts:
     """The parameters that a host has, in its spelling."""
-    names = ACCEPTS.keys() if route.like_openai else COMMON.keys() | route.options
-    accepts = {name: ACCEPTS[name] for name in names - route.lacks}
+    names = (ACCEPTS.keys() if route.like_openai else COMMON.keys()) | route.options
+    accepts = {name: OF_HOSTS[name] for name in names - route.lacks}
     if route.spelling.get("top_logprobs") == "logprobs":
         return accepts | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
     return accepts | {name: field for name, field in route.spelling.items() if name in accepts}

@@ -18,9 +18,10 @@ from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
 
-# The last two are the pages that Perplexity's and xAI's models have found.
+# `citations` and `search_results` are the pages that Perplexity's and xAI's models have found.
 _HEAD = (
     "id", "model", "created", "service_tier", "system_fingerprint", "provider", "citations", "search_results",
+    "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids", "x_groq",
 )  # fmt: skip
 
 # Fields of a delta that have code of their own, and those that are the same in every answer.
@@ -82,8 +83,12 @@ class Assembler:
                 return []
             raise failure
         for name in _HEAD:
-            if event.get(name) is not None:
-                self._head[name] = event[name]
+            value = event.get(name)
+            if value is not None:
+                # Groq's first chunk has other fields than its last one.
+                if name == "x_groq" and isinstance(value, dict):
+                    value = {**self._head.get(name, {}), **value}
+                self._head[name] = value
         if event.get("usage"):
             self._usage = event["usage"]
         return dicts(event.get("choices"), "choices")
@@ -143,6 +148,7 @@ class _Sample:
         """Claude's citations, as litellm streams them."""
         self._extra: JSONObject = {}
         self._logprobs: Any = None
+        self._token_ids: list[Any] | None = None
         self._late = False
         # What was shown as the text: whether a transcript of speech, and how many pieces of a refusal.
         self._spoke = False
@@ -160,6 +166,9 @@ class _Sample:
         delta = expect_dict(piece.get("delta") or piece.get("message") or {}, "delta")
         if piece.get("logprobs") is not None:
             self._logprobs = _with_logprobs(self._logprobs, piece["logprobs"], delta)
+        if isinstance(piece.get("token_ids"), list):
+            self._token_ids = [] if self._token_ids is None else self._token_ids
+            self._token_ids += piece["token_ids"]
         text, reasoning = text_and_reasoning(delta.get("content"))
         if text or reasoning:
             self.content.append(delta["content"])
@@ -270,6 +279,8 @@ class _Sample:
                 choice[name] = getattr(self, name)
         if self._logprobs is not None:
             choice["logprobs"] = self._logprobs
+        if self._token_ids is not None:
+            choice["token_ids"] = self._token_ids
         return choice
 
 

@@ -11,6 +11,11 @@ from typing import Any
 
 from ..._json_values import JSONObject
 
+READ_IN_FULL = frozenset(
+    {"error", "type", "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids", "x_groq"}
+)
+"""Fields of events that are read wherever they come."""
+
 
 class TextChunks:
     """Recognises chunks that add text to the first sample and nothing else.
@@ -49,8 +54,8 @@ class TextChunks:
                 or piece.get("index")
                 or piece.get("logprobs") is not None
                 or "error" in piece
-                or "error" in event
-                or "type" in event
+                or "token_ids" in piece
+                or not READ_IN_FULL.isdisjoint(event)
             ):
                 self._fields, self._piece = event.keys(), dict(piece)
                 return text

@@ -84,6 +84,7 @@ class RowReply(NamedTuple):
     custom_id: str
     body: bytes | None
     error: LLMError | None
+    request_id: str | None = None
 
 
 class BatchConnection(Protocol):

@@ -24,6 +24,8 @@ _SIGNATURES = (
 def read(name: str, provider: str, reply: Any) -> Any:
     """The "citations", "images", "audio" or "server_tool_calls" of a reply, or of the first of several.
 
+    Servers of OpenAI's format also give "token_ids" and "prompt_token_ids".
+
     >>> read("citations", "openai", {"choices": []})
     []
     """
@@ -32,7 +34,8 @@ def read(name: str, provider: str, reply: Any) -> Any:
     route = ROUTES.get(provider)
     folder = "openai" if route is None or route.adapter == "litellm" else route.adapter
     module = importlib.import_module(f"llm_provider._providers.{folder}.rich_content")
-    return getattr(module, name)(reply if isinstance(reply, dict) else {})
+    read_part = getattr(module, name, None)
+    return None if read_part is None else read_part(reply if isinstance(reply, dict) else {})
 
 
 def dicts(value: Any) -> list[JSONObject]:

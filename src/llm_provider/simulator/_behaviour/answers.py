@@ -18,6 +18,7 @@ import orjson
 
 from ..formats.content import CHARACTERS_PER_TOKEN, convert_to_tokens, count_tokens
 from ..formats.wire_format import Completion, Prompt, Sample, ToolCall, Usage
+from .upstreams import serve
 
 if TYPE_CHECKING:
     from .._settings import Settings
@@ -93,6 +94,7 @@ def complete(
             web_searches=settings.web_searches if prompt.samples else 0,
             cost=settings.reported_cost,
         ),
+        served=serve(prompt, settings, int(identifier, 16)),
         counted=settings.count_usage,
     )
 

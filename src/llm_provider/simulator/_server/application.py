@@ -18,6 +18,7 @@ from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
 from .._behaviour.prompt_cache import CacheUse, count_cached
 from .._behaviour.shapes import ERROR_EVENTS, shape_frames, shape_reply
+from .._behaviour.upstreams import write_headers
 from .._records.recorded_requests import Record
 from ..formats.aws_frames import FRAMES_TYPE, frame_error, frame_events, is_framed
 from ..formats.wire_format import MALFORMED, Completion, Headers, Problem, Prompt, Request, refuse_malformed
@@ -184,11 +185,14 @@ class Application:
                 completion = complete(
                     prompt, settings, identifier, int(exchange.record.time), fault.finish, fault.text
                 )
+                if completion.served.refused:
+                    rejection = Problem("No endpoints are available for this routing.", status=404)
             except MALFORMED as mistake:
                 rejection = refuse_malformed(mistake)
             if rejection is not None:
                 await _refuse(exchange, target, rejection)
                 return
+            exchange.headers += write_headers(prompt, completion.served, identifier)
             use = None
             if settings.prompt_cache and prompt.samples:
                 use = state.prompt_caches.use(prompt, key, time.monotonic())

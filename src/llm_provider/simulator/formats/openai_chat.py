@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from .content import count_tokens, read_text, split_fragments
-from .wire_format import Completion, Frame, Headers, LimitState, Problem, Prompt, Request, Sample, Tool
+from .wire_format import (
+    REGION,
+    Completion,
+    Frame,
+    Headers,
+    LimitState,
+    Problem,
+    Prompt,
+    Request,
+    Sample,
+    Tool,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +35,7 @@ DONE = Frame(b"data: [DONE]\n\n")
 BARE_FIELDS = 2
 USAGE_UNASKED = frozenset({"mistral"})
 SERVICE_TIERS = {"openai": "default", "groq": "on_demand"}
+WITHOUT_FINGERPRINT = frozenset({"mistral", "perplexity", "together_ai"})
 REASONING_FIELDS = {"openrouter": "reasoning", "local": "reasoning"}
 
 _REASONING_MODEL = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)")
@@ -170,10 +182,12 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
                 "message": _make_message(prompt, completion, index, sample),
                 "logprobs": _make_logprobs(prompt, sample.text or ""),
                 "finish_reason": _FINISH.get(sample.finish, sample.finish),
+                **_make_ids(prompt, sample.text or ""),
             }
             for index, sample in enumerate(completion.samples)
         ],
         "usage": _write_usage(completion),
+        **_make_extras(prompt, completion),
     }
 
 
@@ -188,6 +202,8 @@ def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
         choice: dict[str, Any] = {"index": index, "delta": delta, "finish_reason": finish}
         if prompt.logprobs is not None:
             choice["logprobs"] = _make_logprobs(prompt, piece) if piece else None
+        if piece:
+            choice |= _make_ids(prompt, piece)
         return Frame(
             b"data: " + orjson.dumps({**envelope, "choices": [choice]}) + b"\n\n", count_tokens(piece)
         )
@@ -204,8 +220,11 @@ def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
         if prompt.provider in USAGE_UNASKED and index == len(completion.samples) - 1:
             envelope["usage"] = _write_usage(completion)
         yield chunk(index, {}, _FINISH.get(sample.finish, sample.finish))
-    if include_usage:
-        last = {**envelope, "choices": [], "usage": _write_usage(completion)}
+    extras = _make_extras(prompt, completion)
+    if include_usage or extras:
+        last = {**envelope, **extras, "choices": []}
+        if include_usage:
+            last["usage"] = _write_usage(completion)
         yield Frame(b"data: " + orjson.dumps(last) + b"\n\n")
     yield DONE
 
@@ -272,11 +291,54 @@ def _make_envelope(prompt: Prompt, completion: Completion, kind: str) -> dict[st
         "object": kind,
         "created": completion.created,
         "model": completion.model,
-        "system_fingerprint": "fp_simulator",
     }
+    if prompt.provider not in WITHOUT_FINGERPRINT:
+        envelope["system_fingerprint"] = completion.served.fingerprint
+    if completion.served.endpoint is not None and prompt.provider == "openrouter":
+        envelope["provider"] = completion.served.endpoint.host
     if prompt.provider in SERVICE_TIERS:
         envelope["service_tier"] = SERVICE_TIERS[prompt.provider]
     return envelope
+
+
+def _make_extras(prompt: Prompt, completion: Completion) -> dict[str, Any]:
+    """Fields of single hosts, at the end of a stream: groq 1.7, openrouter 1.3, fireworks-ai 1.2 and vLLM."""
+    body, endpoint = prompt.request.body, completion.served.endpoint
+    extras: dict[str, Any] = {}
+    ids = make_token_ids("prompt" * (prompt.characters // 6 + 1))
+    if prompt.provider == "groq":
+        extras["x_groq"] = {"id": f"req_{completion.identifier}", "seed": prompt.seed}
+        if body.get("debug"):
+            output = [
+                identifier
+                for sample in completion.samples
+                for identifier in make_token_ids(sample.text or "")
+            ]
+            extras["x_groq"]["debug"] = {"input_token_ids": ids, "output_token_ids": output}
+    elif body.get("return_token_ids"):
+        extras["prompt_token_ids"] = ids
+    if body.get("perf_metrics_in_response"):
+        extras["perf_metrics"] = {"prompt-tokens": completion.usage.input_tokens}
+    if endpoint is not None and prompt.request.headers.get(b"x-openrouter-metadata") == b"enabled":
+        own = {"model": prompt.model, "provider": endpoint.host}
+        extras["openrouter_metadata"] = {
+            "requested": prompt.model, "strategy": "direct", "region": REGION, "summary": "",
+            "is_byok": False,
+            "attempt": 1, "attempts": [{**own, "status": 200}],
+            "endpoints": {"total": 1, "available": [{**own, "selected": True}]},
+        }  # fmt: skip
+    return extras
+
+
+def _make_ids(prompt: Prompt, text: str) -> dict[str, Any]:
+    """The ids of a choice's tokens, as vLLM and Fireworks give them on request."""
+    return {"token_ids": make_token_ids(text)} if prompt.request.body.get("return_token_ids") else {}
+
+
+def make_token_ids(text: str) -> list[int]:
+    """The ids of a text's tokens of four characters."""
+    tokens = (text[start : start + 4].encode("utf-8", "surrogatepass") for start in range(0, len(text), 4))
+    return [int.from_bytes(token, "big") % 100_000 for token in tokens]
 
 
 def _make_message(prompt: Prompt, completion: Completion, index: int, sample: Sample) -> dict[str, Any]:
@@ -308,6 +370,13 @@ def _stream_calls(completion: Completion, index: int, sample: Sample) -> Iterato
 def _make_logprobs(prompt: Prompt, text: str) -> dict[str, Any] | None:
     if prompt.logprobs is None:
         return None
+    if prompt.provider == "together_ai":
+        tokens = make_logprobs(text, 0)
+        return {
+            "tokens": [token["token"] for token in tokens],
+            "token_logprobs": [token["logprob"] for token in tokens],
+            "token_ids": make_token_ids(text),
+        }
     return {"content": make_logprobs(text, prompt.logprobs), "refusal": None}
 
 

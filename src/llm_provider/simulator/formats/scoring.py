@@ -92,6 +92,8 @@ def reply(prompt: Prompt, completion: Completion) -> Any:
         "id": f"cmpl-{completion.identifier}", "object": "text_completion", "created": completion.created,
         "model": completion.model, "choices": choices, "usage": usage,
     }  # fmt: skip
+    if completion.served.fingerprint:
+        answer["system_fingerprint"] = completion.served.fingerprint
     if prompt.provider == "together_ai" and body.get("echo"):
         parts = [_take_prompt(choice, len(tokens)) for choice, tokens in zip(choices, prompts, strict=True)]
         answer["prompt"] = parts

@@ -9,11 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "MALFORMED", "Completion", "Frame", "LimitState", "Problem", "Prompt", "Request", "Sample", "Tool",
-    "ToolCall", "Usage", "WireFormat", "refuse_malformed", "stream_nothing",
+    "MALFORMED", "REGION", "Completion", "Endpoint", "Frame", "LimitState", "Problem", "Prompt", "Request",
+    "Sample", "Served", "Tool", "ToolCall", "Usage", "WireFormat", "refuse_malformed", "stream_nothing",
 ]  # fmt: skip
 
 Headers = list[tuple[bytes, bytes]]
+
+REGION = "simulated-region-1"
+"""Where answers are computed, as replies and headers have it."""
 
 # The formats do not check the type of every nested value of a body. These exceptions therefore mean an
 # invalid request, which a real server answers with 400 too.
@@ -110,6 +113,31 @@ class Sample:
     stop_sequence: str | None = None
 
 
+class Endpoint(NamedTuple):
+    """One endpoint of a model behind a router."""
+
+    host: str
+    """As the reply names it."""
+    slug: str
+    """As a request names it."""
+    quantization: str
+
+    @property
+    def fingerprint(self) -> str:
+        """That of its configuration, which has the quantization, as vLLM's has."""
+        return f"vllm-0.21.0-tp8-{sum(f'{self.slug} {self.quantization}'.encode()):08x}"
+
+
+class Served(NamedTuple):
+    """Who answers a request."""
+
+    fingerprint: str
+    endpoint: Endpoint | None = None
+    """None where there is no router."""
+    refused: bool = False
+    """Whether the request names endpoints that do not exist."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Completion:
     """The answer of a model to a prompt: all samples and their token counts."""
@@ -119,6 +147,8 @@ class Completion:
     model: str
     samples: list[Sample]
     usage: Usage
+    served: Served
+    """Who answers."""
     counted: bool = True
     """Whether the reply reports its tokens; else it reports zeros, as some hosts do."""
 

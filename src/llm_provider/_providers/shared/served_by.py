@@ -1,0 +1,146 @@
+"""Who answered, of bodies and headers of replies: one row per provider.
+
+The sources are the types of the installed SDKs (openai 2.54, anthropic 2.12, google-genai 3.4), those of
+openrouter 1.3, groq 1.7 and fireworks-ai 1.2, vLLM's `fingerprint.py`, and headers that providers document.
+
+Headers are read when the answer arrives, into a small dict, which is stored with the answer. The body is read
+when somebody asks. So a call pays for one look at its headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..._requests.clouds import find_priced_region
+from ..._types.served_by import FIELDS, ServedBy
+
+if TYPE_CHECKING:
+    from ..._requests.routing import Target
+
+Origin: TypeAlias = Mapping[str, str]
+"""What headers and the route say of who answered: fields of `ServedBy` by name."""
+
+_LONGEST = 200
+"""Characters of a value that are kept: a server may answer with anything."""
+
+
+class _Row(NamedTuple):
+    body: Mapping[str, str]
+    """Field of `ServedBy` → the path in the reply, with dots."""
+    headers: tuple[tuple[str, str], ...]
+    """Field of `ServedBy`, and the header that has it, in lower case."""
+
+
+_CHAT = {
+    "model": "model", "fingerprint": "system_fingerprint", "service_tier": "service_tier",
+    # sglang, the version of the weights.
+    "snapshot": "metadata.weight_version",
+}  # fmt: skip
+_ID = ("request_id", "x-request-id")
+_ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
+_ANY = _Row(_CHAT, (_ID,))
+
+_ROWS: Mapping[str, _Row] = {
+    "azure": _Row(
+        _CHAT,
+        (
+            ("request_id", "apim-request-id"),
+            # The reply of its Responses API has the name of the alias.
+            ("snapshot", "x-ms-served-model"),
+            ("host", "x-ms-deployment-name"),
+            ("region", "x-ms-region"),
+        ),
+    ),
+    "anthropic": _Row(_ANTHROPIC, (("request_id", "request-id"),)),
+    "gemini": _Row(
+        {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"},
+        (("service_tier", "x-gemini-service-tier"),),
+    ),
+    "openrouter": _Row(_CHAT | {"host": "provider", "region": "openrouter_metadata.region"}, (_ID,)),
+    "groq": _Row(_CHAT | {"request_id": "x_groq.id"}, (_ID, ("region", "x-groq-region"))),
+    "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
+    "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
+    # The body of a reply through litellm may be that of any router.
+    "litellm": _Row(
+        _CHAT | {"host": "provider"}, (_ID, ("request_id", "request-id"), ("host", "upstream_provider"))
+    ),
+}
+
+_DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|2\d(?:0[1-9]|1[0-2])|00\d)(?:-v\d.*)?")
+"""A name with a date, as Mistral's `-2512` too, or with Gemini's `-001`."""
+_ENGINES = (
+    ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
+    # The number of the build and its commit.
+    ("llama.cpp", re.compile(r"(b\d+)-[0-9a-z]+")),
+)
+
+
+def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
+    """What the headers of an answer, and the region of its cloud, say; None if they say nothing.
+
+    Names of headers are in lower case, or the mapping ignores case.
+    """
+    origin = {}
+    if headers:
+        for field, name in _ROWS.get(target.provider, _ANY).headers:
+            value = headers.get(name)
+            if value:
+                origin[field] = value[:_LONGEST]
+    cloud = target.route.cloud
+    if (
+        cloud is not None
+        and "region" not in origin
+        and (region := find_priced_region(cloud, target.base_url))
+    ):
+        origin["region"] = region
+    return origin or None
+
+
+def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:
+    """Who answered; None if nothing is told.
+
+    Args:
+        provider: The route's name.
+        reply: The reply, or the replies of several samples. The first one counts.
+        origin: What `read_origin` returned. It comes before the body, but for the region.
+
+    >>> read_served_by("openrouter", {"model": "z/glm", "provider": "DeepInfra"}, {"request_id": "1"})
+    ... # doctest: +ELLIPSIS
+    ServedBy(host='DeepInfra', model='z/glm', ..., request_id='1')
+    """
+    values = read_fields(provider, reply, origin)
+    return ServedBy(**values) if values else None
+
+
+def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
+    """The fields of `read_served_by`."""
+    if isinstance(reply, list):
+        reply = reply[0] if reply else None
+    values: dict[str, str] = {}
+    if isinstance(reply, dict):
+        # Claude and Gemini have their own shapes at the clouds too.
+        body = _ROWS["gemini"].body if "modelVersion" in reply else _ROWS.get(provider, _ANY).body
+        for field, path in (_ANTHROPIC if reply.get("type") == "message" else body).items():
+            value: Any = reply.get(path)
+            if value is None and "." in path:
+                outer, _, inner = path.partition(".")
+                container = reply.get(outer)
+                value = container.get(inner) if isinstance(container, dict) else None
+            if isinstance(value, str) and value:
+                values[field] = value[:_LONGEST]
+    if origin:
+        # A reply says where it was computed, and the address only where it was sent.
+        region = values.get("region")
+        values.update((field, origin[field]) for field in FIELDS if field in origin)
+        if region is not None:
+            values["region"] = region
+    model = values.get("model")
+    if model is not None and "snapshot" not in values and _DATED.fullmatch(model):
+        values["snapshot"] = model
+    if "fingerprint" in values:
+        for engine, pattern in _ENGINES:
+            if match := pattern.fullmatch(values["fingerprint"]):
+                values |= {"engine": engine, "engine_version": match[1]}
+    return values

@@ -1,0 +1,149 @@
+"""`upstream=` keeps the calls of an evaluation on one machine behind a router."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import (
+    BudgetExceededError,
+    Client,
+    RequestError,
+    Response,
+    UnknownPriceError,
+    UnpinnedRouterWarning,
+    UnsupportedParameterError,
+)
+from llm_provider._providers.shared import upstream
+from llm_provider.simulator import Simulator
+
+OSS = "openai/gpt-oss-120b"
+ROUTER, HUB = f"openrouter/{OSS}", f"huggingface/{OSS}"
+
+
+def count_machines(client: Client, model: str, count: int, **parameters: Any) -> Counter[tuple[str, str]]:
+    """The answers of each host and fingerprint."""
+    prompts = [f"prompt {number}" for number in range(count)]
+    results = client.call_many(model, prompts, cache="off", progress=False, **parameters).raise_for_errors()
+    machines: Counter[tuple[str, str]] = Counter()
+    for result in results:
+        assert result.served_by is not None
+        machines[result.served_by.host or "", result.served_by.fingerprint or ""] += 1
+    return machines
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "hosts", "machines"),
+    [
+        (ROUTER, {"upstream": "deepinfra/bf16"}, {"DeepInfra"}, 1),
+        (ROUTER, {"upstream": "nebius"}, {"Nebius"}, 1),
+        (ROUTER, {"upstream": "deepinfra"}, {"DeepInfra"}, 2),
+        (HUB, {"upstream": "nebius"}, {"nebius"}, 1),
+        (f"{HUB}:nebius", {}, {"nebius"}, 1),
+        (ROUTER, {"extra_body": {"provider": {"order": ["nebius"]}}}, None, 9),
+        (HUB, {}, None, 10),
+    ],
+)
+def test_only_a_pin_keeps_to_one_machine(
+    model: str, parameters: Any, hosts: set[str] | None, machines: int, client: Client, simulator: Simulator
+) -> None:
+    simulator.configure(upstreams=9)
+    counts = count_machines(client, model, 60, **parameters)
+    assert hosts is None or {host for host, _ in counts} == hosts
+    assert len(counts) >= machines if hosts is None else len(counts) == machines
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "pin"), [(ROUTER, "deepinfra/bf16"), (HUB, "parasail")])
+def test_of_ten_thousand_pinned_answers_none_is_of_another_machine(
+    model: str, pin: str, client: Client, simulator: Simulator
+) -> None:
+    simulator.configure(upstreams=9)
+    assert list(count_machines(client, model, 10_000, upstream=pin).values()) == [10_000]
+
+
+def test_the_pin_is_in_the_key(client: Client, simulator: Simulator) -> None:
+    simulator.configure(upstreams=9)
+    for model in (ROUTER, HUB):
+        for pin in ("nebius", "novita", None):
+            assert not client.call(model, "Hi", upstream=pin).cached
+            assert client.call(model, "Hi", upstream=pin).cached
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "error", "message"),
+    [
+        ("gpt-6.1-sol", {}, UnsupportedParameterError, "does not accept upstream: .*OpenRouter"),
+        ("claude-opus-5-5", {}, UnsupportedParameterError, "does not accept upstream"),
+        ("gemini-3.8-flash", {}, UnsupportedParameterError, "does not accept upstream"),
+        (f"groq/{OSS}", {"unsupported": "drop"}, UnsupportedParameterError, "does not accept upstream"),
+        (f"litellm/openrouter/{OSS}", {}, UnsupportedParameterError, "does not accept upstream"),
+        (HUB, {"upstream": "nebius/fp8"}, UnsupportedParameterError, "a host alone"),
+        (HUB, {"upstream": "fastest"}, UnsupportedParameterError, "a host alone"),
+        (f"{HUB}:nebius", {}, RequestError, "both choose a host"),
+        (ROUTER, {"extra_body": {"provider": {"sort": "price"}}}, RequestError, "both choose a host"),
+        (ROUTER, {"upstream": ["nebius"]}, RequestError, "must be the name of a host"),
+        (ROUTER, {"upstream": "a b"}, RequestError, "must be the name of a host"),
+    ],
+)
+def test_it_is_refused_where_it_pins_nothing(
+    model: str, parameters: Any, error: type[Exception], message: str, client: Client, simulator: Simulator
+) -> None:
+    before = simulator.ledger().requests
+    with pytest.raises(error, match=message):
+        client.call(model, "Hi", **{"upstream": "nebius", **parameters})
+    assert simulator.ledger().requests == before
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "warned"),
+    [
+        (ROUTER, {}, 1),
+        (HUB, {}, 1),
+        (f"{HUB}:fastest", {}, 1),
+        (ROUTER, {"extra_body": {"provider": {"order": ["nebius"]}}}, 1),
+        (ROUTER, {"extra_body": {"provider": {"order": ["nebius"], "allow_fallbacks": False}}}, 0),
+        (ROUTER, {"extra_body": {"provider": {"only": ["nebius"]}}}, 0),
+        (ROUTER, {"upstream": "nebius"}, 0),
+        (HUB, {"upstream": "nebius"}, 0),
+        ("openrouter/anthropic/claude-opus-5-5", {}, 0),
+    ],
+)
+def test_an_unpinned_model_with_open_weights_warns_once(
+    model: str, parameters: Any, warned: int, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_warned", set())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for prompt in ("Hi", "Ho", "Hi"):
+            assert isinstance(client.call(model, prompt, **parameters), Response)
+    assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
+
+
+@pytest.mark.parametrize("model", [ROUTER, HUB])
+def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
+    model: str, simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.configure(upstreams=9)
+    provider, _, name = model.partition("/")
+    prices = tmp_path / "prices.csv"
+    rows = (f"{provider},{name},standard,0,1,1", f"{provider},{name}:nebius,standard,0,1000,2000")
+    prices.write_text("\n".join(("provider,model,variant,min_input_tokens,input,output", *rows, "")))
+    with Client(prices=prices, cache="off") as client:
+        other = client.estimate(model, ["Hi"], upstream="novita")
+        assert other.cost is None
+        assert f"no price of {model}:novita (standard) is known" in str(other)
+        with pytest.raises(UnknownPriceError):
+            client.call(model, "Hi", upstream="novita", max_tokens=10, budget=1.0)
+        with pytest.raises(BudgetExceededError):
+            # At the price of the model alone it would fit.
+            client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=0.1)
+        assert not simulator.requests()
+        answer = client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=10.0)
+    assert isinstance(answer, Response)
+    usage = answer.usage
+    assert answer.cost == pytest.approx((usage.input_tokens * 1000 + usage.output_tokens * 2000) / 1e6)
