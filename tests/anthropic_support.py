@@ -1,7 +1,5 @@
 """What the tests of the Anthropic format share."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sources of tokens that clouds have, in one server on this machine."""
 
-from __future__ import annotations
-
 import datetime
 import threading
 import time

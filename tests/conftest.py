@@ -1,7 +1,5 @@
 """Every test runs without the user's keys, servers, proxies and cache."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import gc

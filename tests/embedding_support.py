@@ -1,7 +1,5 @@
 """What the tests of embeddings share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llm_provider._limits.timeouts import Timeouts

@@ -7,8 +7,6 @@ without the attributes that have their defaults, or the error. `warns` are the w
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import dataclasses

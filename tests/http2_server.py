@@ -1,7 +1,5 @@
 """A server that speaks HTTP/2 frame by frame, and breaks off requests as a real one may at any time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """What the tests of litellm share."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

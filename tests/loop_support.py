@@ -1,7 +1,5 @@
 """Event loops and threads of tests: asynchronous tests, threads that run at the same time, and servers."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import ssl

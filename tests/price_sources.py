@@ -1,7 +1,5 @@
 """Price lists of sources and rows of a prices file, for the tests of `tools/prices`."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Small worlds in simulated time: an endless backlog of requests against a limit."""
 
-from __future__ import annotations
-
 import heapq
 import math
 import random

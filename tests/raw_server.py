@@ -1,7 +1,5 @@
 """A server that breaks HTTP on purpose, below what any HTTP library would let through."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A second level as users may write it: the five methods over one sqlite file, which tests can break."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

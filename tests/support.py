@@ -1,7 +1,5 @@
 """What several test modules use."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import inspect
@@ -18,42 +16,46 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 import llm_provider
-from llm_provider import Choice, Client, LLMError, Response, Usage
+from llm_provider import Choice, Client, Delta, LLMError, Response, Usage
 from llm_provider._money.pricing import find_table
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""
 
 
-def ask(client: Client, way: str, model: str, prompt: Any = "Hi", **parameters: Any) -> Any:
-    """The response to one prompt in one of the `WAYS`. The error of a call that fails is raised."""
-    method = getattr(client, way)
+def ask(
+    client: Client, way: str, model: str, prompt: Any = "Hi", deltas: list[Delta] | None = None, **more: Any
+) -> Any:
+    """The response to one prompt in one of the `WAYS`. The error of a call that fails is raised.
+
+    The deltas of a stream are added to `deltas`.
+    """
+    method, seen = getattr(client, way), [] if deltas is None else deltas
 
     async def awaited() -> Any:
         if way == "acall":
-            return await method(model, prompt, **parameters)
+            return await method(model, prompt, **more)
         if way == "astream":
-            async with method(model, prompt, **parameters) as deltas:
-                async for _ in deltas:
-                    pass
-            return deltas.response
+            async with method(model, prompt, **more) as stream:
+                seen.extend([delta async for delta in stream])
+            return stream.response
         if way == "acall_many":
-            return (await method(model, [prompt], **parameters))[0]
-        results = [result async for _, result in method(model, [prompt], **parameters)]
+            return (await method(model, [prompt], **more))[0]
+        results = [result async for _, result in method(model, [prompt], **more)]
         return results[0]
 
     if way.startswith("a"):
         result = asyncio.run(awaited())
     elif way == "call":
-        result = method(model, prompt, **parameters)
+        result = method(model, prompt, **more)
     elif way == "stream":
-        with method(model, prompt, **parameters) as deltas:
-            list(deltas)
-        result = deltas.response
+        with method(model, prompt, **more) as stream:
+            seen.extend(stream)
+        result = stream.response
     elif way == "call_many":
-        result = method(model, [prompt], **parameters)[0]
+        result = method(model, [prompt], **more)[0]
     else:
-        [(_, result)] = method(model, [prompt], **parameters)
+        [(_, result)] = method(model, [prompt], **more)
     if isinstance(result, LLMError):
         raise result
     return result

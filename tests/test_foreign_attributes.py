@@ -1,7 +1,5 @@
 """Names of other libraries are errors that say what to write here."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """The blocks of the views in notebooks."""
 
-from __future__ import annotations
-
 from llm_provider import CacheMissError, LLMError, RateLimitError
 from llm_provider import _html as html
 

@@ -1,7 +1,5 @@
 """Python values as JSON-ready ones."""
 
-from __future__ import annotations
-
 import enum
 import json
 from dataclasses import dataclass

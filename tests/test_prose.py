@@ -1,7 +1,5 @@
 """Names of functions are verbs, and no sentence of comments, docstrings and messages must be read twice."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What users may import, and what importing it costs them."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import inspect
 import os

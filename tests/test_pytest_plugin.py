@@ -1,7 +1,5 @@
 """The fixture as a stranger's test suite meets it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

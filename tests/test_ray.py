@@ -1,7 +1,5 @@
 """What `llm_provider.ray` does without a cluster; `tests/cluster/test_ray.py` has one."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of a client: checks, defaults and the environment."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever a model or a server writes, no command reaches the terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 The tests of a module of `_providers` may be golden pairs alone.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -46,7 +44,7 @@ WITHOUT_TESTS = {
     "simulator/formats/gemini_token_counts.py": "tests/_providers/test_token_counts.py asks for counts",
     "simulator/formats/openai_responses.py": "test_wire_format.py plays its golden exchanges",
     "_requests/checks.py": "tests/end_to_end/test_wrong_calls.py has the message of each",
-    "_calls/sending/retry_request.py": "test_count_tokens.py and test_list_models.py fail and retry",
+    "_calls/sending/retry_request.py": "test_list_models.py and test_uploads.py fail, and try again",
     "_requests/clouds.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_requests/route.py": "test_routing.py checks every row",
     "_requests/cloud_routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",

@@ -8,8 +8,6 @@ arguments. It sends signals on to the program; if it is killed, the program is k
 `warm_python.py ADDRESS serve` is the server, which ends with its last connection.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

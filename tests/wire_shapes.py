@@ -5,8 +5,6 @@ written from the types of the SDKs and from recorded traffic, apart from the sim
 so that neither can confirm the other's mistakes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs without calls of the user, and submissions that do not wait for a slow provider."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The choice between the deliveries, and bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading results: every row is stored once and entered once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from llm_provider import Client, Ledger, RateLimitError, Response

@@ -1,7 +1,5 @@
 """Jobs: the same answers as live ones, under the same keys, shared between jobs and processes."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`Batch`: left by one client, found by another."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs: what an input brings along reaches its row, and what its row brings back reaches the input."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The files of batches: what survives, and what a damaged file still tells."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results that come late, that are not found, or that end in the middle: no row is sent or entered twice."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """The words beside the bar."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests about batches: which are sent again."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import (

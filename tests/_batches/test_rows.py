@@ -1,7 +1,5 @@
 """Calls as rows, and rows as calls."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Budgets: reserved at batch prices, counted when the rows are back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Submissions: none twice, whatever the provider and the journal have been through."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results as they come, and the ends of a wait."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

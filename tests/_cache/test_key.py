@@ -1,7 +1,5 @@
 """The cache key contains every field that is sent, and nothing else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The cache keeps complete answers, and a broken disk never breaks a call."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sqlite3

@@ -1,7 +1,5 @@
 """A call: the keys of its parts."""
 
-from __future__ import annotations
-
 from llm_provider import Client
 from llm_provider._calls.call import Call
 from llm_provider._calls.operations.chat import CHAT

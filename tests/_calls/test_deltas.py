@@ -1,7 +1,5 @@
 """The deltas of a call: whole samples, and the numbers of samples in a call that makes several requests."""
 
-from __future__ import annotations
-
 from llm_provider._calls.deltas import delta_of_choice, renumber
 from llm_provider._types.messages import Delta, Step, ToolCall, ToolCallDelta
 from llm_provider._types.response import Choice

@@ -1,7 +1,5 @@
 """Batches end early where every call would fail for the same reason."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an observer gets of a call in the rarer cases: shared requests, several samples, deadlines."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """The requests of a call: their sums, those of their parts, and the error of a deadline that passes."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands run in the test's own process, and programs in one of their own."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`llm-provider ask`: the prompt it sends, and what it prints."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

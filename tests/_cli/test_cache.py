@@ -1,7 +1,5 @@
 """`llm-provider cache`: what it prints, and its exit codes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

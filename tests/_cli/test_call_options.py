@@ -1,7 +1,5 @@
 """The options of a call, as `ask` sends them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

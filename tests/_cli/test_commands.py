@@ -1,7 +1,5 @@
 """The tree of commands: what help imports, and what a shell completes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`llm-provider completion`: the scripts of the shells."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

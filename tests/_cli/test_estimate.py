@@ -1,7 +1,5 @@
 """`llm-provider estimate`: what it reads and prints, with nothing sent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """The log of `ask`: its file, and how it is searched. `test_ask` continues its conversations."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

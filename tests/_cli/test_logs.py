@@ -1,7 +1,5 @@
 """`llm-provider logs`: what it prints of the log that `ask` keeps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line: its exit codes, its one-line errors, and the keys it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider.simulator import Fault, Simulator

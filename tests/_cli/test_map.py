@@ -1,7 +1,5 @@
 """`llm-provider map`: what it sends, writes and says, and how it continues after an interruption."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

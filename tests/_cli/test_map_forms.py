@@ -1,7 +1,5 @@
 """The two forms of an output: what a table makes of texts, and what is read of a file that was cut."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

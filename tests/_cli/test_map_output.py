@@ -1,7 +1,5 @@
 """The lines that `map` writes, and the file that a later run continues."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

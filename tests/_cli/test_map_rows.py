@@ -1,7 +1,5 @@
 """The rows that `map` reads from files of each format, and their prompts."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

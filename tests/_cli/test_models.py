@@ -1,7 +1,5 @@
 """`llm-provider models`: the table it prints."""
 
-from __future__ import annotations
-
 import json
 
 from llm_provider.simulator import Simulator

@@ -1,7 +1,5 @@
 """Standard output and standard error of every command: encodings, warnings, closed pipes, full disks."""
 
-from __future__ import annotations
-
 import io
 import logging
 import os

@@ -1,7 +1,5 @@
 """Arguments in every order, and the values of options; `test_main.py` has the messages for mistakes."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time

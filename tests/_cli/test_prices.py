@@ -1,7 +1,5 @@
 """`llm-provider prices`: the table it prints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

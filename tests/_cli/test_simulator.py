@@ -1,7 +1,5 @@
 """`llm-provider simulator`: the command that starts the local server."""
 
-from __future__ import annotations
-
 import signal
 
 from llm_provider._requests.routing import ROUTES

@@ -1,7 +1,5 @@
 """`llm-provider usage`: the sums of ledger files."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

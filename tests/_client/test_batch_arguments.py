@@ -1,7 +1,5 @@
 """The arguments of batches, parsed once."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

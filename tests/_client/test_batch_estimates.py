@@ -1,7 +1,5 @@
 """Estimates by the client: of both kinds of models, of several models, awaited."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

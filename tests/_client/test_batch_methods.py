@@ -1,7 +1,5 @@
 """The methods of `Client` for batches: arguments, errors and budgets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results are told to `on_result`, whatever the way to call."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Client: settings, ownership, closing."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from decimal import Decimal

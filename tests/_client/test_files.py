@@ -1,7 +1,5 @@
 """The files of a client are found, or refused, before anything is sent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

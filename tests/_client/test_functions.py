@@ -1,7 +1,5 @@
 """The functions of the module in scripts, threads, event loops, forked children and callbacks."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a client holds open, and when it is closed."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The functions about models use the default client, which reads the environment."""
 
-from __future__ import annotations
-
 import inspect
 
 import llm_provider

@@ -1,7 +1,5 @@
 """Clients in other processes: the settings travel, keys do not."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

@@ -1,7 +1,5 @@
 """`count_tokens` refuses what a call refuses, and tells `on_result` about failures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

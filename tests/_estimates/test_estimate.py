@@ -1,7 +1,5 @@
 """What a batch would take: counted, priced and told, with nothing sent."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """The estimates of several models: a row for each, and their total."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import pickle

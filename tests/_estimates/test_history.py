@@ -1,7 +1,5 @@
 """What stored answers tell about the next ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client

@@ -1,7 +1,5 @@
 """Tokens that are counted on this machine: nothing is sent and no key is needed."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

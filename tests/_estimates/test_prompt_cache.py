@@ -1,7 +1,5 @@
 """The estimate knows what the prompt cache saves."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client

@@ -1,7 +1,5 @@
 """The baseline's rule, under anything that can happen."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import settings

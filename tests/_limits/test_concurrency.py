@@ -1,7 +1,5 @@
 """How many requests may be in flight: by argument, by environment, and by default."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The controller: its invariants under anything that can happen, and the limits of small worlds."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import math
@@ -34,58 +32,69 @@ def end_otherwise(controller: AdaptiveController, how: str, now: float, ticket: 
         controller.record_withdrawal(ticket)
 
 
-class Checked:
-    """A controller whose every step is checked."""
+HEADROOMS = st.none() | st.builds(
+    lambda rate, remaining: Headroom(Allowance(rate, remaining), Allowance(rate * 500, remaining * 500)),
+    st.floats(0.01, 1e4),
+    st.floats(0, 1e4),
+)
+RETRY_AFTERS = st.none() | st.floats(0, 1e6)
+INDICES = st.integers(0, 10**6)
+MOST_IN_FLIGHT = 64
 
-    def __init__(self, seed: int, max_in_flight: int, known_rate: float | None = None) -> None:
-        self.controller = AdaptiveController(random_source=random.Random(seed))
-        if known_rate is not None:
-            self.controller._estimator.close(known_rate)
-            self.controller._window.end_slow_start()
-        self.max_in_flight = max_in_flight
+
+class ControllerMachine(RuleBasedStateMachine):
+    """Any order of anything, shrunk to the shortest story that breaks an invariant. Every step is checked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = AdaptiveController(random_source=random.Random(0))
         self.now = 0.0
         self.out: list[Ticket] = []
         self.newest = self.episode = 0
 
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-        self.check()
-
-    def ready(self, tokens: float) -> bool:
-        return self.controller.ready_at(self.now, tokens, self.max_in_flight) <= self.now
-
     def send(self, tokens: float) -> None:
-        if not self.ready(tokens):
-            return
         controller = self.controller
+        if controller.ready_at(self.now, tokens, MOST_IN_FLIGHT) > self.now:
+            return
         assert self.now >= controller.gate, "nothing is sent before the gate opens"
-        assert controller.in_flight < self.max_in_flight
+        assert controller.in_flight < MOST_IN_FLIGHT
         window = controller.window
         self.out.append(controller.record_request(self.now, tokens))
         self.newest = self.out[-1].number
         # Above the window there is at most what probes a cap, and that is no more than half of it.
         assert controller.in_flight <= 1.5 * window + 1
-        self.check()
+        self.is_sane()
 
-    def reopen(self) -> None:
+    def take(self, index: int) -> Ticket:
+        return self.out.pop(index % len(self.out))
+
+    @rule(seconds=st.floats(0, 30))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(count=st.integers(1, 20), tokens=st.floats(1, LARGEST))
+    def send_some(self, count: int, tokens: float) -> None:
+        for _ in range(count):
+            self.send(tokens)
+
+    @rule()
+    def the_gate_opens(self) -> None:
         """Wait for the gate: at the instant at which it opens, one request goes as a probe, and no second.
 
         While no limit is known, which is after 503 only, the smaller window bounds what goes. If the first
         refusals may have been those of a cap, as many go as the guessed cap has room for.
         """
         if self.now < self.controller.gate and not self.controller.open:
-            self.pass_time(self.controller.gate - self.now)
-            self.now = max(self.now, self.controller.gate)
+            self.now = self.controller.gate
             before, window = len(self.out), self.controller._window
             most = max(1, window.unpaced - before) if window.guessed else 1
             for _ in range(3):
                 self.send(LARGEST)
             assert len(self.out) <= before + most
 
-    def take(self, index: int) -> Ticket:
-        return self.out.pop(index % len(self.out))
-
-    def succeed(self, index: int, headroom: Headroom | None, tokens: float | None = None) -> None:
+    @precondition(lambda self: self.out)
+    @rule(index=INDICES, headroom=HEADROOMS, tokens=st.none() | st.floats(0, LARGEST))
+    def succeed(self, index: int, headroom: Headroom | None, tokens: float | None) -> None:
         rate, gate, was_open = self.controller.rate, self.controller.gate, self.controller.open
         self.controller.record_success(self.now, self.take(index), headroom, tokens)
         assert self.controller.gate == gate
@@ -93,8 +102,9 @@ class Checked:
         assert self.controller.rate == rate or self.controller.open < was_open
         if self.controller.rate != rate:
             self.episode = self.newest
-        self.check()
 
+    @precondition(lambda self: self.out)
+    @rule(index=INDICES, retry_after=RETRY_AFTERS, headroom=HEADROOMS)
     def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:
         ticket, controller = self.take(index), self.controller
         rate, gate, window, was_open = controller.rate, controller.gate, controller.window, controller.open
@@ -110,8 +120,9 @@ class Checked:
         assert controller.gate >= gate
         if controller.rate != rate:
             self.episode = self.newest
-        self.check()
 
+    @precondition(lambda self: self.out)
+    @rule(index=INDICES, retry_after=RETRY_AFTERS)
     def overload(self, index: int, retry_after: float | None) -> None:
         rate, gate = self.controller.rate, self.controller.gate
         alone = self.controller.record_overload(self.now, self.take(index), retry_after)
@@ -120,15 +131,16 @@ class Checked:
             assert self.controller.gate == gate
         else:
             assert self.controller.gate >= self.now
-        self.check()
 
+    @precondition(lambda self: self.out)
+    @rule(index=INDICES, how=st.sampled_from(["failed", "cancelled", "withdrawn"]))
     def end(self, index: int, how: str) -> None:
         before = self.controller.rate, self.controller.gate
         end_otherwise(self.controller, how, self.now, self.take(index))
         assert (self.controller.rate, self.controller.gate) == before
-        self.check()
 
-    def check(self) -> None:
+    @invariant()
+    def is_sane(self) -> None:
         controller = self.controller
         assert controller.in_flight == len(self.out), "every place is given back"
         assert controller.window >= 1
@@ -141,66 +153,12 @@ class Checked:
         """With nothing in flight, time alone opens the way, and soon."""
         when = self.now
         for _ in range(4):
-            ready = self.controller.ready_at(when, 1.0, self.max_in_flight)
+            ready = self.controller.ready_at(when, 1.0, MOST_IN_FLIGHT)
             if ready <= when:
                 break
             when = ready
         assert ready <= when < math.inf
         assert when <= max(self.now, self.controller.gate) + 1e5
-
-
-HEADROOMS = st.none() | st.builds(
-    lambda rate, remaining: Headroom(Allowance(rate, remaining), Allowance(rate * 500, remaining * 500)),
-    st.floats(0.01, 1e4),
-    st.floats(0, 1e4),
-)
-RETRY_AFTERS = st.none() | st.floats(0, 1e6)
-INDICES = st.integers(0, 10**6)
-
-
-class ControllerMachine(RuleBasedStateMachine):
-    """Any order of anything, shrunk to the shortest story that breaks an invariant."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.world = Checked(0, 64)
-
-    @rule(seconds=st.floats(0, 30))
-    def time_passes(self, seconds: float) -> None:
-        self.world.pass_time(seconds)
-
-    @rule(count=st.integers(1, 20), tokens=st.floats(1, LARGEST))
-    def send(self, count: int, tokens: float) -> None:
-        for _ in range(count):
-            self.world.send(tokens)
-
-    @rule()
-    def the_gate_opens(self) -> None:
-        self.world.reopen()
-
-    @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, headroom=HEADROOMS, tokens=st.none() | st.floats(0, LARGEST))
-    def succeed(self, index: int, headroom: Headroom | None, tokens: float | None) -> None:
-        self.world.succeed(index, headroom, tokens)
-
-    @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, retry_after=RETRY_AFTERS, headroom=HEADROOMS)
-    def refuse(self, index: int, retry_after: float | None, headroom: Headroom | None) -> None:
-        self.world.refuse(index, retry_after, headroom)
-
-    @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, retry_after=RETRY_AFTERS)
-    def overload(self, index: int, retry_after: float | None) -> None:
-        self.world.overload(index, retry_after)
-
-    @precondition(lambda self: self.world.out)
-    @rule(index=INDICES, how=st.sampled_from(["failed", "cancelled", "withdrawn"]))
-    def end(self, index: int, how: str) -> None:
-        self.world.end(index, how)
-
-    @invariant()
-    def is_sane(self) -> None:
-        self.world.check()
 
 
 TestController = ControllerMachine.TestCase

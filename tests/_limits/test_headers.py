@@ -1,7 +1,5 @@
 """Rate-limit headers: those of each provider, texts that are no numbers, and predictions of a level."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._limits.headers import Allowance, Headroom, Level, duration, headroom

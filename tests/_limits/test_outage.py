@@ -1,7 +1,5 @@
 """When a scope counts as down, when its probes go out, and how work resumes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """The judgement of refusals: random shares stay random, and a limit shows."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The rate estimator: what it learns from refusals, and what the limit is of."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Rate control on an event loop: the order of calls, no lost slots, and both against a server."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -1,7 +1,5 @@
 """One controller for several processes: its state in the file, shared slots, and processes that die."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sqlite3

@@ -1,7 +1,5 @@
 """Stored states: which values each check allows, and that no damaged state is accepted."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

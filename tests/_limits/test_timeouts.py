@@ -1,7 +1,5 @@
 """Timeouts and deadlines: what is accepted. How they are kept is in test_attempt and test_engine."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The window alone: the cap after it was proved. The small worlds of the controller have the rest."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A ledger with a row of every kind."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

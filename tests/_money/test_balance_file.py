@@ -1,7 +1,5 @@
 """Budgets that processes share are never exceeded when processes are killed, stopped or forked."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """Budgets are never exceeded, lose nothing, and serve calls in order."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -1,7 +1,5 @@
 """The rows that the regions, data zones and profiles of the clouds pay."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 

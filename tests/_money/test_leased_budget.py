@@ -1,7 +1,5 @@
 """Workers that share a budget never exceed it together, and a killed worker's part is not given again."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

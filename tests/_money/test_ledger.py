@@ -1,7 +1,5 @@
 """The class that users read. Its table and its figure are tested with `ledger_views` and `ledger_plot`."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

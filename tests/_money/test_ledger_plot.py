@@ -1,7 +1,5 @@
 """A ledger as a figure."""
 
-from __future__ import annotations
-
 import importlib.util
 import pickle
 import subprocess

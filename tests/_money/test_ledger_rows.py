@@ -1,7 +1,5 @@
 """One row of a ledger."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from llm_provider import Ledger, LedgerRow, Usage

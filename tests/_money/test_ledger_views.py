@@ -1,7 +1,5 @@
 """A ledger's rows as text, HTML, data frames and JSON lines."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """Costs and bounds by litellm's price map, for models that `prices.csv` does not have."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`price` with service levels, dates and wrong arguments."""
 
-from __future__ import annotations
-
 import csv
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The golden pairs of all wire formats: what each function makes of what it is given."""
 
-from __future__ import annotations
-
 from golden import Pair, golden, subjects
 
 

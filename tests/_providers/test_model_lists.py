@@ -1,7 +1,5 @@
 """Which providers list their models, and the fields of compatible hosts."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Which module speaks for a route, and in which thread an adapter and its SDK are imported."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._errors import RequestError

@@ -1,7 +1,5 @@
 """The request for a count has the fields of the SDK's types, and goes through each of the SDK's methods."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """A new OpenAI-compatible host is one row of `ROUTES`: no module of the package or tools/prices knows it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A new parameter: its documentation, a row of the table, entries of `ACCEPTS` in the formats with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Attachments: text for most code, and a file that can be read, hashed, copied and pickled."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import pickle

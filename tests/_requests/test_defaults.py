@@ -1,7 +1,5 @@
 """The defaults of a client: which are taken, and which a call gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

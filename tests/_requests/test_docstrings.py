@@ -1,7 +1,5 @@
 """Docstrings in every style, with a description and without one."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._requests.docstrings import read_docstring

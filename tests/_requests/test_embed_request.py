@@ -1,7 +1,5 @@
 """The arguments of `embed`: what is taken, how it is normalised, and what is refused unsent."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

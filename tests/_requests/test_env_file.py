@@ -1,7 +1,5 @@
 """API keys and servers from a `.env` file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

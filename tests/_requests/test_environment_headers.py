@@ -1,7 +1,5 @@
 """Headers of the environment: they never replace the key, and what they change is not mixed up."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from importlib.util import find_spec

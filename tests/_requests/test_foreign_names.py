@@ -1,7 +1,5 @@
 """Names of other libraries get the parameter to write instead."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._requests.foreign_names import _PARAMETERS, describe_unexpected, problem_with

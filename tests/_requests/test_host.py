@@ -1,7 +1,5 @@
 """What a host of one's own may say about itself."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Calls to hosts of one's own, from the client and from a shared file."""
 
-from __future__ import annotations
-
 import warnings
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The inputs of a batch: prompts, columns, templates with rows, and metadata."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator
 from typing import Any

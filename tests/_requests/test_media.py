@@ -1,7 +1,5 @@
 """Files, bytes and images in messages: which are recognised and refused, and their forms on the wire."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

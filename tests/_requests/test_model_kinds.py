@@ -1,7 +1,5 @@
 """Models of another kind in the wrong function are refused by name, before anything is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

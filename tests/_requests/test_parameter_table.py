@@ -1,7 +1,5 @@
 """The table of parameters agrees with their documentation and with the fields of a request."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._requests.parameter_table import CHECKS, PARAMETERS

@@ -1,7 +1,5 @@
 """The names, types and documentation of the parameters."""
 
-from __future__ import annotations
-
 import ast
 import typing
 from pathlib import Path

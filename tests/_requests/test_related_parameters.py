@@ -1,7 +1,5 @@
 """The parameters that few calls set: their checks, and what they need beside them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pydantic

@@ -1,7 +1,5 @@
 """Templates read names, indices and fields of rows, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

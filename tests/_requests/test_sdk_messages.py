@@ -1,7 +1,5 @@
 """Objects of the providers' SDKs in a conversation are the same messages as the dicts of their fields."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Every parameter can be found by `help`, `inspect` and notebooks. Type checkers: tests/typing."""
 
-from __future__ import annotations
-
 import inspect
 import pydoc
 import typing

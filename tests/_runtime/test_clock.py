@@ -1,7 +1,5 @@
 """The clocks of the library: they tell the time of the system, until a simulation replaces them."""
 
-from __future__ import annotations
-
 import time
 from itertools import count
 

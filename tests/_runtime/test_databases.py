@@ -1,7 +1,5 @@
 """Databases of SQLite from which nothing runs."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from pathlib import Path

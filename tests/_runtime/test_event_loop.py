@@ -1,7 +1,5 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import gc

@@ -1,7 +1,5 @@
 """Exact arithmetic on amounts of money."""
 
-from __future__ import annotations
-
 from decimal import ROUND_UP, Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 

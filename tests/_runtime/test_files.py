@@ -1,7 +1,5 @@
 """Paths that users give, and files that survive what a simulated disk does to them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A fork while another thread makes the first call: the child answers, and both processes go on."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """Imports that meet another thread's import of the same modules, and imports of what may be missing."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Large JSON in pieces: the same values and errors as in one, and no collections of garbage meanwhile."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

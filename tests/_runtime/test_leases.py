@@ -1,7 +1,5 @@
 """Leases: one holder per machine, and none that a dead, stopped or forked process keeps."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

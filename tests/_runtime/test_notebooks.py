@@ -1,7 +1,5 @@
 """Which notebook a process runs in. tests/end_to_end/test_notebook.py has real kernels."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 from typing import Any

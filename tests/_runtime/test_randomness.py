@@ -1,7 +1,5 @@
 """Random numbers that no seed of the user's program decides, and names that occur once."""
 
-from __future__ import annotations
-
 import random
 import re
 

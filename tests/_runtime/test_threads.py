@@ -1,7 +1,5 @@
 """Threads, timers, and functions in threads: their outcomes, also those that no future can hold."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import queue

@@ -1,7 +1,5 @@
 """The check of schemas, and the validation of values, compared with the package jsonschema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The JSON in the text of an answer."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """Prompts and answers in the form of the GenAI conventions."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

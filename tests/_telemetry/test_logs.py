@@ -1,7 +1,5 @@
 """The lines of `logging`, and the handler that the environment asks for."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The metrics of the GenAI conventions and our own, as readers of OpenTelemetry's SDK see them."""
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

@@ -1,7 +1,5 @@
 """A call as `on_result` gets it."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import AskedCall, Client, LLMError, Response, track

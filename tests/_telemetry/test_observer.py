@@ -1,7 +1,5 @@
 """Which calls are observed, and what an observer keeps of them."""
 
-from __future__ import annotations
-
 import gc
 
 from llm_provider import AskedCall, Client

@@ -1,7 +1,5 @@
 """Reasons name what happened, and quote nothing that a provider wrote."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import APIConnectionError, APITimeoutError, InternalServerError, LLMError, OverloadedError

@@ -1,7 +1,5 @@
 """One span for each call, by the GenAI conventions, on every route and in every way to call."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

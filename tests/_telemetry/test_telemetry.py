@@ -1,7 +1,5 @@
 """When a client exports, and the errors of its settings."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client, RequestError, Telemetry

@@ -1,7 +1,5 @@
 """Waits of more than a second are told once for all calls that wait for the same reason."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Tokens of a call before it is sent: cheap guesses, estimates, and bounds that hold."""
 
-from __future__ import annotations
-
 import base64
 import unicodedata
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Images: their size out of their first bytes, and their tokens by the providers' rules."""
 
-from __future__ import annotations
-
 import base64
 import struct
 

@@ -1,7 +1,5 @@
 """How much models read and write at most: the table and its checks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The list of models: the price table, the table of limits and the routes, joined."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client, Model, RequestError, models

@@ -1,7 +1,5 @@
 """Numbers that are not known exactly."""
 
-from __future__ import annotations
-
 from llm_provider import Range
 
 

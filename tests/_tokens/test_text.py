@@ -1,7 +1,5 @@
 """What a text's words and scripts say about its tokens, compared with a real tokenizer."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """OpenAI's tokenizer: used where it is on the machine, never fetched."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

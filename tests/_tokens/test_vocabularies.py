@@ -1,7 +1,5 @@
 """Which vocabulary a model has, and that the weights of each are whole."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reader of raw replies is there in a process that loads nothing but a pickled answer."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a batch returns: a list with sums, errors and views."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

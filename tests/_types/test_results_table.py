@@ -1,7 +1,5 @@
 """Results as data frames: a row for each sample."""
 
-from __future__ import annotations
-
 import asyncio
 import enum
 from dataclasses import dataclass

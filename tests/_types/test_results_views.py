@@ -1,7 +1,5 @@
 """Results as JSON lines and HTML."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Images and audio of answers: how they are shown and written."""
 
-from __future__ import annotations
-
 import io
 import re
 import wave

@@ -1,7 +1,5 @@
 """`TokenCount` is a number that knows how it was found."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

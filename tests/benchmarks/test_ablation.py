@@ -1,7 +1,5 @@
 """What mechanisms of the rate control are worth: that each switch replaces something, and is measured."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

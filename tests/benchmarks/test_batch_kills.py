@@ -1,7 +1,5 @@
 """A process that is killed in the middle of a batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The benchmark suite with a handful of requests: that it works and counts, not how fast anything is."""
 
-from __future__ import annotations
-
 import asyncio
 import doctest
 import importlib

@@ -1,7 +1,5 @@
 """The cache's own benchmarks with a handful of answers: that they work, and that no kill loses anything."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import report

@@ -1,7 +1,5 @@
 """The comparison of two checkouts, with a handful of requests for each case."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The soak for some seconds, its parts one by one, and that each of its checks finds what it is there for."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What must hold for a reply, and for its message in another request. Each check returns what is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

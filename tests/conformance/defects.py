@@ -1,7 +1,5 @@
 """The cells of the matrix that are known to be wrong, each with the reason. A test that passes here fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parameters and messages that each format is tried with; `tools/features.py` makes a page of them."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import warnings

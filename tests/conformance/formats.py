@@ -1,7 +1,5 @@
 """The four wire formats as their SDKs describe them: the replies that an SDK knows, and its requests."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ An SDK describes answers by pydantic models and requests by `TypedDict`s. pydant
 the annotations itself.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime
 import enum

@@ -3,8 +3,6 @@
 The requests that result are checked against the types of the SDKs.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The golden requests fit the types of the SDKs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -4,8 +4,6 @@ The replies are made from the types of the installed SDKs. A new release with an
 another word for the end of an answer, adds a cell here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every request that is not refused fits the SDK's own types, with no field that they do not list."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

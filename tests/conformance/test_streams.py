@@ -4,8 +4,6 @@ Every answer of `checks.CELLS` comes as the simplest stream that its format has 
 an SDK knows, with its optional fields absent, null and present, is met inside a stream.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

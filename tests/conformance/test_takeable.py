@@ -1,7 +1,5 @@
 """The message of every answer can be sent back, to its own provider unchanged and to all others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

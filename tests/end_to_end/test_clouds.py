@@ -1,7 +1,5 @@
 """Clouds without their keys: real chains of identities, whose sources are on this machine."""
 
-from __future__ import annotations
-
 import asyncio
 import calendar
 import time

@@ -1,7 +1,5 @@
 """The demo: the first thing that a new user runs."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

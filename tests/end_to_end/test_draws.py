@@ -1,7 +1,5 @@
 """Samples of one prompt: numbered, kept one by one, never paid for twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The scripts and the notebook of examples/ run without a key; `test_demo.py` has the demo."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`explain_miss` names what a question and the nearest stored one differ in."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from typing import Any

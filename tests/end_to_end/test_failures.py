@@ -1,7 +1,5 @@
 """Failures in detail, beside `test_fault_matrix.py`: waits, retries, cancellation, hidden keys."""
 
-from __future__ import annotations
-
 import datetime
 import email.utils
 import itertools
@@ -13,11 +11,11 @@ import pytest
 
 import llm_provider
 from end_to_end.faults import CANARY, DIRECT, LATE, LITELLM, PROMPT, ROUTES, STREAMS, Route
-from llm_provider import Client, Response
+from llm_provider import Client
 from llm_provider import _errors as errors
 from llm_provider._errors import LLMError
 from llm_provider.simulator import Fault, Simulator
-from support import TooSlowError, patiently, wait_until
+from support import TooSlowError, ask, patiently, wait_until
 from wire_shapes import TEXT
 
 NUMBERS = itertools.count()
@@ -28,18 +26,10 @@ every_route = pytest.mark.parametrize("route", LIVE)
 OPENAI = ROUTES["openai"]
 
 
-def answer(client: Client, route: Route, way: str, **parameters: Any) -> Response:
-    if way == "call":
-        return client.call(route.model, PROMPT, **parameters)
-    with client.stream(route.model, PROMPT, **parameters) as stream:
-        list(stream)
-    return stream.response
-
-
 def failure(client: Client, route: Route, way: str, kind: type[LLMError], **parameters: Any) -> LLMError:
     """The error of a call that has to fail with this kind of error."""
     with pytest.raises(kind) as caught:
-        answer(client, route, way, **parameters)
+        ask(client, way, route.model, PROMPT, **parameters)
     return caught.value
 
 
@@ -109,7 +99,7 @@ def test_a_request_that_takes_too_long_ends_at_the_server_too(
     simulator: Simulator, client: Client, route: Route, way: str
 ) -> None:
     # The SDK loads and builds what its first call needs.
-    answer(client, route, "call", base_url=simulator.url(route.server))
+    client.call(route.model, PROMPT, base_url=simulator.url(route.server))
 
     def attempt(longer: float) -> None:
         simulator.clear()
@@ -132,7 +122,7 @@ def test_a_request_that_takes_too_long_ends_at_the_server_too(
 def check_wait(simulator: Simulator, client: Client, route: Route, fault: Fault, least: float) -> None:
     """The second request comes at least so many seconds after the first, which met the fault."""
     simulator.inject(fault)
-    response = answer(client, route, "call", base_url=simulator.url(route.server), max_retries=1)
+    response = client.call(route.model, PROMPT, base_url=simulator.url(route.server), max_retries=1)
     first, second = simulator.requests()
     assert second.time - first.time >= least
     assert response.timing.queue >= least
@@ -166,4 +156,4 @@ def test_a_wait_of_hours_holds_nobody_back(simulator: Simulator, client: Client,
     error = failure(client, route, "call", errors.RateLimitError, **where, max_retries=3)
     assert (error.attempts, error.retry_after) == (1, 3600.0)
     # The provider may have changed its mind.
-    assert answer(client, route, "call", **where).text == TEXT
+    assert client.call(route.model, PROMPT, **where).text == TEXT

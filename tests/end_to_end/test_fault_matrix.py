@@ -5,8 +5,6 @@ rotate, and further variants of a row in one of these. `make test` takes every t
 `make matrix` all cells. Whatever the fault, `check_error` holds for its error.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

@@ -5,8 +5,6 @@ documentation says. An answer is then also served from the cache, without a requ
 sample, in which each feature meets one route in one way; `make matrix` runs all cells.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A disk that is really full: every file that is written names itself, what is safe, and the remedy."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

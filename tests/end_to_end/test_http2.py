@@ -1,7 +1,5 @@
 """HTTP/2, where a server may break off single requests of a connection: they are retried, none is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

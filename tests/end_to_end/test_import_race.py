@@ -3,8 +3,6 @@
 `python -m benchmarks import_race` runs a hundred processes for each SDK.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.scenarios.import_race import OTHERS, PROGRAM, ROUTES, Race

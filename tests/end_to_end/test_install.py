@@ -3,8 +3,6 @@
 It takes a minute for each Python, and pip downloads 50 packages: `make test-install` runs it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Equal calls under way at the same time make one request. The programs by seed have those of processes."""
 
-from __future__ import annotations
-
 import asyncio
 
 from llm_provider import BadRequestError, Client, Response

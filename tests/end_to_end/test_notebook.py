@@ -1,7 +1,5 @@
 """Cells of a real Jupyter kernel: bars, pictures, views and interrupts."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import os

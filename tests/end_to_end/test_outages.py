@@ -1,7 +1,5 @@
 """Outages end to end: a provider that fails every request, or is gone, is waited for."""
 
-from __future__ import annotations
-
 import logging
 import re
 import socket

@@ -1,7 +1,5 @@
 """What is shipped: complete, nothing besides, and working in an empty environment outside this folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every Python example of the README and of docs/, and every command of the README, runs on the simulator."""
 
-from __future__ import annotations
-
 import builtins
 import os
 import re

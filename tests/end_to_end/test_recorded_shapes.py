@@ -1,7 +1,5 @@
 """The ends of streams that Gemini sends, and the simulator does not."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,8 +1,5 @@
 """Every route, asked in every way: the real SDK, a real socket, and the simulator at the other end."""
 
-from __future__ import annotations
-
-import asyncio
 import dataclasses
 import json
 import re
@@ -16,10 +13,11 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import Client, Delta, Response, Usage
+from llm_provider import Client, Delta, Usage
 from llm_provider._requests.compatible_hosts import HOSTS
 from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
 from llm_provider.simulator import Simulator
+from support import ask
 
 HOWS = ("call", "acall", "stream", "astream")
 KEY = "key-of-the-tests"
@@ -141,27 +139,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
-def ask(
-    client: Client, how: str, model: str, messages: Any = "one two three", **parameters: Any
-) -> tuple[Response, list[Delta]]:
-    """The answer and, where it is streamed, its deltas."""
-    if how == "call":
-        return client.call(model, messages, **parameters), []
-    if how == "acall":
-        return asyncio.run(client.acall(model, messages, **parameters)), []
-    if how == "stream":
-        with client.stream(model, messages, **parameters) as stream:
-            deltas = list(stream)
-        return stream.response, deltas
-
-    async def read() -> tuple[Response, list[Delta]]:
-        async with client.astream(model, messages, **parameters) as stream:
-            deltas = [delta async for delta in stream]
-        return stream.response, deltas
-
-    return asyncio.run(read())
-
-
 def tokens(*texts: str) -> int:
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
@@ -188,7 +165,8 @@ def test_text_usage_and_facts(simulator: Simulator, client: Client, way: Way, ho
         answer="Four short words here", cached_tokens=8, cache_write_tokens=3, reasoning_tokens=7
     )
     prompt = "A prompt of some length, so that a part of it can be in the provider's cache."
-    response, deltas = ask(client, how, way.model, prompt, **at_the_simulator(simulator, way))
+    deltas: list[Delta] = []
+    response = ask(client, how, way.model, prompt, deltas, **at_the_simulator(simulator, way))
     assert (response.text, response.finish_reason) == ("Four short words here", "stop")
     assert response.usage == Usage(
         input_tokens=tokens(prompt),
@@ -219,8 +197,9 @@ def test_a_streamed_answer_equals_a_whole_one(simulator: Simulator, client: Clie
         parameters = {**at_the_simulator(simulator, way), **more, **extra}
         if way.model == "anthropic/claude-haiku-4-5" and "max_tokens" in extra:
             del parameters["reasoning_effort"]  # its budget would not fit
-        whole, _ = ask(client, "call", way.model, prompt, **parameters)
-        streamed, deltas = ask(client, "stream", way.model, prompt, **parameters)
+        deltas: list[Delta] = []
+        whole = ask(client, "call", way.model, prompt, **parameters)
+        streamed = ask(client, "stream", way.model, prompt, deltas, **parameters)
         assert comparable(streamed.choices) == comparable(whole.choices)
         assert (streamed.usage, streamed.model, streamed.cost) == (whole.usage, whole.model, whole.cost)
         assert "".join(delta.text for delta in deltas) == streamed.text
@@ -321,7 +300,7 @@ def test_transports(
         monkeypatch.setenv("SSL_CERT_FILE", str(simulator.certificate))
     with Client(cache="off", cache_dir=tmp_path, transport=transport, max_retries=0) as client:
         for how in HOWS:
-            response, _ = ask(client, how, way.model, "What is 2+3?", **at_the_simulator(simulator, way))
+            response = ask(client, how, way.model, "What is 2+3?", **at_the_simulator(simulator, way))
             assert response.text == "5"
     requests = simulator.requests()
     assert len(requests) == len(HOWS)

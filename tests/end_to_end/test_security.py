@@ -1,7 +1,5 @@
 """What docs/security.md says: its tests exist, files have their modes, and nothing is followed."""
 
-from __future__ import annotations
-
 import ast
 import logging
 import os

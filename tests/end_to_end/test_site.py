@@ -1,7 +1,5 @@
 """The configuration of the website fits the pages; `make docs` builds them and checks the rest."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Streams that are complete, and are written in unusual ways: each is an answer, sent and paid for once."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

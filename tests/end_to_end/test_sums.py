@@ -3,8 +3,6 @@
 Samples, rounds, repairs, retries, streams, deliveries and failures are crossed, for every wire format.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Every attribute and metric that is emitted has a name of the GenAI conventions, or one of our own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Failures as hosts tell them: inside a stream, the message in any field, one status for a whole batch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

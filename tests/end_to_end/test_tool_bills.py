@@ -1,7 +1,5 @@
 """Tools that the provider bills beside the tokens, at prices that are not known: no cost is told too low."""
 
-from __future__ import annotations
-
 import copy
 import json
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Answers as real hosts send them, through the real SDK and real sockets: each is asked for once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

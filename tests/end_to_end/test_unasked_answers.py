@@ -1,7 +1,5 @@
 """Servers that answer one request twice: the second answer is never taken for that of the next request."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """One service level prices a call in its estimate, in its budget's worst case and in its cost."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers that answer a request for a stream with one JSON document: it is the answer, and asked for once."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

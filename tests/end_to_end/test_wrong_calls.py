@@ -1,7 +1,5 @@
 """Wrong calls: each error names the argument, what is wrong with it, and what to write. Nothing is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import enum

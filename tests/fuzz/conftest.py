@@ -1,7 +1,5 @@
 """The profile of `make fuzz`. Four tests of each format make 100,000 examples; the corpus is kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings

@@ -1,7 +1,5 @@
 """A second reader of event streams, line by line as the HTML standard has it, and of all bytes at once."""
 
-from __future__ import annotations
-
 BOM = b"\xef\xbb\xbf"
 
 

@@ -1,7 +1,5 @@
 """Strategies: how a broken or hostile server changes the JSON, the events and the bytes of an answer."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What an answer says, read from its JSON by the formats' references, apart from the adapters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Headers and files with any content: they are read exactly, or count as absent or damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

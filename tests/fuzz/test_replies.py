@@ -5,8 +5,6 @@ assembler and the decoder, as in an attempt. The oracles read an answer again, b
 and not by the adapters' code.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One server per test module, cleared for every test, and the plainest client there is."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.client

@@ -5,8 +5,6 @@ orders a fault, clears the simulator, or posts a body. `show` names headers of t
 its status and its text count. `python tests/golden.py` writes the answers anew.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.error

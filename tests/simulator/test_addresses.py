@@ -1,7 +1,5 @@
 """Base URLs and environment variables that lead SDKs to a simulator."""
 
-from __future__ import annotations
-
 from llm_provider.simulator import Simulator
 from llm_provider.simulator._addresses import environment
 from llm_provider.simulator._records.prices import list_priced_providers

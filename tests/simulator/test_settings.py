@@ -1,7 +1,5 @@
 """Settings and their mistakes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Starting, finding, ending: the simulator as a part of somebody's program."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider.simulator import Simulator

@@ -1,7 +1,5 @@
 """The page of features says what passes the tests of conformance."""
 
-from __future__ import annotations
-
 from tools.features import DOCUMENT, document
 
 

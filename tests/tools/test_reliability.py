@@ -1,7 +1,5 @@
 """The page about reliability says what the tests show."""
 
-from __future__ import annotations
-
 from tools.reliability import PAGE, page
 
 

@@ -1,7 +1,5 @@
 """A store that fails is left alone until it works again, and gets then what it missed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A second level is named by a URL or by an object with five methods, and a wrong name is refused at once."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from collections.abc import Callable

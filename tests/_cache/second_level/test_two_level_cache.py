@@ -1,7 +1,5 @@
 """Two machines with a store between them: one finds what the other one has paid for, in every way to call."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

@@ -1,7 +1,5 @@
 """The store in a Valkey server without a server; `tests/cluster/test_valkey.py` has one."""
 
-from __future__ import annotations
-
 import pickle
 import socket
 from pathlib import Path

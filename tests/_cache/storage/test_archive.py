@@ -1,7 +1,5 @@
 """A cache as one file: the same answers give the same bytes, and a changed file is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

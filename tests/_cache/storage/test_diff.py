@@ -1,7 +1,5 @@
 """The nearest stored question, and where it differs."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

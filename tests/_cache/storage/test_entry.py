@@ -1,7 +1,5 @@
 """The stored form of answers: exact, checked, and silent about secrets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

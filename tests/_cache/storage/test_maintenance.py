@@ -1,7 +1,5 @@
 """Verifying and pruning."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

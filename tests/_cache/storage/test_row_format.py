@@ -1,7 +1,5 @@
 """The rows that the cache allows: raw bytes under a text key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

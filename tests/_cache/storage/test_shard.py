@@ -1,7 +1,5 @@
 """One database of the cache: what was put into it does not run, and its rows are rescued."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A cache that a group shares, and those that are refused."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

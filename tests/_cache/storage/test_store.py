@@ -1,7 +1,5 @@
 """The files of the cache: no acknowledged write is lost, whatever happens to processes and disk."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

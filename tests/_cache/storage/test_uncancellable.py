@@ -1,7 +1,5 @@
 """Futures that cannot be cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

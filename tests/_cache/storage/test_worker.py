@@ -1,7 +1,5 @@
 """The worker thread and its batches."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

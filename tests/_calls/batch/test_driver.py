@@ -1,7 +1,5 @@
 """Batches: bounded memory, errors of the inputs, interruption."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """The cache lookup of a batch: stored prompts are found, in their order, in groups and one by one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bars of notebooks without a notebook. tests/end_to_end/test_notebook.py has real kernels."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The first call of each common prefix goes alone, and the bill shows it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What a batch loads before its first request, and processes that have few file descriptors left."""
 
-from __future__ import annotations
-
 import json
 import resource
 

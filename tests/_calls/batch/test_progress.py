@@ -1,7 +1,5 @@
 """The progress bar: what it counts and where it shows."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """A call from a template equals the call that is encoded by itself, byte by byte, on every route."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The workers of a live batch."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor

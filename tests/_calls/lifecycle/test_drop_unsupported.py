@@ -1,7 +1,5 @@
 """`unsupported="drop"`: what is left out, and how the user learns of it."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

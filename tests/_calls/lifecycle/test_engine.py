@@ -1,7 +1,5 @@
 """The lifecycle of a call: timing, price, deadlines, storing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

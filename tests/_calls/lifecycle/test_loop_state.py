@@ -1,7 +1,5 @@
 """The state of a client on one event loop: when it is made, shared, and left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Machines that ask the same at the same time pay for it once, and no machine waits for one that is gone."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Calls of several samples of which one fails: the others are paid for, told of and stored."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from typing import Any

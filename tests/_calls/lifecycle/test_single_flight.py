@@ -1,7 +1,5 @@
 """Single flight: one request for equal calls of one or several processes, also if calls or processes end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import gc
@@ -21,70 +19,14 @@ from llm_provider._runtime.leases import Leases
 from support import wait_until
 
 
-async def shared(
-    flights: Flights[str],
-    key: str,
-    ask: Callable[[], Awaitable[str]],
-    stored: Callable[[], Awaitable[str | None]],
-) -> Shared[str]:
-    """A call as `Engine` makes it, without a budget."""
-    flight = flights.under_way([key])
+async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> Shared[str]:
+    """A call as `Engine` makes it, without a budget and alone on its machine."""
+    flight = flights.under_way(["key"])
     if flight is not None:
         return await flight.follow(SentRequests())
-    with flights.lead([key], SentRequests()) as flight:
-        if flight.elsewhere:
-            await flight.wait_for_other_processes()
-            answer = await stored()
-            if answer is not None:
-                flight.result = answer
-                return Shared(answer, paid=False)
-            flight.take_leases()
+    with flights.lead(["key"], SentRequests()) as flight:
         flight.result = await ask()
     return Shared(flight.result, paid=True)
-
-
-async def nothing() -> None:
-    return None
-
-
-class Service:
-    """What is asked, and what was stored: answers when told to, and counts."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, str] = {}
-        self.begun: list[str] = []
-        self.cancelled: list[str] = []
-        self.pending: dict[str, asyncio.Future[str]] = {}
-
-    def work(self, key: str) -> Callable[[], Awaitable[str]]:
-        async def work() -> str:
-            assert key not in self.pending, "two requests for one key at the same time"
-            self.begun.append(key)
-            self.pending[key] = asyncio.get_running_loop().create_future()
-            try:
-                answer = await self.pending[key]
-            except asyncio.CancelledError:
-                self.cancelled.append(key)
-                # A connection that takes a while to close.
-                await asyncio.sleep(0)
-                raise
-            finally:
-                del self.pending[key]
-            if answer != "not kept":
-                self.stored[key] = answer
-            return answer
-
-        return work
-
-    def lookup(self, key: str) -> Callable[[], Awaitable[str | None]]:
-        async def lookup() -> str | None:
-            await asyncio.sleep(0)
-            return self.stored.get(key)
-
-        return lookup
-
-    def call(self, flights: Flights[str], key: str = "key") -> asyncio.Task[Shared[str]]:
-        return asyncio.create_task(shared(flights, key, self.work(key), self.lookup(key)))
 
 
 async def settle() -> None:
@@ -97,10 +39,15 @@ async def test_an_error_that_cannot_be_copied_still_reaches_everyone() -> None:
         def __init__(self, *, needed: int) -> None:
             super().__init__("peculiar")
 
-    service, flights = Service(), Flights[str](Leases(None))
-    calls = [service.call(flights) for _ in range(2)]
+    failing, flights = asyncio.Event(), Flights[str](Leases(None))
+
+    async def work() -> str:
+        await failing.wait()
+        raise PeculiarError(needed=1)
+
+    calls = [asyncio.create_task(shared(flights, work)) for _ in range(2)]
     await settle()
-    service.pending["key"].set_exception(PeculiarError(needed=1))
+    failing.set()
     for error in await asyncio.gather(*calls, return_exceptions=True):
         assert isinstance(error, PeculiarError)
 
@@ -116,7 +63,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None
             raise RuntimeError("while closing")
 
     flights = Flights[str](Leases(None))
-    call = asyncio.create_task(shared(flights, "key", work, nothing))
+    call = asyncio.create_task(shared(flights, work))
     await settle()
     flights.cancel(call)
     await settle()
@@ -138,7 +85,7 @@ async def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> 
 
     async def call(name: str) -> str:
         who.set(name)
-        return (await shared(flights, "key", work, nothing)).value
+        return (await shared(flights, work)).value
 
     assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
 

@@ -1,7 +1,5 @@
 """The final response of a stream, leaving it early, and the deltas of several samples."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 

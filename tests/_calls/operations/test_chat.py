@@ -1,7 +1,5 @@
 """The operation `chat`: samples, kept answers and results."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client

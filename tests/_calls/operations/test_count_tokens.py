@@ -1,7 +1,5 @@
 """`count_tokens` at the providers that count: the real SDKs over real sockets against the simulator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

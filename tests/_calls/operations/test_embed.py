@@ -1,7 +1,5 @@
 """`embed` and `aembed` from end to end: the real SDKs over real sockets against the simulator."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

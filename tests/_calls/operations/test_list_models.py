@@ -1,7 +1,5 @@
 """`models(live=True)`: the models that a key reaches, by each provider's own list."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import AuthenticationError, Client, InternalServerError, MissingAPIKeyError, RequestError

@@ -3,8 +3,6 @@
 What a text's log-probability is, the tests ask the simulator's language model itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import pickle

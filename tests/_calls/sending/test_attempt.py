@@ -1,7 +1,5 @@
 """The timeouts of an attempt: each has an error of its own, on every route and transport."""
 
-from __future__ import annotations
-
 import gc
 import json
 import socket

@@ -1,7 +1,5 @@
 """The pool of API keys: the choice of a key, keys that fail, and calls that continue with another key."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import warnings

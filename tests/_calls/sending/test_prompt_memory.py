@@ -1,7 +1,5 @@
 """What a pool remembers of prompts, and which of several servers a prompt goes to."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Budgets over real connections: what the simulator bills never exceeds them, and they are used up."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator

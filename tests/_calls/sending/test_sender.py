@@ -1,7 +1,5 @@
 """The live delivery: slots, retries, and errors as the user sees them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import pickle

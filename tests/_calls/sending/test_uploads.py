@@ -1,7 +1,5 @@
 """Uploaded files: each once for a key, remembered, and uploaded again where the provider lost them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """The worst case of a request is never less than its real cost."""
 
-from __future__ import annotations
-
 import time
 from decimal import Decimal
 from typing import Any

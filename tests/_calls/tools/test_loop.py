@@ -1,7 +1,5 @@
 """`max_tool_rounds`: every format, every way to call, resuming, limits, errors and interruption."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The tools of one round: at the same time, bounded, in threads or as tasks, and their results as content."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextvars

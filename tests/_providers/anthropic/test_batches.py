@@ -1,7 +1,5 @@
 """How the rows of Anthropic's batches end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

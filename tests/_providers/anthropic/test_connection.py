@@ -1,7 +1,5 @@
 """Requests that the SDK of Anthropic would change or refuse. Most are in transport/test_sdk_connection.py."""
 
-from __future__ import annotations
-
 from anthropic_support import OLD, exchange, outgoing
 from llm_provider.simulator import Simulator
 

@@ -1,7 +1,5 @@
 """JSON without a schema in Anthropic's format."""
 
-from __future__ import annotations
-
 import pytest
 
 from anthropic_support import encode

@@ -1,7 +1,5 @@
 """Breakpoints in Anthropic's format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import anthropic

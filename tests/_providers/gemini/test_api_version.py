@@ -1,7 +1,5 @@
 """The version of Gemini's API that the user chooses."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Client, RequestError

@@ -1,7 +1,5 @@
 """How the rows of Gemini's batches end, and the states of a batch."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

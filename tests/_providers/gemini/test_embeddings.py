@@ -1,7 +1,5 @@
 """Embeddings of Gemini: what goes out, what comes back, and the real SDK in between, both of its ways."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Uploads to Gemini's files through its SDK."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

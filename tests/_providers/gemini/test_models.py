@@ -1,7 +1,5 @@
 """What each family of Gemini's models accepts."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._providers.gemini.models import family_of

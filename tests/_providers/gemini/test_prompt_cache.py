@@ -1,7 +1,5 @@
 """Gemini's implicit cache needs no field, and the common part first."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._providers.gemini import prompt_cache

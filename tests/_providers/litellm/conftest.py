@@ -1,7 +1,5 @@
 """Fixtures of the tests of litellm."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

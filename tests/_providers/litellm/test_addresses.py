@@ -1,7 +1,5 @@
 """The addresses that litellm takes from the environment."""
 
-from __future__ import annotations
-
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm

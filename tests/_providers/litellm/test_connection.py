@@ -1,7 +1,5 @@
 """Calls and streams through litellm, without its network access and its output."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

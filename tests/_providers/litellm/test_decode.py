@@ -1,7 +1,5 @@
 """Signed thinking in the replies of litellm."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llm_provider._providers.litellm import adapter

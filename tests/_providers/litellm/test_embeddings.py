@@ -1,7 +1,5 @@
 """Embeddings through litellm: its arguments, its limits, and the real litellm against the simulator."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exceptions of litellm as ours."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Servers behind litellm that do not stream; `end_to_end/test_whole_replies.py` has their usual answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The lines of OpenAI's batch files, and how rows end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

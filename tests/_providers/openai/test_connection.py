@@ -1,7 +1,5 @@
 """Calls of both formats through the SDK of OpenAI; tests/end_to_end/test_routes.py has what they answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Embeddings of OpenAI and its kind: what goes out, what comes back, and the real SDK in between."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import inspect

@@ -1,7 +1,5 @@
 """Keys and breakpoints in both of OpenAI's formats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

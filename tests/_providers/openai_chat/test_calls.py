@@ -1,7 +1,5 @@
 """Calls in messages of hosts that fill every field, whole and in every division into chunks."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

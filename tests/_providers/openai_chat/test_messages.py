@@ -1,7 +1,5 @@
 """Messages as those of Chat Completions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

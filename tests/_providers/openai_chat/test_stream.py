@@ -1,7 +1,5 @@
 """The streams of the Chat Completions format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

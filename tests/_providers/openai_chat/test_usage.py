@@ -1,7 +1,5 @@
 """The counts of tokens of OpenAI's formats, and of hosts that leave some of them out."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Items of the Responses format that are calls, and the items that answer them."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

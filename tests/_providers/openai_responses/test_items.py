@@ -1,7 +1,5 @@
 """The output items of a response as an assistant message."""
 
-from __future__ import annotations
-
 from llm_provider._providers.openai_responses.items import message_of
 
 

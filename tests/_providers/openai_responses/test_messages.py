@@ -1,7 +1,5 @@
 """Messages as input items of the Responses format."""
 
-from __future__ import annotations
-
 from conformance.formats import RESPONSES
 
 

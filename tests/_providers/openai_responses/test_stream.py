@@ -1,7 +1,5 @@
 """Streams of the Responses format whose events come twice, late, or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

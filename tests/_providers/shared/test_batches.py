@@ -1,7 +1,5 @@
 """The parts of a batch connection that all formats share."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """Ids for tool calls without one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

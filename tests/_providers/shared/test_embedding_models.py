@@ -1,7 +1,5 @@
 """Models that do not embed are refused by name, with others that do."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider._errors import RequestError

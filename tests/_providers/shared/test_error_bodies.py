@@ -1,7 +1,5 @@
 """What the bodies of failures say, in the forms of many hosts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which files of a request are uploaded, by the documented limits of each provider, and their forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages in the words of other formats. tests/conformance has every form on every route."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The providers' own tools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Log probabilities in every provider's form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The parameters that few calls set: which formats have them, and what others say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Units and prefixes of prompts, in every format that has a prompt cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

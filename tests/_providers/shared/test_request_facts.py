@@ -1,7 +1,5 @@
 """Facts about requests, in one vocabulary for all wire formats; and that no other code names wire fields."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

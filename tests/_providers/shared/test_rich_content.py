@@ -1,7 +1,5 @@
 """Images and audio of answers: where they are kept, and their forms."""
 
-from __future__ import annotations
-
 import base64
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Who answered, by every provider, in every way that an answer comes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Searches and costs that replies report, over real SDKs and in the forms of real hosts."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

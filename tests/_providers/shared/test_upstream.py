@@ -1,7 +1,5 @@
 """`upstream=` keeps the calls of an evaluation on one machine behind a router."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors out of JSON, and one usage divided among several texts."""
 
-from __future__ import annotations
-
 import base64
 import math
 import struct

@@ -1,7 +1,5 @@
 """Answers that are larger than a client reads."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

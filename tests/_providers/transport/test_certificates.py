@@ -1,7 +1,5 @@
 """Certificate authorities of the environment that cannot be read."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The HTTP client that carries the SDKs' requests straight to aiohttp."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import select

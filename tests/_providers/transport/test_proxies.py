@@ -1,7 +1,5 @@
 """Proxies of the environment that no HTTP client here can use."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

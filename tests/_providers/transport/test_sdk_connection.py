@@ -1,7 +1,5 @@
 """Calls and streams through an SDK's low-level `post`, over every transport."""
 
-from __future__ import annotations
-
 import pytest
 
 from anthropic_support import exchange, outgoing

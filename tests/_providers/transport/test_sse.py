@@ -1,7 +1,5 @@
 """Server-sent events, however their bytes arrive."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

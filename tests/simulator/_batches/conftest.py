@@ -1,7 +1,5 @@
 """One server for the endpoints of all providers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The message batches of Anthropic, as the anthropic SDK sees them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import anthropic

@@ -1,7 +1,5 @@
 """Forms and errors of batch and file endpoints."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

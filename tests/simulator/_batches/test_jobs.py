@@ -1,7 +1,5 @@
 """Files and batches of the simulator, without a server."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The batch and file endpoints of OpenAI, as the openai SDK sees them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages that refer to files which are processed, or are too large, are refused as by the providers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Sums, echoes, lengths, schemas: what the simulated models say."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

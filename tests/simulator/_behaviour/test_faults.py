@@ -1,7 +1,5 @@
 """Every fault, as it arrives at a plain client. `tests/end_to_end/test_fault_matrix.py` has the SDKs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The simulated prompt caches: steps, breakpoints and lifetime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

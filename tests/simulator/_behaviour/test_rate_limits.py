@@ -1,7 +1,5 @@
 """Token buckets as a property, and what a refused request is charged."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given

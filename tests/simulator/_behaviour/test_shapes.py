@@ -1,7 +1,5 @@
 """Every shape, as the library reads it: each answer is asked for once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who answers behind a router, by the routing object of OpenRouter and the suffix of Hugging Face."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

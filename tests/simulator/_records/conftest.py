@@ -1,7 +1,5 @@
 """A small price list."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is counted, and what it would have cost."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

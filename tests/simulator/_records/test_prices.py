@@ -1,7 +1,5 @@
 """The price list by which the ledger bills."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recorded requests hold no key, and are bounded."""
 
-from __future__ import annotations
-
 from llm_provider.simulator import Simulator
 from llm_provider.simulator._records.recorded_requests import Record, Recorder, fingerprint
 

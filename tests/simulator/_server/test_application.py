@@ -1,7 +1,5 @@
 """From a request to its answer: strange bodies, and bodies in pieces."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from typing import Any

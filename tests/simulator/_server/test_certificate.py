@@ -1,7 +1,5 @@
 """The certificate of a server, as a client meets it that trusts it alone."""
 
-from __future__ import annotations
-
 import ssl
 import stat
 import urllib.error

@@ -1,7 +1,5 @@
 """The command line of the server: its options, what it prints, how it ends."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

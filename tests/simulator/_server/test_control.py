@@ -1,7 +1,5 @@
 """The control channel, asked over HTTP as any program may ask it."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from typing import Any

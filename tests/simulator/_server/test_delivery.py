@@ -1,7 +1,5 @@
 """Clients that leave, over HTTP/1.1 and HTTP/2, and streams that take their time."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """The server process: the port it listens on, its timers, its end."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Which provider and which wire format a path belongs to."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import pytest

@@ -1,7 +1,5 @@
 """The limits in force, and the jitter of a seed."""
 
-from __future__ import annotations
-
 from llm_provider.simulator import Settings
 from llm_provider.simulator._server.state import State
 

@@ -1,7 +1,5 @@
 """``messages/count_tokens`` through the anthropic SDK."""
 
-from __future__ import annotations
-
 import anthropic
 import pytest
 

@@ -1,7 +1,5 @@
 """The text of a request and its size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

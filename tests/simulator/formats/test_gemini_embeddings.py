@@ -1,7 +1,5 @@
 """Texts for ``embedContent`` and ``batchEmbedContents`` that are too long or too many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..conftest import Post

@@ -1,7 +1,5 @@
 """Requests for embeddings that are too large for a file of exchanges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The simulated vectors."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Each wire format implements the whole protocol, and answers as its golden exchanges say."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

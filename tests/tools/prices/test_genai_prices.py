@@ -1,7 +1,5 @@
 """The data of genai-prices: which models it lists, and what they cost."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """litellm's price map: which models it lists, and what they cost."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`python -m tools.prices`: the files it writes, the changes it prints, its exit codes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

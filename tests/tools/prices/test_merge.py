@@ -1,7 +1,5 @@
 """One price of several: which figure is kept, and which disagreements are listed."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from price_sources import TINY, TODAY, cells, flat, row, shown, source

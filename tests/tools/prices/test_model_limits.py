@@ -1,7 +1,5 @@
 """Rows of a limits file brought up to date."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of a prices file brought up to date: what is added, filled in, kept and reported."""
 
-from __future__ import annotations
-
 import csv
 from datetime import date, timedelta
 from decimal import Decimal
