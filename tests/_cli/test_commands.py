@@ -84,7 +84,7 @@ FILES = {
     "report.csv": "city,days\nBern,3\n",
     "page.pdf": "%PDF-1.7 a page",
     "city.json": '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}',
-    "prompts.txt": "What is 1+1?\nWhat is 2+2?\n",
+    "prompts.txt": "".join(f"What is {number}+{number}?\n" for number in range(350)),
     "reviews.csv": "number,review\n1,Great soup\n2,Slow service\n",
     "questions.jsonl": '{"question": "Which city has the Eiffel Tower?"}\n',
 }
@@ -117,6 +117,7 @@ def test_every_command_of_its_page_runs(
             for word in words
             for path in (sorted(map(str, Path().glob(word))) if word.endswith("*.jsonl") else [word])
         ]
+        simulator.configure(border=0.3 if "--history" in words else 0.0)
         ended = run(*words, stdin=stdin)
         assert ended.code == 0, (command, ended.err)
         assert program

@@ -78,7 +78,7 @@ def test_border_prompts_are_searched_once_and_a_shift_is_seen_after_days_in_a_ro
     options: dict[str, Any] = {"history": tmp_path / "history.jsonl", "budget": 1.0, "system": "Be brief."}
     client = client.with_options(max_tokens=500)  # not that of border prompts
     first = client.recheck(MODEL, **options, persistence=1)
-    assert (first.outcome, first.answered) == ("undecided", 20)
+    assert (first.outcome, first.answered) == ("reference", 20)
     assert 0 < first.left_out < first.available
     assert {request.body["max_tokens"] for request in simulator.requests("groq")} == {1}
     before, paid = simulator.ledger().requests, read_bill(simulator)
@@ -95,7 +95,7 @@ def test_border_prompts_are_searched_once_and_a_shift_is_seen_after_days_in_a_ro
     lines = [json.loads(line) for line in Path(options["history"]).read_text().splitlines()]
     assert [line.get("off") for line in lines] == [None, False, True, True]
     options.pop("system")
-    assert client.recheck(MODEL, **options).outcome == "undecided", "other parameters are another target"
+    assert client.recheck(MODEL, **options).outcome == "reference", "other parameters are another target"
 
 
 def test_without_border_prompts_nothing_is_decided(client: Client, tmp_path: Path) -> None:

@@ -90,6 +90,9 @@ def parameters_of(options: JSONMapping) -> JSONObject:
         parameters[name] = value
     if options.get("schema") is not None:
         parameters["response_format"] = read_schema(options["schema"])
+    if parameters.get("temperature") == 0:
+        # As programs write it: the text of the number is a part of the cache key.
+        parameters["temperature"] = 0
     return parameters
 
 

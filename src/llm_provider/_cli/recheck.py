@@ -17,10 +17,10 @@ _EPILOG = f"""\
 Asks a part of PROMPTS again, which have stored answers to calls with the same options, and compares. With
 --history border prompts are asked, the first time as a reference. The plan is printed before.
 
-  {PROGRAM} recheck gpt-6.1-sol prompts.txt --max-tokens 200 --budget 0.50
-  {PROGRAM} recheck groq/gemma2-9b-it --history gemma.jsonl --budget 0.05   # every day
+  {PROGRAM} recheck gpt-6.1-sol prompts.txt --budget 5
+  {PROGRAM} recheck gpt-4.1-mini --history mini.jsonl --budget 0.05   # every day
 
-exit codes: 0 the same, or different for too few days; 1 changed; 2 undecided, or wrong usage
+exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2 undecided, or wrong usage
 """
 
 

@@ -155,6 +155,7 @@ class BorderPrompts:
             days_off = count_days_off(self._lines, plan.time, is_off=plan.is_off)
         report = plan.conclude(self._reference.get("after", {}), self._results, days_off)
         if answers:
+            report = report if self._known else replace(report, outcome="reference")
             # The first recheck of a target compares nothing, so it is no day of the row.
             more = {"off": report.is_off} if self._known else {"border": answers}
             append_line(self._path, {"target": self._target, **report.to_dict(), **more})

@@ -28,7 +28,8 @@ class Recheck:
     """Whether a model still answers as before: what a test can see, and what it saw. `print` shows a table.
 
     `outcome` is "planned" for a dry run; "same" if nothing has changed that the test can see; "suspected" if
-    a difference has not persisted for `persistence` days; "changed"; "undecided" if nothing was compared.
+    a difference has not persisted for `persistence` days; "changed"; "reference" if the answers are those
+    with which later ones are compared; "undecided" if nothing was compared.
 
     `questions` of those `available` are asked, with so many new `answers` to each; `left_out` cannot be.
     Shifts are shares of answers that differ, and those of the first token's distribution for border prompts.
@@ -43,7 +44,7 @@ class Recheck:
 
     model: str
     kind: Literal["stored", "border"]
-    outcome: Literal["planned", "same", "suspected", "changed", "undecided"] = "planned"
+    outcome: Literal["planned", "same", "suspected", "changed", "reference", "undecided"] = "planned"
     draw: int
     time: float
     available: int = 0

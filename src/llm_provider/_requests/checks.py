@@ -61,8 +61,7 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, ob
 
             remedy = number_remedy(name, value, low, high, whole=whole)
             raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
-        # 1.0 and 1 are one request, and so have one cache key.
-        return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+        return plain
 
     return check
 
