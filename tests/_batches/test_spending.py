@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from llm_provider import Budget, BudgetExceededError, Client, UnknownPriceError
@@ -47,14 +49,17 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
         assert another.budget.reserved == 0
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 def test_nothing_waits_for_the_money_of_a_batch_that_nobody_waits_for(
-    client: Client, simulator: Simulator
+    client: Client, simulator: Simulator, tmp_path: Path, is_shared: bool
 ) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    budget = Budget(0.0165)
+    path = tmp_path / "budget" if is_shared else None
+    budget = Budget(0.0165, path=path)
+    other = Budget(0.0165, path=path) if is_shared else budget  # as that of another process
     batch = client.submit_many("gpt-5.5", ["1+1?"], max_tokens=100, budget=budget)
     with pytest.raises(BudgetExceededError, match=r"reserved for requests under way"):
-        client.call("gpt-5.5", "3+3?", max_tokens=100, budget=budget)
+        client.call("gpt-5.5", "3+3?", max_tokens=100, budget=other)
     batch.results()
     assert budget.reserved == 0
-    assert client.call("gpt-5.5", "3+3?", max_tokens=10, budget=budget).text == "6"
+    assert client.call("gpt-5.5", "3+3?", max_tokens=10, budget=other).text == "6"

@@ -26,17 +26,24 @@ class Balance(NamedTuple):
     reserved: Decimal
     uncertain: Decimal
     """The part of `spent` that the provider may not have billed."""
+    parked: Decimal
+    """The part of `reserved` whose request nobody waits for, so that nothing may ever end it."""
 
     def reserve(self, amount: Decimal) -> Balance:
         """The balance after an amount was reserved."""
         return self._replace(reserved=exact().add(self.reserved, amount))
 
-    def settle(self, amount: Decimal, cost: Decimal | None) -> Balance:
+    def park(self, amount: Decimal) -> Balance:
+        """The balance after a reserved amount was parked; a negative amount is parked no longer."""
+        return self._replace(parked=exact().add(self.parked, amount))
+
+    def settle(self, amount: Decimal, cost: Decimal | None, *, is_parked: bool) -> Balance:
         """The balance after the end of a request with a reserved amount; an unknown cost counts all of it."""
-        add, uncertain = exact().add, self.uncertain
+        add, subtract, uncertain = exact().add, exact().subtract, self.uncertain
         if cost is None:
             cost, uncertain = amount, add(uncertain, amount)
-        return Balance(add(self.spent, cost), exact().subtract(self.reserved, amount), uncertain)
+        parked = subtract(self.parked, amount) if is_parked else self.parked
+        return Balance(add(self.spent, cost), subtract(self.reserved, amount), uncertain, parked)
 
 
 class BusyError(Exception):
@@ -68,6 +75,9 @@ class BalanceStore(Protocol):
     def open(self) -> AbstractContextManager[BalanceTransaction]:
         """Begin a transaction; raises `BusyError`."""
 
+    def park(self, claim: int, is_parked: bool) -> None:
+        """Note, with the next transaction, whether nobody waits for the request of a claim."""
+
     def end(self, claim: int, cost: Decimal | None) -> None:
         """Replace a claim by its cost, with the next transaction; None stands for the claimed amount."""
 
@@ -84,8 +94,9 @@ class MemoryBalance:
     shared = False
 
     def __init__(self) -> None:
-        self.balance = Balance(Decimal(0), Decimal(0), Decimal(0))
+        self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
         self._claims: dict[int, Decimal] = {}
+        self._parked: set[int] = set()
         self._last = 0
         self._process = os.getpid()
 
@@ -110,8 +121,16 @@ class MemoryBalance:
     def set_waiting(self, waiting: bool) -> None:
         """Do nothing: no other process waits for this balance."""
 
+    def park(self, claim: int, is_parked: bool) -> None:
+        if is_parked != (claim in self._parked):
+            self._parked ^= {claim}
+            amount = self._claims[claim]
+            self.balance = self.balance.park(amount if is_parked else -amount)
+
     def end(self, claim: int, cost: Decimal | None) -> None:
-        self.balance = self.balance.settle(self._claims.pop(claim), cost)
+        is_parked = claim in self._parked
+        self._parked.discard(claim)
+        self.balance = self.balance.settle(self._claims.pop(claim), cost, is_parked=is_parked)
 
     def read(self) -> Balance:
         return self.balance

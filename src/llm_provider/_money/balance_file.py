@@ -1,7 +1,7 @@
 """The balance of a budget that several processes share: a SQLite file, and a lease for each live process.
 
-    balance   the amounts spent, reserved and uncertain, as decimal text
-    claims    each reserved amount, and the process that holds it
+    balance   the amounts spent, reserved, uncertain and parked, as decimal text
+    claims    each reserved amount, the process that holds it, and whether it is parked
     line      the processes that wait for money, in order of arrival
 
 Every change is one transaction, so a process that is killed leaves all of a change or nothing. Its reserved
@@ -24,8 +24,9 @@ import contextlib
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 
 from .._errors import RequestError
@@ -42,10 +43,11 @@ _SCHEMA = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS balance (
         only INTEGER PRIMARY KEY CHECK (only = 1),
-        spent TEXT NOT NULL, reserved TEXT NOT NULL, uncertain TEXT NOT NULL);
-    INSERT OR IGNORE INTO balance VALUES (1, '0', '0', '0');
+        spent TEXT NOT NULL, reserved TEXT NOT NULL, uncertain TEXT NOT NULL, parked TEXT NOT NULL);
+    INSERT OR IGNORE INTO balance VALUES (1, '0', '0', '0', '0');
     CREATE TABLE IF NOT EXISTS claims (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL, amount TEXT NOT NULL);
+        number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL, amount TEXT NOT NULL,
+        parked INTEGER NOT NULL DEFAULT 0);
     CREATE TABLE IF NOT EXISTS line (
         number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL UNIQUE, looked REAL NOT NULL);
     PRAGMA application_id = 1819107940;
@@ -78,15 +80,27 @@ class FileTransaction:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def park(self, number: int, is_parked: bool) -> None:
+        row = self._find_claim(number)
+        if row is not None and row[1] != is_parked:
+            self._connection.execute("UPDATE claims SET parked = ? WHERE number = ?", (is_parked, number))
+            self.balance = self.balance.park(row[0] if is_parked else -row[0])
+
     def end(self, number: int, cost: Decimal | None) -> None:
-        where = (number, self._store.holder)
-        row = self._connection.execute(
-            "SELECT amount FROM claims WHERE number = ? AND holder = ?", where
-        ).fetchone()
-        # It is missing if other processes took this one for dead, and have counted the claim.
+        row = self._find_claim(number)
         if row is not None:
-            self._connection.execute("DELETE FROM claims WHERE number = ? AND holder = ?", where)
-            self.balance = self.balance.settle(Decimal(row[0]), cost)
+            self._connection.execute("DELETE FROM claims WHERE number = ?", (number,))
+            self.balance = self.balance.settle(row[0], cost, is_parked=row[1])
+
+    def _find_claim(self, number: int) -> tuple[Decimal, bool] | None:
+        """The amount of a claim, and whether it is parked.
+
+        None if other processes took this one for dead, and have counted the claim.
+        """
+        row = self._connection.execute(
+            "SELECT amount, parked FROM claims WHERE number = ? AND holder = ?", (number, self._store.holder)
+        ).fetchone()
+        return None if row is None else (Decimal(row[0]), bool(row[1]))
 
     def is_next(self) -> bool:
         now = clock.monotonic()
@@ -121,9 +135,9 @@ class FileTransaction:
             lease = hold(self._store.leases, holder)
             if lease is None:
                 continue
-            claims = self._connection.execute("SELECT amount FROM claims WHERE holder = ?", (holder,))
-            for (amount,) in claims.fetchall():
-                self.balance = self.balance.settle(Decimal(amount), None)
+            claims = self._connection.execute("SELECT amount, parked FROM claims WHERE holder = ?", (holder,))
+            for amount, is_parked in claims.fetchall():
+                self.balance = self.balance.settle(Decimal(amount), None, is_parked=is_parked)
             self._connection.execute("DELETE FROM claims WHERE holder = ?", (holder,))
             self._connection.execute("DELETE FROM line WHERE holder = ?", (holder,))
             lease.release(finished=False)
@@ -132,7 +146,8 @@ class FileTransaction:
         """Save the balance if it has changed."""
         if self.balance != self._read:
             self._connection.execute(
-                "UPDATE balance SET spent = ?, reserved = ?, uncertain = ?", tuple(map(str, self.balance))
+                "UPDATE balance SET spent = ?, reserved = ?, uncertain = ?, parked = ?",
+                tuple(map(str, self.balance)),
             )
 
 
@@ -153,7 +168,8 @@ class BalanceFile:
         self._identity: tuple[int, int] | None = None
         self._lease: Lease | None = None
         self._holder = ""
-        self._ended: list[tuple[int, Decimal | None]] = []
+        self._changes: list[Callable[[FileTransaction], None]] = []
+        """Ended and parked claims, which the next transaction writes."""
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
         try:
@@ -192,12 +208,12 @@ class BalanceFile:
     def open(self) -> Iterator[FileTransaction]:
         with self._lock, self._translate_errors():
             connection = self._connect()
-            ended = len(self._ended)
+            count = len(self._changes)
             connection.execute("BEGIN IMMEDIATE")
             try:
                 transaction = FileTransaction(connection, self)
-                for number, cost in self._ended[:ended]:
-                    transaction.end(number, cost)
+                for change in self._changes[:count]:
+                    change(transaction)
                 yield transaction
                 transaction.write()
                 connection.execute("COMMIT")
@@ -205,7 +221,7 @@ class BalanceFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            del self._ended[:ended]
+            del self._changes[:count]
 
     @contextlib.contextmanager
     def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
@@ -223,8 +239,11 @@ class BalanceFile:
                     return
             clock.sleep(0.002)
 
+    def park(self, claim: int, is_parked: bool) -> None:
+        self._changes.append(partial(FileTransaction.park, number=claim, is_parked=is_parked))
+
     def end(self, claim: int, cost: Decimal | None) -> None:
-        self._ended.append((claim, cost))
+        self._changes.append(partial(FileTransaction.end, number=claim, cost=cost))
 
     def read(self) -> Balance:
         deadline = clock.monotonic() + _CLOSING_PATIENCE
@@ -251,7 +270,7 @@ class BalanceFile:
                     transaction.set_waiting(False)
             self._leave()
         except BusyError:
-            if self._ended and not patience:
+            if self._changes and not patience:
                 _unwritten.append(self)
             else:
                 self._leave()
@@ -307,13 +326,13 @@ class BalanceFile:
     def start_anew(self) -> None:
         """Begin in the child, to which the parent's claims and lease do not belong."""
         self._lock = threading.RLock()
-        self._ended, self._lease, self.is_waiting = [], None, False
+        self._changes, self._lease, self.is_waiting = [], None, False
         _unwritten.clear()
 
 
 def _balance(connection: sqlite3.Connection) -> Balance:
-    spent, held, uncertain = connection.execute("SELECT spent, reserved, uncertain FROM balance").fetchone()
-    return Balance(Decimal(spent), Decimal(held), Decimal(uncertain))
+    amounts = connection.execute("SELECT spent, reserved, uncertain, parked FROM balance").fetchone()
+    return Balance(*map(Decimal, amounts))
 
 
 _open_files: weakref.WeakSet[BalanceFile] = weakref.WeakSet()

@@ -13,7 +13,7 @@ whatever the requests under way come to cost.
 | at most limit - spent | the call waits, in order of arrival, for requests under way to end |
 | more than limit - spent | `BudgetExceededError`: it can never fit, whatever the other requests cost |
 
-What is reserved for a batch that nobody waits for counts as spent here, as nothing ends it.
+What is reserved for a batch that nobody waits for counts as spent here, as nothing may ever end it.
 
 | end of a request | amount counted as spent |
 |---|---|
@@ -81,7 +81,7 @@ class Reservation:
     def park(self, is_parked: bool) -> None:
         """Say whether nobody waits for the end of the request. Then no call waits for its money either."""
         if self._budget is not None:
-            self._budget.park(self._claim, self.amount if is_parked else None)
+            self._budget.park(self._claim, is_parked)
 
 
 class _QueuedReservation:
@@ -135,7 +135,6 @@ class Budget:
         """Where it stands when several are taken: first those of this process, then files by their paths."""
         self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
-        self._parked: dict[int, Decimal]
         self.forget_waiting()
         self._since: float | None = None
         self._store: BalanceStore = MemoryBalance()
@@ -254,16 +253,13 @@ class Budget:
         return exact().add(balance.spent, amount) <= self._limit
 
     def _can_fit(self, balance: Balance, amount: Decimal) -> bool:
-        return self._fits(balance, total((amount, *self._parked.values())))
+        return self._fits(balance, exact().add(amount, balance.parked))
 
-    def park(self, claim: int, amount: Decimal | None) -> None:
-        """Note the USD of a claim that nobody ends; None if it ends. Called by `Reservation` only."""
-        if amount is None:
-            self._parked.pop(claim, None)
-        else:
-            self._parked[claim] = amount
-            if self._queue:
-                self._serve_queue()
+    def park(self, claim: int, is_parked: bool) -> None:
+        """Note whether nobody waits for the request of a claim. Called by `Reservation` only."""
+        self._store.park(claim, is_parked)
+        if self._store.shared or self._queue:
+            self._serve_queue()
 
     def explain_wait(self, amount: Decimal) -> BudgetExceededError | None:
         """The error of an amount that has to wait for requests under way; None if there is room for it."""
@@ -274,7 +270,6 @@ class Budget:
 
     def end(self, claim: int, cost: Decimal | None) -> None:
         """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
-        self._parked.pop(claim, None)
         self._store.end(claim, cost)
         if self._store.shared or self._queue:
             self._serve_queue()
@@ -283,7 +278,6 @@ class Budget:
         """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
-        self._parked = {}
 
     def _serve_queue(self) -> None:
         """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
@@ -337,7 +331,7 @@ class Budget:
     def _explain_excess(
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
     ) -> BudgetExceededError:
-        reserved = total(self._parked.values()) if reserved is None else reserved
+        reserved = balance.parked if reserved is None else reserved
         left = format_usd(self._subtract(balance.spent, reserved))
         message = (
             f"this request may cost up to {format_usd(needed)}, and {left} of the budget of "
