@@ -301,17 +301,17 @@ def test_names_are_free_or_held_as_a_table_says(
     async def main() -> None:
         clients = [Leases(directory) for _ in range(3)]
         held: dict[str, Lease] = {}
-        finished: set[str] = set()
+        released: set[str] = set()
         for client, name, finishes in steps:
             if name in held and client == 0:
                 held.pop(name).release(finished=finishes)
-                finished |= {name} if finishes else set()
+                released.add(name)
                 continue
             lease = clients[client].take(name)
             assert (lease is None) == (name in held)
             if lease is not None:
                 # A mark can be overwritten by another name's, never invented.
-                assert name in finished or not lease.released_before
+                assert name in released or not lease.released_before
                 held[name] = lease
 
     asyncio.run(main())

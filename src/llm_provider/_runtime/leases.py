@@ -7,8 +7,8 @@ lease takes some microseconds in the calling thread.
 | event | consequence |
 |---|---|
 | the holder is killed or crashes | the kernel releases the lease, and one waiting process takes it |
-| the holder gives up | the same |
-| the holder has finished | it writes a mark beside the byte, and all waiting processes stop waiting |
+| the holder gives up | the same; a mark beside the byte says so to those who come later |
+| the holder has finished | it writes another mark, and all waiting processes stop waiting |
 | the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends, and one waiting process takes over |
 | the holder forks | the child holds no lease, and does not keep those of a parent that dies |
 | the disk is full | there are no marks, and waiting processes take the lease one after the other |
@@ -75,7 +75,7 @@ class Lease:
         self._tag = tag
         self._address = address
         self.released_before = False
-        """Whether an earlier holder has finished."""
+        """Whether an earlier holder has released it. It may have stored a result, although it gave up."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -134,8 +134,7 @@ class _Files:
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
         descriptor, position, mark = address
         try:
-            if finished:
-                files.write_at(descriptor, tag + _token(), mark)
+            files.write_at(descriptor, tag + _token() if finished else tag, mark)
         finally:
             self._lockf(descriptor, self._unlock, 1, position)
 
