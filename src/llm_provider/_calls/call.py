@@ -279,7 +279,7 @@ class Call(Generic[T]):
 async def finish_by(
     deadline: Deadline,
     call: Call[Any],
-    work: Coroutine[Any, Any, V],
+    work: Callable[[Call[Any]], Coroutine[Any, Any, V]],
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> V:
     """The result of a call's work by its deadline.
@@ -294,7 +294,8 @@ async def finish_by(
 
     left = deadline.left
     if left > 0:
-        task = asyncio.create_task(work)
+        # Its coroutine begins here: nothing would await one of a call that is cancelled before.
+        task = asyncio.create_task(work(call))
         try:
             await asyncio.wait((task,), timeout=left)
             if task.done():
@@ -305,7 +306,6 @@ async def finish_by(
             if not task.done():
                 cancel(task)
     else:
-        work.close()
         error = call.sent.deadline_error(deadline)
     error.provider, error.model = call.target.provider, call.request.model
     raise error

@@ -273,11 +273,13 @@ class Engine:
         """Work for a call that is sent, with its observer and its deadline."""
         call.sent = SentRequests()
         if call.watch is None:
-            return self._by_deadline(call, work(call))
-        return observe_call(call, lambda: self._by_deadline(call, work(call)))
+            return self._by_deadline(call, work)
+        return observe_call(call, lambda: self._by_deadline(call, work))
 
-    def _by_deadline(self, call: Call[Any], work: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
-        return work if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
+    def _by_deadline(
+        self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
+    ) -> Coroutine[Any, Any, V]:
+        return work(call) if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
