@@ -165,6 +165,7 @@ class Evidence:
             and delivered <= step.ended
             and step.plan["questions"] == [request.question]
             and not step.plan.get("tool")
+            and step.plan.get("cache") != "off"
             and any(_tells_of_storing(event, delivered, len(askers)) for event in step.results or ())
             for step in askers
         )

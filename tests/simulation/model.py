@@ -50,6 +50,8 @@ class _Judge(Evidence):
         yield from self._nothing_is_sent_for_nobody()
         yield from self._no_key_is_written()
         for event in self.world.history:
+            if event["kind"] == "warning" and event["category"] in ("RuntimeWarning", "ResourceWarning"):
+                yield f"{event['process']}: the user reads {event['category']}: {event['text']}"
             if event["kind"] == "token" and event["waiting"] > 1:
                 yield f"{event['process']}: a token is fetched while another one is: {event}"
 
@@ -152,7 +154,7 @@ class _Judge(Evidence):
             events = [event for step in steps for event in step.results or ()]
             told = sum(event.get("attempts", 0) for event in events)
             # A request that begins at its deadline is counted, and may not arrive.
-            begun = sum("a request was under way, after" in event.get("text", "") for event in events)
+            begun = sum("a request was under way" in event.get("text", "") for event in events)
             is_more = (
                 told > sent + begun + self.world.unused[process]
                 and (process == "again" or not loses)

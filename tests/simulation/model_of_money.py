@@ -36,7 +36,8 @@ class MoneyJudge(Evidence):
         """
         if self.loses_lines:
             return
-        others = len(self.program["processes"]) - 1
+        # The clients of a process share as processes do.
+        others = sum(each.get("clients", 1) for each in self.program["processes"]) - 1
         arrived: Counter[tuple[str, bytes]] = Counter()
         explained: Counter[tuple[str, bytes]] = Counter()
         for request in self.world.requests:
@@ -109,12 +110,15 @@ class MoneyJudge(Evidence):
         )
 
     def _crosses_an_end(self, request: ServedRequest) -> bool:
-        """Whether an answer arrives in the moment in which a call that wants it is given up."""
+        """Whether an answer arrives in the moment in which a call that wants it is given up, or left."""
         return request.delivered_at is not None and any(
             step.process == request.process
             and step.ended is not None
             and abs(step.ended - request.delivered_at) < SAME_MOMENT
-            and any(event.get("error") in GIVEN_UP for event in step.results or ())
+            and (
+                any(event.get("error") in GIVEN_UP for event in step.results or ())
+                or (step.plan["do"] == "stream" and step.plan["leave_after"] is not None)
+            )
             for question in request.question.split(",")
             for step in self.askers[question]
         )
@@ -132,8 +136,13 @@ class MoneyJudge(Evidence):
                 requests[request.process, model, question].append(request)
         for step in self.steps.values():
             model, questions = step.plan["model"], step.plan["questions"]
-            # A batch that its process did not outlive may have had an answer that nobody read.
-            is_unread = step.begun is not None and step.ended is None and step.plan["do"] == "call_many"
+            # A batch that its process did not outlive, or that was given up or left, may have had an answer
+            # that nobody read.
+            is_unread = step.plan["do"] in ("call_many", "iter_many") and (
+                (step.begun is not None and step.ended is None)
+                or step.plan["leave_after"] is not None
+                or any(event["index"] is None for event in step.results or ())
+            )
             if step.is_batch or is_unread or step.plan.get("tool") == "calls back":
                 left_out |= {(step.process, model, question) for question in questions}
             for event in step.results or ():
@@ -159,14 +168,23 @@ class MoneyJudge(Evidence):
                     yield f"{key} cost {own[0].bill}, and its results tell of {cost}"
 
     def _is_waited_for(self, request: ServedRequest) -> bool:
-        """Whether a call that began before a request was sent has read an answer: it can only be this one."""
+        """Whether a call that waited while a request was sent has read an answer: it can only be this one.
+
+        Streams, and calls with tools or a format, send what no other call waits for. The calls of another
+        client of the process wait for what is stored, as those of another process do.
+        """
+        clients = {each["name"]: each.get("clients", 1) for each in self.program["processes"]}
+        if request.is_stream or b'"tools"' in request.body or b"chema" in request.body:
+            return False
+        if clients.get(request.process, 1) > 1:
+            return False
         return any(
             step.process == request.process
             and step.plan["do"] == "call"
             and is_for(step.plan["model"], request.path, request.body)
             and not any(step.plan.get(name) for name in ("n", "draw", "format", "tool", "cache"))
             and step.begun is not None
-            and step.begun < request.at
+            and step.begun < request.at <= (step.ended or math.inf)
             and any("texts" in event for event in step.results or ())
             for step in self.askers[request.question]
         )
