@@ -75,7 +75,8 @@ class Lease:
         self._tag = tag
         self._address = address
         self.released_before = False
-        """Whether an earlier holder has released it. It may have stored a result, although it gave up."""
+        """Whether an earlier holder has released it, or one of another name with the same mark. It may have
+        stored a result, also if it gave up."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -128,7 +129,7 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease.released_before = os.pread(descriptor, _TAG_BYTES, mark) == tag
+            lease.released_before = any(os.pread(descriptor, _TAG_BYTES, mark))
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
