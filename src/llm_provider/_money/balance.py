@@ -72,6 +72,10 @@ class BalanceStore(Protocol):
     shared: bool
     """Whether other processes write too, so that a waiting process has to poll."""
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether changes are still to be written."""
+
     def open(self) -> AbstractContextManager[BalanceTransaction]:
         """Begin a transaction; raises `BusyError`."""
 
@@ -92,6 +96,7 @@ class MemoryBalance:
     """The balance of one process."""
 
     shared = False
+    is_behind = False
 
     def __init__(self) -> None:
         self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))

@@ -239,6 +239,10 @@ class BalanceFile:
                     return
             clock.sleep(0.002)
 
+    @property
+    def is_behind(self) -> bool:
+        return bool(self._changes)
+
     def park(self, claim: int, is_parked: bool) -> None:
         self._changes.append(partial(FileTransaction.park, number=claim, is_parked=is_parked))
 

@@ -311,6 +311,9 @@ class Budget:
             self._serve_queue_in(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
         else:
             self._since = None
+            if self._store.is_behind:
+                # A full disk may have room again, and other processes wait for what has ended here.
+                self._serve_queue_in(_PAUSES[1])
 
     def _try_to_claim(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
         """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
