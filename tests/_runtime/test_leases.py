@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -125,12 +125,16 @@ async def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start
     assert not lease.released_before
 
 
+@pytest.mark.parametrize("others", [(), tuple(map(str, range(200))), ("24863",)])
 @in_a_loop
-async def test_who_gives_up_is_succeeded_by_one(tmp_path: Path) -> None:
+async def test_who_gives_up_is_succeeded_by_one(tmp_path: Path, others: Iterable[str]) -> None:
+    """Also if other names make the files longer meanwhile, or the last, which has the same mark, finishes."""
     first, other = Leases(tmp_path), Leases(tmp_path)
     lease = take(first)
     waiting = {asyncio.create_task(wait(other)) for _ in range(3)}
     await asyncio.sleep(0.05)
+    for name in others:
+        take(first, name).release()
     lease.release(finished=False)
     heirs = 0
     while waiting:

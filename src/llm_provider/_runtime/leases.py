@@ -48,6 +48,7 @@ _FILES = 8
 _SLOTS = 4096
 """Marks per file. Two names that share a mark overwrite it, which costs a further check or a pause."""
 _TAG_BYTES = _TOKEN_BYTES = 8
+_UNFINISHED = bytes(_TOKEN_BYTES)
 _BEAT_OFFSET = _TAG_BYTES + _TOKEN_BYTES
 _MARK_BYTES = _BEAT_OFFSET + _TOKEN_BYTES
 
@@ -94,6 +95,7 @@ class _Mark(NamedTuple):
     tag: bytes = b""
     """The tag of the name that was last released in this slot."""
     released: bytes = b""
+    """A token of the holder that finished. Zeros if it gave up, as a token would be that of another name."""
     beat: bytes = b""
 
 
@@ -135,7 +137,7 @@ class _Files:
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
         descriptor, position, mark = address
         try:
-            files.write_at(descriptor, tag + _token() if finished else tag, mark)
+            files.write_at(descriptor, tag + (_token() if finished else _UNFINISHED), mark)
         finally:
             self._lockf(descriptor, self._unlock, 1, position)
 
@@ -209,7 +211,7 @@ class Leases:
             if lease is not None:
                 return lease
             mark = self._mark(tag)
-            if mark.released != seen.released and mark.tag == tag:
+            if mark.tag == tag and mark.released not in (seen.released, _UNFINISHED):
                 return None
             silent = silent + pause if mark.beat == seen.beat else 0.0
             seen = mark
