@@ -166,9 +166,19 @@ class Evidence:
             and step.plan["questions"] == [request.question]
             and not step.plan.get("tool")
             and step.plan.get("cache") != "off"
-            and any(_tells_of_storing(event, delivered, len(askers)) for event in step.results or ())
+            and any(self._tells_of_storing(event, delivered, len(askers)) for event in step.results or ())
             for step in askers
         )
+
+    def _tells_of_storing(self, event: dict[str, Any], delivered: float, askers: int) -> bool:
+        """Whether a result of a call says that its answer is on disk.
+
+        A cancelled call does not wait for a slow disk, but its answer is stored in the next moments.
+        """
+        if "texts" in event:
+            return bool(event["attempts"])
+        is_late = event["at"] > delivered + SAME_MOMENT and not self.program.get("lagging")
+        return event.get("error") == "CancelledError" and is_late and askers == 1
 
     @staticmethod
     def _sum_bills(requests: Any) -> Decimal:
@@ -179,11 +189,3 @@ def is_for(model: str, path: str, body: bytes) -> bool:
     """Whether a request asks a model."""
     short = model.partition("/")[2] or model
     return short in path or f'"{short}"'.encode() in body
-
-
-def _tells_of_storing(event: dict[str, Any], delivered: float, askers: int) -> bool:
-    """Whether a result of a call says that its answer is on disk: a cancelled call too waits for that."""
-    if "texts" in event:
-        return bool(event["attempts"])
-    is_late = event["at"] > delivered + SAME_MOMENT
-    return event.get("error") == "CancelledError" and is_late and askers == 1

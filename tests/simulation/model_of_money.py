@@ -276,8 +276,10 @@ class MoneyJudge(Evidence):
                 if is_own and not spent - uncertain <= bill <= spent:
                     yield f"{process['name']}: the bill is {bill}, its budget has {event}"
         for name, budgets in self.budgets.items():
+            # After Ctrl-C a client may be closed before its calls have given up what they reserved.
+            may_reserve = self.has_batches or name in self.interrupted
             for event in budgets:
-                if Decimal(event["reserved"]) and not event["is_shared"] and not self.has_batches:
+                if Decimal(event["reserved"]) and not event["is_shared"] and not may_reserve:
                     yield f"{name}: a budget keeps money for nobody: {event}"
                 is_exceeded = Decimal(event["spent"]) > Decimal(event["limit"])
                 if is_exceeded and (event["is_purse"] or not event["is_shared"]):
