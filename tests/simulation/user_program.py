@@ -102,8 +102,8 @@ class TokenSource:
 
     def __call__(self) -> Any:
         self._begun.append(begun := self._process.now)
-        # After a minute, the library leaves a source alone.
-        waiting = sum(begun - other < 60.0 for other in self._begun)
+        # A minute after it starts the thread, which may be late, the library leaves a source alone.
+        waiting = sum(begun - other < 59.0 for other in self._begun)
         self._process.report(kind="token", source=self._name, waiting=waiting)
         troubles = self._plan["troubles"] if self._random.random() < self._plan["share"] else ()
         trouble = self._random.choice(troubles) if troubles else None
