@@ -105,11 +105,8 @@ class Collector:
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
 
-        Args:
-            patience: Seconds for which the provider is asked again after failures; default the account's.
-
-        Raises:
-            PendingBatchError: its provider does not find it.
+        After failures the provider is asked again for `patience` seconds; default the account's.
+        `PendingBatchError` says that it does not find the batch.
         """
         record = self._record
         assert record.remote is not None
@@ -141,13 +138,9 @@ class Collector:
             await asyncio.sleep(poll_pause(clock.time() - since))
 
     async def collect(self) -> bool:
-        """Wait for the end of the batch, and store its answers.
+        """Wait for the end of the batch, and store its answers; False if it turned out to be another batch.
 
-        Returns:
-            False if it turned out to be another batch than the one that was submitted.
-
-        Raises:
-            PendingBatchError: its provider does not give its results. It stays open.
+        A `PendingBatchError` says that its provider does not give its results. It stays open.
         """
         record = self._record
         # A process that was killed may have entered some rows.
@@ -188,8 +181,7 @@ class Collector:
     async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, bool]:
         """Read the results once, store their rows and take these out of `left`.
 
-        Returns:
-            Whether there are rows of another batch, and whether every file of results exists.
+        Returns whether there are rows of another batch, and whether every file of results exists.
         """
         record, foreign, results_exist = self._record, False, True
         group: list[RowReply] = []

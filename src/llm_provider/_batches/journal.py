@@ -378,9 +378,6 @@ class Journal:
         """Write the intent to submit some rows as one batch. It is on disk when this returns.
 
         `rows` are the name of each row, and its line as `RowLine.encode` gives it.
-
-        Raises:
-            OSError: it cannot be written.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"

@@ -31,10 +31,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
 
 
 class Remote:
-    """The batches of one account at one server; `RequestError` if the host has none.
-
-    A request is tried again for `patience` seconds while it fails.
-    """
+    """The batches of one account at one server. A request is tried again for `patience` seconds."""
 
     def __init__(self, target: Target, key: Credential, patience: float) -> None:
         module = module_of(target.route.adapter)
@@ -51,8 +48,7 @@ class Remote:
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         """Submit a batch, in one request.
 
-        Raises:
-            LLMError: there was no answer. Unless its status is a 4xx, the batch may have been accepted.
+        After an `LLMError` the batch may have been accepted, unless the status of the error is a 4xx.
         """
         try:
             return await self.connection.create(spec, path, file)
@@ -141,11 +137,7 @@ class Pauses:
         await asyncio.sleep(max(0.0, min(self._next(), self._left)))
 
     async def after(self, error: LLMError) -> None:
-        """Wait before the next attempt of a request that failed.
-
-        Raises:
-            LLMError: the error, if another attempt does not help or would come too late.
-        """
+        """Wait before the next attempt of a request that failed, or raise its error if none can help."""
         pause = self._next()
         if error.retry_after is not None:
             pause = error.retry_after

@@ -144,10 +144,7 @@ class ResponseCache:
     # --- reading -----------------------------------------------------------------------------------------
 
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
-        """The entry of a key; None if there is none, or if it cannot be read. Counts as a hit or a miss.
-
-        `ahead` is the value of the key that `read_ahead` has read.
-        """
+        """The entry of a key, or None; a hit or a miss. `ahead` is what `read_ahead` has read for it."""
         entry = self._unwritten.get(key) if self._unwritten else None
         if entry is None and ahead is not None:
             entry = decode_entry(key, ahead)
@@ -170,9 +167,7 @@ class ResponseCache:
     def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
         """Answers of the model and server of a question, among the newest of its provider and endpoint.
 
-        Returns:
-            Answers and payloads; a payload is None if it is not stored in full. Empty if the cache cannot be
-            read.
+        Each has its payload, None if that is not stored in full. Empty if the cache cannot be read.
         """
         from .storage.maintenance import list_recent
 

@@ -56,10 +56,7 @@ class Row:
 
 
 class RowFile:
-    """A file of rows, or "-" for standard input, that can be read several times.
-
-    Without a format, the suffix decides.
-    """
+    """A file of rows, or "-" for standard input, that is read twice. By default the suffix is the form."""
 
     def __init__(self, path: str, form: Format | None = None) -> None:
         self.name = "standard input" if path == "-" else path

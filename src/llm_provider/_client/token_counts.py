@@ -64,9 +64,7 @@ def _find_count(
 ) -> TokenCount | Call[Response]:
     """The count as far as it is known here, or the call that asks the provider.
 
-    Raises:
-        RequestError: the model or the provider cannot serve the request.
-        RuntimeError: the provider is to be asked on the loop's own thread.
+    A `RuntimeError` says that the loop's own thread would wait for the provider.
     """
     flag("exact", exact)
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)

@@ -436,10 +436,7 @@ async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterab
 
 
 def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
-    """Show the estimate of a batch in a notebook if its likely cost is above some USD.
-
-    The estimate is made from a sample of the inputs.
-    """
+    """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
     from .._runtime.notebooks import show as show_value
 
     step = max(1, len(inputs) // _SAMPLE)

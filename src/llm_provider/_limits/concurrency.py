@@ -54,9 +54,6 @@ def _open_files() -> float:
 def concurrency(max_concurrent: int | None) -> Concurrency | None:
     """The limit that `max_concurrent` sets, which holds from the first request on; None if it is not given.
 
-    Raises:
-        RequestError: `max_concurrent` is not a whole number above zero.
-
     >>> concurrency(8)
     Concurrency(most=8, at_once=8)
     """

@@ -115,10 +115,7 @@ class Outage:
 
     @property
     def one_caller(self) -> bool:
-        """Whether one call alone has met all failures. Its request may be the reason for them.
-
-        A connection that cannot be opened has no such reason.
-        """
+        """Whether one call alone has met all failures, and may be their reason: a connection was opened."""
         return len(self._callers) == 1 and not self._not_about_callers
 
     def ready_at(self, now: float) -> float:
@@ -176,10 +173,7 @@ class Outage:
         self._try_at = now + max(self._interval, retry_after)
 
     def works(self, ticket: Ticket) -> None:
-        """Record an answer that shows that the provider works.
-
-        The answer to a request from before the first failure shows nothing.
-        """
+        """Record an answer, which shows nothing if its request is older than the first failure."""
         if self.down_since is not None:
             if ticket is self._probe or (self._last is not None and ticket.order > self._last.order):
                 goal = self._goal

@@ -171,18 +171,14 @@ class SharedStateFile:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    Its requests in flight, refusals, rate and window are those of all processes together.
+    Its requests in flight, refusals, rate and window are those of all processes together. `scope` has one
+    name in all of them. With `from_start` it is shared before the first refusal.
 
     | state | entered by | place of the controller |
     |---|---|---|
     | apart | the start, unless `from_start` | in memory, unknown to the others |
     | claimed | no other process uses the file | in memory; stored once a second, with a look for others |
     | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
-
-    Args:
-        file: The shared file.
-        scope: Name of the scope, the same in every process.
-        from_start: Whether the controller is shared before the first refusal.
     """
 
     def __init__(self, file: SharedStateFile, scope: str, *, from_start: bool = True) -> None:

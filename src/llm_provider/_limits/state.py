@@ -61,11 +61,7 @@ class Stored:
 
     @classmethod
     def from_state(cls, state: object) -> Self:
-        """The object of a stored state. Its `__init__` does not run.
-
-        Raises:
-            InvalidStateError: a field is missing, is unknown, or has a value that its check does not allow.
-        """
+        """The object of a stored state, or an `InvalidStateError`. Its `__init__` does not run."""
         made = cls.__new__(cls)
         if not isinstance(state, dict) or state.keys() != {*cls.FIELDS, *cls.PARTS}:
             raise InvalidStateError("fields are missing or unknown")

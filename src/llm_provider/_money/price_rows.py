@@ -95,11 +95,7 @@ class PriceFile:
 
     A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
     `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
-    `source` "override", `as_of` today, and every price blank.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the first line does not name the columns, or names unknown ones.
+    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
     """
 
     __slots__ = ("_defaults", "_lines", "_name", "_order")
@@ -119,10 +115,7 @@ class PriceFile:
         self._defaults = _defaults()
 
     def by_model(self) -> dict[tuple[str, str], list[int]]:
-        """The numbers of the lines of each provider and model, which are the first two cells.
-
-        Only for a file whose columns are in the order of `COLUMNS`.
-        """
+        """The numbers of the lines of each model, for a file with its columns in the order of `COLUMNS`."""
         numbers: dict[tuple[str, str], list[int]] = {}
         for number, line in enumerate(self._lines):
             provider, comma, rest = line.partition(",")

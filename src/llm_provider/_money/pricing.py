@@ -116,11 +116,8 @@ class PriceTable:
 
         The package's own file is only indexed: a model's rows are parsed when they are first needed. Every
         other file is parsed at once. For each provider, model and variant in the overrides, a second file or
-        mappings from column names, their rows replace all rows of the file.
-
-        Raises:
-            OSError: a file cannot be read.
-            ValueError: the first line of a file is not a header.
+        mappings from column names, their rows replace all rows of the file. `ValueError` if the first line of
+        a file is not a header.
         """
         if path is None:
             table = cls()

@@ -260,10 +260,7 @@ class Totals:
 
 
 def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
-    """USD that the hits of a group would have cost, without those of unknown price.
-
-    All prompts of a price tier have the same prices, so the summed usage of a tier is priced at once.
-    """
+    """USD that the hits of known price would have cost, one sum for each tier, as its prices are equal."""
     tiers = group.prices().tiers(*group.priced)
     by_tier: dict[int, list[tuple[int, ...]]] = {}
     for counts in map(_counts, usages):

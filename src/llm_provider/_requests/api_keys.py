@@ -224,10 +224,7 @@ def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> C
 
 
 def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
-    """The accounts in a variable.
-
-    Commas or line breaks separate accounts; spaces separate the keys of one account.
-    """
+    """The accounts in a variable: commas or line breaks separate accounts, spaces the keys of one."""
     texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
         return _remove_duplicates([[APIKey(text) for text in account] for account in texts])

@@ -24,10 +24,6 @@ def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str]
     """The defaults that are set, each checked and normalised. None means "not set".
 
     Messages name the `function` that the user called, and suggest `settings`, other names that it takes.
-
-    Raises:
-        TypeError: there is no such parameter.
-        RequestError: a value is invalid.
     """
     for name in defaults:
         if name not in CHECKS:

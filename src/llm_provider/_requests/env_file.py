@@ -17,12 +17,7 @@ _OWN = "LLM_PROVIDER_"
 
 
 class EnvFile:
-    """The variables of a `.env` file, as python-dotenv reads it.
-
-    Raises:
-        RequestError: there is no such file, it cannot be read, a line is not valid, or it has a variable that
-            only the environment may have.
-    """
+    """The variables of a `.env` file, as python-dotenv reads it, without those of the environment alone."""
 
     __slots__ = ("_values", "path")
 

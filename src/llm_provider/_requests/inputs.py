@@ -80,12 +80,7 @@ def batch_inputs(
 
 
 def check_inputs(inputs: object) -> Iterable[Prompt]:
-    """The inputs of a batch without a template, as prompts.
-
-    Raises:
-        TypeError: the inputs are a single prompt, a table, or not iterable.
-        RequestError: a column has a row without a prompt.
-    """
+    """The inputs of a batch without a template, as prompts; `TypeError` for a single prompt or a table."""
     if is_table(inputs):
         names = _columns(inputs)
         raise TypeError(
@@ -150,12 +145,7 @@ def _columns(table: Any) -> list[object]:
 
 
 def _column(values: Any) -> list[Prompt]:
-    """The prompts of a pandas or polars Series or of an array.
-
-    Raises:
-        TypeError: the array has not one dimension.
-        RequestError: a row has no prompt.
-    """
+    """The prompts of a pandas or polars Series or of an array, which has one dimension."""
     dimensions = getattr(values, "ndim", 1)
     if dimensions != 1:
         raise TypeError(
@@ -231,12 +221,7 @@ def _rows(rows: Any) -> Iterable[object]:
 
 
 def _filling(template: object, rows: object) -> Callable[[object, int], Prompt]:
-    """How a row and its number become a prompt.
-
-    Raises:
-        TypeError: there is no template.
-        RequestError: the template has a field that the table does not have.
-    """
+    """How a row and its number become a prompt; `RequestError` for a field that the table does not have."""
 
     def where(index: int) -> str:
         return f"rows[{index}]{_label(rows, index)}"
@@ -297,12 +282,7 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
 
 
 def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:
-    """The metadata of each prompt. A function of the user's describes the rows, or the prompts.
-
-    Raises:
-        TypeError: it is neither a function nor an iterable.
-        RequestError: there are not as many values as inputs.
-    """
+    """The metadata of each prompt. A function of the user's describes the rows, or the prompts."""
     if metadata is None:
         return None
     if callable(metadata):

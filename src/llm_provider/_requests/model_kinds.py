@@ -52,11 +52,7 @@ def find_uncovered_kind(model: str) -> str | None:
 
 @functools.lru_cache(maxsize=1024)
 def check_answers(model: str, provider: str, name: str) -> None:
-    """Refuse a model that does something other than answer messages. `name` is its name at the provider.
-
-    Raises:
-        RequestError: the name is that of an embedding model, or of a kind that this library does not cover.
-    """
+    """Refuse a model that does something other than answer messages. `name` is its name at the provider."""
     if provider in _NAMES_ARE_OF_THE_USER:
         return
     if _EMBEDS.fullmatch(name.rpartition("/")[2].lower()):

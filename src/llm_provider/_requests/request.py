@@ -143,10 +143,6 @@ def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSO
     """The parameters that are set, each checked and normalised. None means "not set".
 
     `checks` has the check of each parameter of the `function` that the user called, which messages name.
-
-    Raises:
-        TypeError: a parameter that the function does not have.
-        RequestError: a value that cannot be sent.
     """
     checked: JSONObject = {}
     for name, value in parameters.items():

@@ -134,10 +134,7 @@ class TokenCredential(Credential):
                 self._token = self._source = None
 
     def correct_clock(self, headers: dict[str, str], date: str) -> bool:
-        """Whether these headers were signed minutes before or after a server's `Date`.
-
-        Then later ones are signed with the server's time.
-        """
+        """Whether these headers were signed minutes away from a server's `Date`; later ones get its time."""
         with contextlib.suppress(KeyError, ValueError):
             signed = calendar.timegm(time.strptime(headers["X-Amz-Date"], SIGNED_TIME))
             server = parsedate_to_datetime(date).timestamp()

@@ -57,10 +57,7 @@ _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
 class FunctionTool(JSONObject):
-    """An OpenAI-style tool that was made of a Python function or a class.
-
-    A copy and a pickle of it are plain dicts, because a function may have no pickle.
-    """
+    """An OpenAI-style tool of a Python function or a class. Its copy and its pickle are plain dicts."""
 
     __slots__ = ("_schema", "function")
 
@@ -168,11 +165,7 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choic
 
 
 def check_rounds(checked: JSONObject) -> None:
-    """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None.
-
-    Raises:
-        RequestError: there is no tool to run, or another parameter does not allow several rounds.
-    """
+    """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None."""
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
@@ -339,11 +332,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
 def _parameters(
     where: str, function: Function, plain: Function
 ) -> Iterator[tuple[inspect.Parameter, object]]:
-    """The parameters that a model fills in, with their annotations.
-
-    Raises:
-        RequestError: a parameter has no annotation, or a model cannot fill it in.
-    """
+    """The parameters that a model fills in, with their annotations; `RequestError` for any other."""
     try:
         signature = inspect.signature(function)
         annotated = plain if inspect.isroutine(plain) else type(plain).__call__

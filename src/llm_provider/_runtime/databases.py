@@ -33,7 +33,7 @@ _NOTHING = Allowed()
 def open_database(
     path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
 ) -> sqlite3.Connection:
-    """Open a database, whose own code does not run, without implicit transactions and for every thread.
+    """Open a database without implicit transactions, for every thread; none of its own code runs.
 
     `timeout` is how many seconds a statement waits for other processes.
     """

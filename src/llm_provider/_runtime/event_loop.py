@@ -56,11 +56,7 @@ class Inbox:
         self._woken = False
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
-        """Have the loop call a function, after those posted before. The function must not raise.
-
-        Raises:
-            RuntimeError: the loop is closed.
-        """
+        """Have the loop call a function, which must not raise; `RuntimeError` if the loop is closed."""
         self._posted.append((function, arguments))
         # `_empty` clears the mark before it reads the queue, so a function appended before that is found.
         if not self._woken:
@@ -139,10 +135,7 @@ cancel_task: Cancel = asyncio.Task.cancel
 
 
 class BackgroundTask(Generic[T]):
-    """A coroutine that runs as a task of the background loop for another thread.
-
-    It runs with a copy of the context variables of the thread or task that made it. `settle` is called once.
-    """
+    """A task of the background loop, with the context variables of the thread that made it."""
 
     __slots__ = ("_background", "_cancel", "_context", "_coroutine", "_settle", "_task")
 

@@ -89,10 +89,7 @@ def is_configured(logger: logging.Logger) -> bool:
 def log_call(
     call: ObservedCall, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
-    """Log the end of a call at INFO: "ok" or the class of its error, and how long the caller waited.
-
-    Fields that are None are left out.
-    """
+    """Log the end of a call at INFO: "ok" or the class of its error, and its seconds. None is left out."""
     fields: dict[str, object] = {
         "operation": call.operation,
         "model": call.model_as_given,

@@ -132,10 +132,7 @@ class Spans:
         return Started(span, self._attach(self._in_context(span)))
 
     def end_tool(self, started: Started, error: BaseException | None, content: object = None) -> None:
-        """End the span of a tool, in the task that started it.
-
-        `content` is what the model is told; None if it is told nothing.
-        """
+        """End the span of a tool in its task. `content` is what the model is told; None for nothing."""
         self._detach(started.token)
         span = started.span
         if span.is_recording():

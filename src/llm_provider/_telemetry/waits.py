@@ -51,10 +51,7 @@ class _LastLine:
 
 
 class Waits:
-    """Tells the waits of one client, in any thread.
-
-    With `show`, standard error or the progress bar has them; the log has them anyway.
-    """
+    """Tells the waits of one client in any thread: to the log, and with `show` where the user looks."""
 
     def __init__(self, *, show: bool) -> None:
         self._show = show

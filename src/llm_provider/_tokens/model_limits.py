@@ -69,10 +69,7 @@ def limits_of_target(target: Target) -> ModelLimits | None:
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
-    """The valid rows of a file; `ValueError` if its first line is not `COLUMNS`.
-
-    Each invalid row is skipped with a `PriceWarning` that gives its line.
-    """
+    """The valid rows of a file; `ValueError` without `COLUMNS`, and a `PriceWarning` for a bad row."""
     name = os.path.basename(path)
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         header, *lines = file.read().split("\n")

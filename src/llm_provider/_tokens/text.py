@@ -84,10 +84,7 @@ _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
 
 
 class TextTokens(NamedTuple):
-    """Tokens of a text: those of English and code, and those of other languages and scripts.
-
-    They are separate because tokenizers agree much better about the former than about the latter.
-    """
+    """Tokens of English and code, and those of other languages, where tokenizers differ much more."""
 
     english: float
     other: float

@@ -48,10 +48,7 @@ class _Scope:
     next_sample: int = 0
 
     def read_request(self, request: lm15.Request) -> tuple[str, list[Message], JSONObject]:
-        """The model, the conversation and the parameters of a call for all samples.
-
-        Another rollout has other samples.
-        """
+        """The model, the conversation and the parameters of a call. Another rollout has other samples."""
         model, messages, parameters = read_request(request)
         parameters |= self.own
         if self.samples > 1:

@@ -127,11 +127,7 @@ class SecondLevelAccess:
         return [{key: values[key] for key in each if key in values} for each in lookups]
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The values of up to `MOST_KEYS` keys, read in this thread.
-
-        Raises:
-            Exception: the store has failed.
-        """
+        """The values of up to `MOST_KEYS` keys, read in this thread. It raises what the store raises."""
         answer = self.store.get_many(keys)
         if not isinstance(answer, Mapping):
             raise TypeError(f"get_many returned {type(answer).__name__}, not a mapping of keys to bytes")
@@ -146,11 +142,7 @@ class SecondLevelAccess:
         return self._reader.submit(lambda: self.get(keys)).result()
 
     def put_now(self, values: Mapping[str, bytes]) -> None:
-        """Send values in the writer's thread.
-
-        Raises:
-            Exception: the store has failed.
-        """
+        """Send values in the writer's thread. It raises what the store raises."""
         self._writer.submit(lambda: self._put(values)).result()
 
     # --- writing -----------------------------------------------------------------------------------------

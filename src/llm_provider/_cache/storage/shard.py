@@ -198,9 +198,7 @@ class Writer(_File):
     def write(self, rows: Sequence[Row], patience: float) -> None:
         """Store values in one transaction, waiting at most `patience` seconds for the lock.
 
-        Raises:
-            sqlite3.Error: the values are not stored.
-            ReplacedFileError: the values were written to a database that is deleted or replaced.
+        A `ReplacedFileError` says that they went into a database that is deleted or replaced.
         """
         now = clock.time()
         self._transact(_WRITE, [(key, now, now, value, tag) for key, value, tag in rows], patience)

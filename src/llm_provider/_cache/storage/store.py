@@ -185,10 +185,7 @@ class Store:
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
-        """Store values, with one transaction for each shard, and wait at most `patience` seconds for locks.
-
-        Returns the keys that are not stored, each with its error. `OSError`: this can be no cache.
-        """
+        """Store values, a transaction for each shard. Returns the keys that are not stored, with errors."""
         return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
 
     def insert(self, rows: Sequence[Row]) -> int:
@@ -420,8 +417,7 @@ def _sweep(directory: Path) -> None:
 def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
 
-    Raises:
-        BlockingIOError: another process holds the lock, and `wait` is False.
+    `BlockingIOError` if another process holds the lock, and `wait` is False.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -99,8 +99,8 @@ class Work(Protocol):
     ) -> Carrier:
         """The carrier of the calls.
 
-        `call` is the first of them, and `deliver` takes finished calls, on the background loop. `is_list`
-        says whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
+        `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
+        whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
         """
 
 
@@ -229,11 +229,7 @@ class Lane:
             self._carrier.flush()
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
-        """The results that the user gets.
-
-        Raises:
-            BaseException: a call ended with something else than an answer or an error of this library.
-        """
+        """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
         self._early_stop.warn()
         for index, result in finished:
             if index == END:
@@ -271,13 +267,10 @@ class Driver:
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
 
     def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
-        """What is to be done next, until all inputs have their results.
+        """What is to be done next, until all inputs have their results; raises an error of the inputs.
 
         It yields a lane to read its next input, a result to hand out, or None to wait for finished calls and
         put them into `arrived`.
-
-        Raises:
-            BaseException: the error of the inputs, or of a batch as a whole.
         """
         while True:
             reading = True

@@ -47,10 +47,8 @@ _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
 def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
     """Load what the calls of a batch need later.
 
-    With `waits`, this thread waits for the batch anyway, and imports the SDK too.
-
-    Raises:
-        APIConnectionError: the process has too few file descriptors left, so nothing is sent.
+    With `waits`, this thread waits for the batch anyway, and imports the SDK too. An `APIConnectionError`
+    says that the process has too few file descriptors left, so nothing is sent.
     """
     with name_shortage():
         if engine not in _prepared:

@@ -98,10 +98,7 @@ class Progress:
             threads.start_thread(self._stay_fresh, "llm_provider progress")
 
     def update(self, result: object, index: int = 0) -> None:
-        """Count one result: a `Response`, or the error of a call that failed.
-
-        `index` is its number, which tells its model.
-        """
+        """Count one result: a `Response`, or the error of a call that failed. Its index tells its model."""
         self.sums.add(result)
         self._done += 1
         if self._lines:

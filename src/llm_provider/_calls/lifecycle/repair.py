@@ -76,12 +76,9 @@ async def keep_matching(
     accept: Accept,
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
-    """Samples that match. Each is accepted as soon as it does.
+    """Samples that match. Each is accepted as soon as it does; `SchemaMismatchError` if one does not.
 
     `sender` asks again for those that do not match. It is None for a stream, whose samples are returned.
-
-    Raises:
-        SchemaMismatchError: a sample does not match. The others are accepted.
     """
 
     async def keep_one(part: int, sample: Sample) -> list[Sample]:
@@ -101,12 +98,9 @@ async def keep_matching(
 
 
 async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
-    """A sample that matches, after asking again for one that does not.
+    """A sample that matches, after asking again, with the price and the times of all requests.
 
-    Its price and its times are those of all requests.
-
-    Raises:
-        SchemaMismatchError: no answer matches, or the model could not be asked again.
+    A `SchemaMismatchError` says that no answer matches, or that the model could not be asked again.
     """
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs

@@ -136,12 +136,9 @@ class Flight(Generic[T]):
             raise asyncio.CancelledError
 
     async def follow(self, sent: SentRequests) -> Shared[T]:
-        """Wait for the result of the leader's request.
+        """Wait for the result of the leader's request, or raise a copy of the exception that ended it.
 
         `sent` has the requests of the call that waits, which may take over those of the leader.
-
-        Raises:
-            Exception: a copy of the exception that ended the request.
         """
         follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
         self._followers[follower] = sent

@@ -217,10 +217,7 @@ _SURELY_FLAT = 250
 
 
 class _Watch:
-    """Moves the end of an attempt's timer as its answer arrives.
-
-    The timer was started with the total timeout, which is never exceeded.
-    """
+    """Moves the end of an attempt's timer as its answer arrives, never beyond the total timeout."""
 
     def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
         self._timer = timer

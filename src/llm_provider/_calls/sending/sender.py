@@ -56,10 +56,7 @@ if TYPE_CHECKING:
 
 
 class Sender:
-    """The live delivery: sends each request now, at full price, under the limits of its scope.
-
-    The processes of a machine share `lease_directory`; it is None if there is none.
-    """
+    """The live delivery: sends each request now, at full price. The machine shares `lease_directory`."""
 
     def __init__(
         self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
@@ -443,11 +440,7 @@ def _scrub(value: Any, key: Credential) -> Any:
 
 
 def _check_watchable(connection: Connection) -> None:
-    """Refuse timeouts that cannot be kept. As a default of the client, they are ignored in such a case.
-
-    Raises:
-        UnsupportedParameterError: the connection returns an answer only as a whole.
-    """
+    """Refuse timeouts that cannot be kept, as the answer comes as a whole. A default is ignored then."""
     if connection.send_in_chunks is None:
         raise UnsupportedParameterError(
             "timeout cannot have first_byte or idle here, because the SDK returns an answer only as a whole: "

@@ -99,10 +99,7 @@ class Uploads:
         return ids
 
     def forget(self, call: Call[Any], key: Credential, used: Mapping[str, str], error: LLMError) -> bool:
-        """Forget the files that a request referred to, if its error says that the provider has none of them.
-
-        `used` has the ids that the request used, by reference.
-        """
+        """Forget the files that a request used, if its error says that the provider has none of them."""
         if not isinstance(error, (BadRequestError, NotFoundError, PermissionDeniedError)):
             return False
         message = error.message.lower()
@@ -196,10 +193,7 @@ class Uploads:
 
 
 def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
-    """A request in which the files have the ids that the provider gave them.
-
-    `ids` has the id of each file by its reference, and `body` has the references.
-    """
+    """A request in which the files have the ids of the provider, by the references in `body`."""
     payload, body = fill_ids(outgoing.encoded, body, ids)
     return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
 

@@ -40,10 +40,7 @@ _Ended: TypeAlias = Response | BaseException
 
 
 class Rounds:
-    """The rounds of one call.
-
-    `emit` receives the deltas and the results of tools; it is None for a call that is not streamed.
-    """
+    """The rounds of one call. `emit` gets deltas and results of tools; None for one that is not streamed."""
 
     def __init__(self, engine: Engine, call: Call[Response], emit: Emit | None = None) -> None:
         self._engine = engine
@@ -252,10 +249,9 @@ def later_choice(choice: str | JSONMapping | None) -> str | JSONMapping | None:
 
 
 def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) -> Response:
-    """The answer to a synchronous call, for the thread that waits. Interrupting the wait cancels the rounds.
+    """The answer to a synchronous call. Interrupting the wait cancels the rounds.
 
-    Raises:
-        RuntimeError: this is the thread in which the rounds would run.
+    A `RuntimeError` says that this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
     return _result(event_loop.wait(_submit(Rounds(engine, call).run(stored))))

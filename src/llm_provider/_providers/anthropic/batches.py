@@ -80,10 +80,7 @@ class AnthropicBatches:
         return None
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch. It must be sent at most once.
-
-        The rows are sent as they are. The typed method would copy each of them several times.
-        """
+        """Submit a batch, at most once, with the rows as they are: the typed method would copy them."""
         rows = await asyncio.to_thread(path.read_bytes)
         body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
         headers = {**spec.headers, "content-type": "application/json"}

@@ -26,9 +26,7 @@ _FORMATS = frozenset(
 def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
     """A schema in the form that the API accepts. Objects become closed.
 
-    Raises:
-        UnsupportedParameterError: it contains itself, or has an object with free keys. The message has the
-            JSON path of that part.
+    `UnsupportedParameterError` names the path of a part that contains itself, or has free keys.
     """
     recursion = next(find_recursions(schema), None)
     if recursion is not None:

@@ -101,10 +101,7 @@ class GeminiConnection:
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together.
-
-        `is_complete` is not used: Gemini's usage may come after its finish reason.
-        """
+        """Post and yield the events to their end: Gemini's usage may come after its finish reason."""
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:

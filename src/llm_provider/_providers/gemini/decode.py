@@ -59,11 +59,7 @@ _TRAFFIC: Mapping[str, str] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a `GenerateContentResponse` into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the reply is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
+    """Turn a `GenerateContentResponse` into an `Answer`; an `LLMError` if it is an error with status 200.
 
     >>> decode({"promptFeedback": {"blockReason": "SAFETY"}}).choices[0].finish_reason
     'content_filter'
@@ -159,9 +155,8 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
 def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) -> FinishReason:
     """Why the model stopped. A whole answer may have an unknown word for it, or none.
 
-    Raises:
-        APIResponseValidationError: the model failed to answer, as when it wrote a function call that Google
-            could not read. The request was billed, so it is not sent again.
+    An `APIResponseValidationError` says that the model failed, as with a function call that Google could not
+    read. The request was billed, so it is not sent again.
     """
     word = candidate.get("finishReason")
     known = _FINISH.get(word) if isinstance(word, str) else "stop"
@@ -184,11 +179,7 @@ def _has_content(entry: JSONMapping) -> bool:
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
-    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate's parts.
-
-    Raises:
-        APIResponseValidationError: a part is malformed.
-    """
+    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate."""
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[JSONObject] = []

@@ -27,12 +27,7 @@ _SEEDS = range(-(2**31), 2**31)
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the body of `generateContent`.
-
-    Raises:
-        UnsupportedParameterError: the model does not accept a parameter.
-        RequestError: Gemini's API has no form for a message, or two parameters contradict each other.
-    """
+    """Build the body of `generateContent`."""
     family = family_of(target.model)
     payload = encode_contents(request, signed=family.signed)
     payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)

@@ -62,10 +62,7 @@ class _Conversation:
 
 
 def encode_contents(request: Request, *, signed: bool) -> JSONObject:
-    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature.
-
-    Raises `RequestError` if Gemini's API has no form for a message or for a part of one.
-    """
+    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature."""
     state = _Conversation(request, signed)
     for index, message in in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]

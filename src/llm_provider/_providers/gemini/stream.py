@@ -63,9 +63,9 @@ class Assembler:
         return joined
 
     def _read_text(self, event: Any) -> str | None:
-        """The text of an event that only adds text to the shown candidate; None for any other event.
+        """The text of an event that only adds text to the shown candidate, as most do; else None.
 
-        Most events are such. Reading them here takes 45 % off a stream.
+        Reading them here takes 45 % off a stream.
         """
         try:
             (piece,) = event["candidates"]

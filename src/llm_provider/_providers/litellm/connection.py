@@ -38,9 +38,6 @@ def load() -> ModuleType:
 
     A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
     off then, which litellm prints to standard output with each error.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
     """
     first = "litellm" not in sys.modules
     # Without the first, the import fetches prices from the network; without the second, the first structured
@@ -74,10 +71,7 @@ def load() -> ModuleType:
 
 
 class _TrueZero(int):
-    """A zero that counts as true.
-
-    When litellm 1.106 embeds through OpenAI's SDK, it replaces a false `max_retries` by its default of 2.
-    """
+    """A zero that counts as true: litellm 1.106 embeds by OpenAI's SDK with 2 for a false `max_retries`."""
 
     def __bool__(self) -> bool:
         return True
@@ -118,12 +112,9 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Call `acompletion` for a stream and yield each chunk by itself.
+        """Call `acompletion` for a stream and yield each chunk by itself; without a finish reason it failed.
 
         `is_complete` is not used: litellm ends a stream itself.
-
-        Raises:
-            APIResponseValidationError: the stream ended without a finish reason.
         """
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}

@@ -25,10 +25,7 @@ _MOST_SAMPLES = 128
 
 
 def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
-    """Build the payload. `accepts` are the parameters that the host has; default those of its route.
-
-    Raises `UnsupportedParameterError` if the host does not have a parameter, or its value.
-    """
+    """Build the payload. `accepts` are the parameters that the host has; default those of its route."""
     route = target.route
     if not route.json_schema and request.response_format is not None:
         # Calls without a format do not need its modules.

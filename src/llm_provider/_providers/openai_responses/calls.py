@@ -101,11 +101,10 @@ def entry_of(call: ToolCall) -> JSONObject | None:
 
 
 def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObject:
-    """The item that answers a call whose item has the type `kind`.
+    """The item that answers a call whose item has the type `kind`; `where` is its place in messages.
 
     A text that is a JSON object has the fields of the item. Any other content is the output of a command or
-    of a patch that succeeded, or an approval: "true" or "false". Raises `RequestError`, which names the place
-    `where`, if the content does not answer such a call.
+    of a patch that succeeded, or an approval: "true" or "false".
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}

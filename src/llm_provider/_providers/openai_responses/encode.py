@@ -23,12 +23,7 @@ OPERATION = "responses"
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the payload.
-
-    Raises:
-        UnsupportedParameterError: this API does not have a parameter, such as `seed` or `stop`.
-        RequestError: this API has no form for a message, which the error names.
-    """
+    """Build the payload. This API has no `seed` and no `stop`."""
     payload: JSONObject = {
         "model": target.model,
         "input": list(encode_input(request.messages)),

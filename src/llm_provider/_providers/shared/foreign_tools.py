@@ -112,12 +112,7 @@ def owner_of(tool: JSONMapping) -> str | None:
 
 
 def adapt_tools(request: Request, provider: str) -> Request:
-    """The request with its tools in the forms of the provider.
-
-    Raises:
-        UnsupportedParameterError: another provider runs a tool.
-        RequestError: the name of a function has other characters, or too many.
-    """
+    """The request with its tools in the forms of the provider, if it runs them and takes their names."""
     request = with_named_tools(request, provider)
     names = _FUNCTION_NAMES.get(provider)
     for index, tool in enumerate(request.tools or ()):

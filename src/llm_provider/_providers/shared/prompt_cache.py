@@ -45,10 +45,7 @@ class PromptCacheFormat(Protocol):
         """Whether the target has a prompt cache that this module knows."""
 
     def units(self, payload: JSONMapping) -> list[Unit]:
-        """The units of a prompt in the order in which the model reads them.
-
-        It is empty if the user has set breakpoints, which are left alone.
-        """
+        """The units of a prompt as the model reads them; empty if the user has set breakpoints."""
 
     def minimum(self, model: str) -> int:
         """The fewest tokens of a prefix that the provider caches."""

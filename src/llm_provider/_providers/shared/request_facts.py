@@ -70,12 +70,7 @@ class RequestFacts(NamedTuple):
 
 
 class Conversation:
-    """Collects the texts and media of a conversation.
-
-    Args:
-        labels: Names of fields whose texts a model is not shown.
-        medium_of: Finds the medium in a part of a message.
-    """
+    """Collects the texts and media of a conversation. `labels` are fields whose texts no model is shown."""
 
     __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
 

@@ -93,7 +93,7 @@ def _parts(schema: JSONMapping, path: str) -> Iterator[tuple[str, JSONMapping]]:
 def encode_with_prompt(
     request: Request, encode: Callable[[Request], EncodedRequest]
 ) -> EncodedRequest | None:
-    """Encode a request whose system message asks for the schema, for models and hosts that do not enforce it.
+    """Encode a request whose system message asks for a schema that the model or host does not enforce.
 
     None if the answer has to match no schema. `encode` encodes a request without one.
     """

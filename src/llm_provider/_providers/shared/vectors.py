@@ -61,11 +61,7 @@ def _unpack(text: str, encoding: str | None) -> list[float]:
 
 
 def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
-    """Check that there is one vector for each text, and that all have the same length.
-
-    Raises:
-        APIResponseValidationError: the number of vectors or their lengths are wrong.
-    """
+    """Check that there is one vector for each text, and that all have the same length."""
     if len(vectors) != texts:
         raise APIResponseValidationError(f"the answer holds {len(vectors)} vectors for {texts} texts")
     if len({len(vector) for vector in vectors}) > 1:

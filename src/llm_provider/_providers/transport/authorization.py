@@ -92,12 +92,7 @@ async def post_with_token(
     options: Any,
     **others: Any,
 ) -> Any:
-    """Call an SDK's method `post` with the headers of a credential whose tokens change.
-
-    Raises:
-        LLMError: there is no token.
-        Exception: that of the SDK.
-    """
+    """Call an SDK's method `post` with the headers of a credential whose tokens change."""
     renewed = False
     while True:
         headers = await key.headers("POST", url, content)

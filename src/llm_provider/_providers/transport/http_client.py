@@ -44,10 +44,7 @@ def load(transport: str) -> None:
 
 
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
-    """An aiohttp session without cookies and without a limit of connections: `_limits` limits concurrency.
-
-    `kind` is its class, and `options` are further arguments of it.
-    """
+    """An aiohttp session of a class, without cookies or a limit of connections, as `_limits` has one."""
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(
@@ -168,10 +165,7 @@ def is_readable(transport: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def connecting_within(seconds: float | None) -> Any:
-    """The `ClientTimeout` that limits only the opening of a connection, from the name lookup to TLS.
-
-    `_calls/sending/attempt` has one timer for everything else.
-    """
+    """The `ClientTimeout` of the opening of a connection. `_calls/sending/attempt` times everything else."""
     import aiohttp
 
     return aiohttp.ClientTimeout(total=None, connect=seconds)
@@ -308,11 +302,7 @@ class _Streaming(_Succeeded):
 
 
 def library_of(client_class: type) -> ModuleType:
-    """The module `httpx` or `httpx2`: openai 2 is built on the first, openai 3 and anthropic on the second.
-
-    Raises:
-        TypeError: the class derives from neither.
-    """
+    """The module `httpx` or `httpx2`: openai 2 is built on the first, openai 3 and anthropic on the other."""
     for kind in client_class.__mro__:
         root = kind.__module__.partition(".")[0]
         if root in ("httpx", "httpx2"):

@@ -249,8 +249,6 @@ def _parse_urls_once(client: Any) -> Any:
 def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> Any:
     """The SDK's kind of HTTP client over a transport: "aiohttp", "http2" or "http1".
 
-    It reads at most `most_bytes` of an answer.
-
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
     library = http_client.library_of(sdk.DefaultAsyncHttpxClient)

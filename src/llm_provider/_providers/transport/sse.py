@@ -102,12 +102,8 @@ async def events(
     """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
 
     With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
-
     A body that is not an event stream but a JSON object becomes one event, a `WholeReply`. The entries of a
     JSON list are events, as Gemini sends them.
-
-    Raises:
-        APIResponseValidationError: the data of an event is not JSON.
     """
     splitter = EventSplitter()
     # The bytes so far, until the first event, if they may be JSON.
