@@ -289,10 +289,7 @@ class BatchDelivery:
             job.end_row(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
-        """Wait for the batches under way with an input of a live call.
-
-        A call with `in_batch="refuse"` raises a `PendingBatchError` instead.
-        """
+        """Wait for the batches with an input of a live call; with `in_batch="refuse"` it is an error."""
         keys = [call.key(part) for part in call.parts]
         for record in await asyncio.to_thread(self.journal.open_records):
             if record.header is None or not record.has_any(keys):

@@ -216,8 +216,7 @@ class ResponseCache:
     def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
         """`put` for an event loop, which is woken once for many entries.
 
-        The future cannot be cancelled: a task that is cancelled while it waits for it is cancelled once the
-        entry is stored.
+        The future cannot be cancelled: a task that waits for it is cancelled once the entry is stored.
         """
         return self._writes.submit_from(loop, (key, entry))
 

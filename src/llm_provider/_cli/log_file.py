@@ -96,10 +96,7 @@ def read_last_conversation() -> list[LoggedAsk]:
 
 
 class LogFile:
-    """The log in the file `path`, which the first `add` makes.
-
-    `by_words` searches with SQLite's full-text index. Without it, substrings are found.
-    """
+    """The log in the file `path`, which the first `add` makes; without `by_words` it has no index."""
 
     def __init__(self, path: Path, *, by_words: bool = True) -> None:
         self.path = path

@@ -39,10 +39,7 @@ class History(NamedTuple):
 
 
 def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
-    """Statistics of the newest answers of a call's model and server, with `count` for tokens of a text.
-
-    None if there are too few.
-    """
+    """Statistics of the newest answers of a call's model and server; None if there are too few."""
     tokens, seconds, factors = [], [], []
     for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
         answer = engine.decode_entry(call, entry)

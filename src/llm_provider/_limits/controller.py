@@ -149,8 +149,7 @@ class AdaptiveController(Stored):
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first.
 
         `tokens` are estimated; always 1 if nothing is known. The caller allows `max_in_flight` requests.
-        While the controller is open, `at_once` requests, and one more per answer, do not ask the rate
-        estimator.
+        While the controller is open, `at_once` requests, and one more per answer, need no rate.
         """
         in_flight = self.in_flight
         if in_flight >= max_in_flight:

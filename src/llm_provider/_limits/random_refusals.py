@@ -163,10 +163,7 @@ class RandomRefusals(Stored):
         return True
 
     def skip(self, number: int) -> None:
-        """Leave out the requests until this one: the outcome of some of them is not known yet.
-
-        A trial ends, because it would go on after a pause.
-        """
+        """Leave out the requests until this one, whose outcomes are not all known, and end a trial."""
         recent = self._recent
         if recent:
             self._keep(recent[-1], len(recent))

@@ -175,8 +175,7 @@ def judge(
 def is_congestion(error: LLMError) -> bool:
     """Whether a failure means that too many requests were sent.
 
-    A refusal with a wait that is too long says nothing about a rate. Later calls are then not held back: they
-    get the same refusal at once.
+    A refusal with too long a wait says nothing about a rate, and later calls get the same one at once.
     """
     return (
         isinstance(error, (RateLimitError, OverloadedError))

@@ -62,10 +62,9 @@ _OTHER_UNITS = re.compile(
 def litellm_cost(
     model: str, served: str | None, usage: Usage | None, tier: str = "standard"
 ) -> Decimal | None:
-    """The USD of an answer by litellm's price map; None if it has no price.
+    """The USD of an answer by litellm's price map, with a tier of `prices.csv`; None if it has no price.
 
-    `served`, the model that the answer names, tells the model of a deployment on Azure. The tier is a service
-    level of `prices.csv`.
+    `served`, the model that the answer names, tells the model of a deployment on Azure.
     """
     litellm: Any = sys.modules.get("litellm")
     if litellm is None or usage is None or usage.unpriced_tools:

@@ -120,10 +120,7 @@ def _is_name(host: str) -> bool:
 
 
 def _addresses(host: str) -> list[_Address]:
-    """The IP address in `host`, and an address of IPv4 within one of IPv6; empty where `host` is a name.
-
-    Any spelling counts that a resolver accepts: 2852039166 is 169.254.169.254.
-    """
+    """The IP address in any spelling of `host`, and one of IPv4 within it; empty where it is a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

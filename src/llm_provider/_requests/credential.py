@@ -15,8 +15,7 @@ _SHORTEST_SCRUBBED = 6
 class Credential(abc.ABC):
     """What authorises requests: an API key, or an identity whose tokens change.
 
-    `identity` is a fingerprint that never changes. Limits, clients, uploads, budgets and the ledger tell
-    accounts apart by it.
+    `identity` is a fingerprint that never changes, by which all else tells accounts apart.
     """
 
     __slots__ = ("identity",)

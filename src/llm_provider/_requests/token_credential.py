@@ -237,10 +237,9 @@ forks.reset_in_child(_CREDENTIALS, TokenCredential.reset)
 
 
 def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
-    """The credential of the user's function, or coroutine function, which returns a token.
+    """The credential of the user's function, named `where`, which returns a token.
 
-    `where` is its name in messages, such as "keys['azure']". A coroutine runs on the event loop of the
-    requests.
+    A coroutine function runs on the event loop of the requests.
     """
 
     async def finish(result: Any) -> Any:

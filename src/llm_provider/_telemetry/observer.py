@@ -34,10 +34,9 @@ _MOST_KEPT = 10_000
 
 
 class Observer:
-    """Observes the calls of one client.
+    """Observes the calls of one client; with `content`, log lines and spans hold prompts and answers.
 
-    `telemetry` is the setting of `Client`. With `content`, log lines and spans hold prompts and answers.
-    `statistics` returns the state of the engine's rate control.
+    `telemetry` is the setting of `Client`. `statistics` returns the state of the engine's rate control.
     """
 
     __slots__ = (

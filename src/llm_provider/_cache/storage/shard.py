@@ -242,10 +242,9 @@ class Writer(_File):
 
 
 def rescue(folder: Path) -> Iterator[list[Row]]:
-    """The rows of a damaged database that can still be read, 200 at a time.
+    """The rows of a damaged database, 200 at a time: from its beginning up to the damage, and from its end.
 
-    The database is read from its beginning up to the damage, and then from its end. The values may be
-    damaged: their own checksums detect that.
+    The values may be damaged: their own checksums detect that.
     """
     for direction in ("ASC", "DESC"):
         batch: list[Row] = []

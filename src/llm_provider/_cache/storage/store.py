@@ -415,10 +415,7 @@ def _sweep(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
-
-    `BlockingIOError` if another process holds the lock, and `wait` is False.
-    """
+    """Hold a lock on a directory, at most until the process ends; `BlockingIOError` if it may not `wait`."""
     with contextlib.ExitStack() as stack:
         try:
             import fcntl

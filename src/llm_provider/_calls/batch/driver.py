@@ -269,8 +269,7 @@ class Driver:
     def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
         """What is to be done next, until all inputs have their results; raises an error of the inputs.
 
-        It yields a lane to read its next input, a result to hand out, or None to wait for finished calls and
-        put them into `arrived`.
+        It yields a lane to read its next input, a result to hand out, or None to wait for `arrived` calls.
         """
         while True:
             reading = True

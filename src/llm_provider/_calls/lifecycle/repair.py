@@ -98,10 +98,7 @@ async def keep_matching(
 
 
 async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
-    """A sample that matches, after asking again, with the price and the times of all requests.
-
-    A `SchemaMismatchError` says that no answer matches, or that the model could not be asked again.
-    """
+    """A sample that matches, with the price and the times of all requests; else a `SchemaMismatchError`."""
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs
     sent = SentRequests()

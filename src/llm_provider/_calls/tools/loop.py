@@ -291,8 +291,7 @@ def batch_of(
 ]:
     """The lookup and the run of a batch whose inputs have rounds of their own.
 
-    `metadata` gives that of each input, in the order of the inputs. With `here`, the rounds run on the event
-    loop of the caller.
+    `metadata` gives that of each input, in their order. With `here`, the rounds run on the caller's loop.
     """
     loop: asyncio.AbstractEventLoop | None = None
     if not here:

@@ -112,10 +112,7 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Call `acompletion` for a stream and yield each chunk by itself; without a finish reason it failed.
-
-        `is_complete` is not used: litellm ends a stream itself.
-        """
+        """Yield each chunk of `acompletion` by itself, to litellm's own end, which needs a finish reason."""
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}

@@ -18,10 +18,7 @@ READ_IN_FULL = frozenset(
 
 
 class TextChunks:
-    """Recognises chunks that add text to the first sample and nothing else.
-
-    Two such chunks of a stream differ in few values, so a chunk is compared with the one before it.
-    """
+    """Recognises chunks that only add text to the first sample by comparing each with the one before it."""
 
     __slots__ = ("_fields", "_piece")
 

@@ -18,10 +18,7 @@ _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 
 def is_direct() -> bool:
-    """Whether requests need no proxy: none is set, or only such as aiohttp cannot use.
-
-    `check_proxy` refuses the requests that would need one of those.
-    """
+    """Whether requests need no proxy: none is set, or only such as `check_proxy` refuses."""
     return not any(_problem(url, "aiohttp") is None for url in _proxies().values())
 
 
@@ -57,11 +54,7 @@ def check_proxy(base_url: str | None, transport: str) -> None:
 
 
 def proxy_in(detail: str) -> str:
-    """The proxy that a failed connection was for, for the end of a message; empty if it was for none.
-
-    Where the message of the HTTP client names no host, the connection may have been for any. The proxy's
-    password is left out.
-    """
+    """The proxy of a failed connection, for the end of a message, without its password; empty without one."""
     for name, url in _proxies().items():
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
