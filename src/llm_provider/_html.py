@@ -137,11 +137,7 @@ def error_view(error: Any) -> str:
 
 
 def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
-    """A text of at most so many characters and lines.
-
-    >>> cut("abcdef", 4), cut("abcd", 4)
-    ('abc…', 'abcd')
-    """
+    """A text of at most so many characters and lines."""
     beginning = "\n".join(content[:most].split("\n")[:lines])
     return content if beginning == content else f"{beginning[: most - 1]}…"
 

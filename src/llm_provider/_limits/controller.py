@@ -72,13 +72,6 @@ class AdaptiveController(Stored):
     A sender asks `ready_at`, calls `record_request`, and gives the ticket back with the outcome of the
     request, to exactly one of the other methods `record_…`. Each method takes constant time. `random_source`
     is that of the jitter of back-off.
-
-    >>> controller = AdaptiveController()
-    >>> ticket = controller.record_request(0.0)
-    >>> controller.record_refusal(0.05, ticket, retry_after=2.0)
-    False
-    >>> controller.ready_at(0.1), controller.in_flight
-    (2.05, 0)
     """
 
     FIELDS: ClassVar = {

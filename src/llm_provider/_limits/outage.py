@@ -73,16 +73,7 @@ def is_unbilled(error: LLMError) -> bool:
 
 
 class Outage:
-    """Whether one scope is down.
-
-    >>> outage = Outage()
-    >>> for number in range(1, 13):
-    ...     ticket = Ticket(number, 2.0, 1, 1.0, 1.0, 1.0, 0.0)
-    ...     ticket.order = number
-    ...     outage.record_failure(3.0, ticket, APIConnectionError("refused"), caller=number)
-    >>> outage.down_since, outage.ready_at(3.0)
-    (2.0, 3.5)
-    """
+    """Whether one scope is down."""
 
     __slots__ = (
         "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",

@@ -75,14 +75,7 @@ def _numbers(value: object) -> bool:
 
 
 class RandomRefusals(Stored):
-    """The record of one kind of refusals. `proof` is the additional proof that a limit requires.
-
-    >>> refusals = RandomRefusals()
-    >>> [refusals.follow_rate(number) for number in (10, 20, 30, 40, 50)]  # a tenth of the requests
-    [False, False, False, False, False]
-    >>> [refusals.follow_rate(number) for number in (51, 52, 53, 54, 55)]  # and then each of them
-    [False, False, False, False, True]
-    """
+    """The record of one kind of refusals. `proof` is the additional proof that a limit requires."""
 
     __slots__ = (
         "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",

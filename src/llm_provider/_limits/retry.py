@@ -86,11 +86,6 @@ class RetryBudget:
     A budget starts with ten retries. Every answer earns a tenth of one, and every second earns ten, up to a
     maximum. A retry that finds none waits until it is earned. So a provider in trouble gets little more than
     a tenth more requests than calls, however many retries each call may use.
-
-    >>> budget = RetryBudget()
-    >>> waits = [budget.spend(100.0) for _ in range(12)]
-    >>> waits[9], round(waits[11], 1)
-    (0.0, 0.2)
     """
 
     __slots__ = ("_at", "_tenths")
@@ -227,10 +222,6 @@ def _seconds_in(text: str, now: datetime.datetime | None) -> float | None:
 
 
 def retry_delay(text: object) -> float | None:
-    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s".
-
-    >>> retry_delay("27.39s")
-    27.39
-    """
+    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s"."""
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     return float(match.group(1)) if match else None

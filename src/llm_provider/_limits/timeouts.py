@@ -15,14 +15,7 @@ from .._runtime import clock
 
 
 def seconds(name: str, value: object) -> float:
-    """A number of seconds, checked.
-
-    Raises:
-        RequestError: the value is not a finite number above 0.
-
-    >>> seconds("deadline", 3)
-    3.0
-    """
+    """A number of seconds; `RequestError` if it is not a finite number above 0."""
     plain = plain_number(value)
     if plain is None or not 0 < plain <= sys.float_info.max:
         raise RequestError(f"{name} must be a positive number of seconds, not {cite(value)}{_remedy(value)}")

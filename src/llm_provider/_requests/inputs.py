@@ -51,10 +51,6 @@ def batch_inputs(
     mappings. `metadata` is one value for each input, or a function of the row or of the prompt. With
     `awaited` the inputs may be an asynchronous iterable. Raises `TypeError` for the wrong kind of an
     argument, and `RequestError` if a value is missing, or a field of the template.
-
-    >>> rows = [{"word": "bird"}, {"word": "fish"}]
-    >>> batch_inputs("Translate: {word}", rows).prompts
-    ['Translate: bird', 'Translate: fish']
     """
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)

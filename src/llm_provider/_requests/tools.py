@@ -102,23 +102,7 @@ _schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionar
 
 
 def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
-    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
-
-    Raises:
-        RequestError: an entry is no tool, or two tools have one name. The message names the tool.
-
-    >>> def weather(city: str, days: int = 1) -> str:
-    ...     '''The weather of a city.
-    ...
-    ...     Args:
-    ...         city: The name of the city.
-    ...     '''
-    >>> (tool,) = read_tools("tools", [weather])
-    >>> tool["function"]["description"], tool["function"]["parameters"]["required"]
-    ('The weather of a city.', ['city'])
-    >>> tool["function"]["parameters"]["properties"]["city"]
-    {'description': 'The name of the city.', 'type': 'string'}
-    """
+    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged."""
     if not isinstance(value, (list, tuple)):
         written = getattr(value, "__name__", None) or cite(value)
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")

@@ -95,11 +95,7 @@ def extract_state(message: Message) -> JSONObject | None:
 
 
 def assistant_message(text: str | None, calls: list[CallOfFunction], state: JSONMapping | None) -> Message:
-    """An assistant message with a text, tool calls and the result of `extract_state`.
-
-    >>> assistant_message("Hi", [], None)
-    {'role': 'assistant', 'content': 'Hi'}
-    """
+    """An assistant message with a text, tool calls and the result of `extract_state`."""
     fields = dict(state or {})
     originals = {call["id"]: call for call in fields.pop("tool_calls", ())}
     message: JSONObject = {"role": "assistant", "content": text or None, **fields}
@@ -151,13 +147,7 @@ def tool_message(call_id: str, content: object, *, is_error: bool) -> Message:
 
 
 def media_part(kind: str, address: str, **fields: str | None) -> dict[str, object]:
-    """A part of a message: an image, a recording, a video or a document, by its address or data URL.
-
-    >>> media_part("image", "https://x/a.png", detail="low")
-    {'type': 'image_url', 'image_url': {'url': 'https://x/a.png', 'detail': 'low'}}
-    >>> media_part("audio", "data:audio/wav;base64,UklGRg==")
-    {'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}
-    """
+    """A part of a message: an image, a recording, a video or a document, by its address or data URL."""
     details = {name: value for name, value in fields.items() if value is not None}
     if kind == "audio":
         header, _, data = address.partition(",")
@@ -189,11 +179,7 @@ def answer_metadata(response: Response) -> dict[str, object]:
 
 
 def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:
-    """Log probabilities in OpenAI's form.
-
-    >>> token_logprobs([TokenLogprob(token="Hi", logprob=-0.1)])
-    [{'token': 'Hi', 'logprob': -0.1, 'bytes': None, 'top_logprobs': []}]
-    """
+    """Log probabilities in OpenAI's form."""
     return [{**_token(token), "top_logprobs": list(map(_token, token.top))} for token in tokens or ()]
 
 

@@ -150,9 +150,6 @@ def from_answer(
     `status` is None or 200 where the failure came inside a stream or a 200. `codes` are the provider's code
     and type for it, the most specific first. Its message is shortened, and a web page is replaced by its
     title. The headers have lower-case names. `wait` are seconds, where the body says so rather than a header.
-
-    >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
-    False
     """
     headers = headers or {}
     if "x-amzn-errortype" in headers:
@@ -245,11 +242,7 @@ _TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
 
 
 def from_exception(error: BaseException) -> LLMError:
-    """The error for an exception of a transport: there was no answer, or an incomplete one.
-
-    >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
-    False
-    """
+    """The error for an exception of a transport: there was no answer, or an incomplete one."""
     # The SDKs wrap an error that this library raised while they read an answer.
     for link in exception_chain(error):
         if isinstance(link, LLMError):

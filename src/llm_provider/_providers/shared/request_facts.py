@@ -118,11 +118,7 @@ def variant_of(tier: object) -> str | None:
 
 
 def largest_limit(*limits: object) -> int | None:
-    """The largest of the limits that a payload sets; None if it sets none.
-
-    >>> largest_limit(None, 50, 70)
-    70
-    """
+    """The largest of the limits that a payload sets; None if it sets none."""
     return max((limit for limit in limits if isinstance(limit, int)), default=None)
 
 
