@@ -1,7 +1,7 @@
 """Waits for one batch and stores its answers, row by row.
 
-Each row is entered in the ledger, then stored in the cache. A process that is killed in between reads the
-row again and finds its line in the ledger, so each row is stored, and none is entered twice.
+Each row is entered in the ledger, then stored. A process that is killed in between reads the row again and
+finds its line in the ledger, so no row is entered twice.
 """
 
 from __future__ import annotations

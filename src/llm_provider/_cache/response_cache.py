@@ -1,7 +1,4 @@
-"""The disk cache of answers. Its failures are warnings, and never fail a call.
-
-`read_ahead` serves batches: the hits of a batch take a tenth less time than one by one.
-"""
+"""The disk cache of answers. Its failures are warnings, and never fail a call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The log of `ask`: prompts and answers in a SQLite file of the user's own, which can be searched.
-
-No API key is ever in it. Only the user can read the file, because prompts may be private.
-"""
+"""The log of `ask`, a private SQLite file of prompts and answers, without API keys, which can be searched."""
 
 from __future__ import annotations
 

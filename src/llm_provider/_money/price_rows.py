@@ -1,7 +1,4 @@
-"""The rows of a prices file: their columns, and the checks that every line has to pass.
-
-The layout is described in docs/prices.md. Importing this module reads no file.
-"""
+"""The rows of a prices file (docs/prices.md): their columns, and the checks that every line has to pass."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Defaults for the parameters of calls, which `Client(...)` and `Client.with_options` take.
-
-It is imported by the first client that has some.
-"""
+"""Defaults for the parameters of calls, which `Client(...)` and `Client.with_options` take."""
 
 from __future__ import annotations
 

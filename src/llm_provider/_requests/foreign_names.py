@@ -1,7 +1,4 @@
-"""Names of parameters and prefixes of models that other tools use, and what to write here.
-
-It is imported to write the message for an unknown one.
-"""
+"""Names of parameters and prefixes of models that other tools use, for messages about unknown ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Prompts and answers as JSON in the form of the GenAI conventions, for those who switch content on.
-
-Bytes of images and files are left out.
-"""
+"""Prompts and answers as JSON in the form of the GenAI conventions, without the bytes of media."""
 
 from __future__ import annotations
 

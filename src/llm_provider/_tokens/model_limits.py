@@ -1,7 +1,4 @@
-"""The largest input and output of each model: `model_limits.csv`.
-
-The file is read when the first limit is looked up, not on import. docs/estimates.md describes it.
-"""
+"""The largest input and output of each model, from `model_limits.csv`, when the first is looked up."""
 
 from __future__ import annotations
 

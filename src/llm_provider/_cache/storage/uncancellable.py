@@ -1,7 +1,4 @@
-"""A future that a task can await, but not cancel, so that a call ends only once its answer is stored.
-
-Imported, like asyncio, when an event loop needs one.
-"""
+"""A future that a task can await, but not cancel. Imported, like asyncio, when an event loop needs one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure.
-
-The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
-"""
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
 
 from __future__ import annotations
 

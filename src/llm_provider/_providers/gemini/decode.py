@@ -1,7 +1,6 @@
 """Replies and errors of Gemini's `generateContent`. Pure.
 
-The sources are the Gemini API reference and the types of google-genai 3.4. Most models return function calls
-without an id; these get one that consists of the answer's id and their position.
+Most models return function calls without an id; these get the answer's id and their position.
 """
 
 from __future__ import annotations

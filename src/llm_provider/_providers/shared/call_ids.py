@@ -1,7 +1,4 @@
-"""Tool calls of a conversation, in the forms in which servers and models give them. Pure.
-
-A result without an id answers the first call without one, before it, that has no result yet.
-"""
+"""Tool calls of a conversation, in the forms in which servers and models give them. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`RequestFacts`: the facts about a request that money, token and limit code needs, in one vocabulary.
-
-Each adapter reads them from its own payloads, so the names of a wire format's fields stay in its folder.
-"""
+"""`RequestFacts`: what money, token and limit code needs to know of a request, which each adapter reads."""
 
 from __future__ import annotations
 
