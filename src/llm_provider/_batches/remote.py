@@ -1,7 +1,4 @@
-"""Requests about the batches of one account, which are sent again after failures that pass.
-
-A submission is never sent again by itself: `submit` first finds out whether the provider has accepted it.
-"""
+"""Requests about the batches of one account, sent again after failures; submissions only by `submit`."""
 
 from __future__ import annotations
 
