@@ -10,13 +10,7 @@ from typing import TypeVar
 from .._errors import LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
-from .._providers.shared.batches import (
-    BatchConnection,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    module_of,
-)
+from .._providers.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
 from .._requests.api_keys import Credential
 from .._requests.routing import Target
 from .._runtime import clock, files, randomness

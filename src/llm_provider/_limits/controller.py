@@ -42,8 +42,7 @@ _STATE_VERSION = 6
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
-"""Seconds of back-off without Retry-After: the time of one request at the estimated rate, doubled by
-failures."""
+"""Seconds of back-off without Retry-After: the time of one request at the estimate, doubled by failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 

@@ -44,8 +44,7 @@ _TOKENS = _names(
 _LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 
 _LONG_RESET = 10.0
-"""Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
-seconds."""
+"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)

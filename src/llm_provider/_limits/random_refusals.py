@@ -65,8 +65,7 @@ _GROWING, _MOST_DOUBT = 3, 6
 _FEW = 3
 """After each of so few random refusals, the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
-"""More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
-much."""
+"""More proof for 503 and 529, which say that the provider lacks a resource, not that we sent too much."""
 
 
 def _numbers(value: object) -> bool:

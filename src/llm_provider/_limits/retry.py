@@ -46,8 +46,7 @@ _ANSWERS_PER_RETRY = 10
 all are retried. A provider that is down does not get a multiple of its load."""
 
 _FIRST_RETRIES = 10
-"""Retries at the start: as many as one call uses by default, so a script's first call can always be retried
-at once."""
+"""Retries at the start: as many as one call uses, so a script's first call can always be retried."""
 
 _RETRIES_PER_SECOND = 10.0
 """Retries that time alone allows, as in Finagle's retry budget. So a budget that is spent delays retries."""

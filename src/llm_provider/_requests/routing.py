@@ -166,12 +166,7 @@ _ROWS = (
     *CLOUD_ROWS,
     *(
         # Few hosts have `n`, and a host that ignores it would return one sample.
-        Route(
-            name,
-            url,
-            key_variables=(name_variable(name, "API_KEY"), *variables),
-            lacks=frozenset({"n"}),
-        )
+        Route(name, url, key_variables=(name_variable(name, "API_KEY"), *variables), lacks=frozenset({"n"}))
         for name, (url, *variables) in HOSTS.items()
     ),
 )

@@ -160,10 +160,7 @@ def _remove_random_letters(text: str) -> tuple[str, dict[str, int]]:
         return "\0"
 
     text = _LONG_RUN.sub(remove, text)
-    return text, {
-        "hexadecimal": sum(map(len, hexadecimal)),
-        "random letters": before - len(text) + removed,
-    }
+    return text, {"hexadecimal": sum(map(len, hexadecimal)), "random letters": before - len(text) + removed}
 
 
 def _language_of(text: str, words: list[str]) -> str | None:

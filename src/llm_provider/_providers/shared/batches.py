@@ -143,9 +143,7 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
 def expiry_error() -> LLMError:
     """The error of a row that the provider did not reach in time. Such a row costs nothing."""
     return APITimeoutError(
-        "the batch expired before the provider reached this row",
-        code="batch_expired",
-        maybe_billed=False,
+        "the batch expired before the provider reached this row", code="batch_expired", maybe_billed=False
     )
 
 
@@ -179,16 +177,11 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         first, *others = piece.split(b"\n")
         rest.append(first)
         if others:
-            line = b"".join(rest)
-            if line:
+            for line in filter(None, (b"".join(rest), *others[:-1])):
                 yield line
-            for line in others[:-1]:
-                if line:
-                    yield line
             rest = [others[-1]]
-    line = b"".join(rest)
-    if line:
-        yield line
+    if last := b"".join(rest):
+        yield last
 
 
 def cut(text: str) -> Exception:

@@ -337,9 +337,7 @@ def readable_message(message: Any) -> str:
 
 def headers_of(response: Any) -> dict[str, str]:
     """An SDK response's headers with lower-case names; empty where there are none."""
-    headers = getattr(response, "headers", None)
-    if not headers:
-        return {}
+    headers = getattr(response, "headers", None) or {}
     return {str(name).lower(): str(value) for name, value in headers.items()}
 
 
