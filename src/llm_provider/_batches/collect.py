@@ -69,13 +69,10 @@ def poll_pause(age: float) -> float:
 
 
 class Collector:
-    """Waits for one batch, which was submitted.
+    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
 
-    Args:
-        shared: A call of the job that waits for it; None where nobody does.
-        ended: Called with each row of the batch and its end, after it is stored.
-        metadata: Gives the metadata of the input that waits for a row.
-        patience: Seconds for which it waits for results that do not come.
+    `shared` is a call of the job that waits for it; None where nobody does. `ended` is called with each row
+    and its end, after it is stored. `metadata` gives the metadata of the input that waits for a row.
     """
 
     def __init__(

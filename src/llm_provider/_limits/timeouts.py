@@ -93,9 +93,6 @@ DEFAULT_PATIENCE, DEFAULT_BATCH_PATIENCE = 60.0, 3600.0
 def patience_seconds(name: str, value: object) -> float:
     """A number of seconds that may be 0 or infinite, checked.
 
-    Raises:
-        RequestError: the value is not a number of 0 or more.
-
     >>> patience_seconds("outage_patience", float("inf"))
     inf
     """

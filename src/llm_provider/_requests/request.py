@@ -104,9 +104,6 @@ def seal(parameters: Any) -> None:
     Every function that takes a key does this first. Tracebacks that show local variables, as in pytest and in
     error trackers, then show no key. For the same reason no local variable here holds the key.
 
-    Raises:
-        RequestError: the value cannot be a key.
-
     >>> parameters = {"api_key": "sk-secret"}
     >>> seal(parameters)
     >>> parameters

@@ -52,9 +52,6 @@ _FUNCTION_NAMES = {
 def with_named_tools(request: Request, provider: str) -> Request:
     """The request with the provider's forms of the tools that are given by name, or in Anthropic's form.
 
-    Raises:
-        UnsupportedParameterError: the provider does not run such a tool.
-
     >>> request = Request.build("gemini-3.8-flash", "Hi", {"tools": ["web_search"]})
     >>> with_named_tools(request, "gemini").tools
     ({'google_search': {}},)
