@@ -143,10 +143,6 @@ def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
 
 
 def safe(content: str) -> str:
-    """A text as HTML that shows the text and nothing else.
-
-    >>> safe("<b> & half a pair: " + chr(0xD800))
-    '&lt;b&gt; &amp; half a pair: ?'
-    """
+    """A text as HTML that shows the text and nothing else."""
     # A notebook's messages are UTF-8, which has no half surrogate pairs.
     return escape(content.encode("utf-8", "replace").decode())

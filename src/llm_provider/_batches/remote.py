@@ -143,11 +143,7 @@ class Pauses:
 
 
 def surely_refused(error: LLMError) -> bool:
-    """Whether a submission that failed with this error was not accepted.
-
-    >>> surely_refused(LLMError("bad", status=400)), surely_refused(LLMError("failed", status=500))
-    (True, False)
-    """
+    """Whether a submission that failed with this error was not accepted."""
     if error.status is not None:
         return 400 <= error.status < 500 and error.status not in (408, 409)
     # An error of the SDK itself, which is not retryable, may come after the answer.

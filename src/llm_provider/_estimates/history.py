@@ -58,12 +58,7 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
 
 
 def mean(values: Sequence[float]) -> Range:
-    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`.
-
-    >>> low, likely, high = mean([8.0, 10.0, 12.0, 10.0])
-    >>> 5 < low < likely == 10 < high < 15
-    True
-    """
+    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`."""
     # Imported here because only estimates need it, and its import takes longer than an estimate.
     import statistics
 

@@ -133,13 +133,6 @@ def judge(
 
     A malformed answer is retried only once, because it may have been billed. The wait is the provider's
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
-
-    >>> import random
-    >>> circumstances = {"max_retries": 2, "random_source": random.Random(), "budget": RetryBudget()}
-    >>> judge(RateLimitError("slow", retry_after=3.0), attempts=1, now=0.0, **circumstances)
-    Verdict(retry=True, delay=3.0, reason='')
-    >>> judge(RateLimitError("slow", retry_after=300.0), attempts=1, now=0.0, **circumstances).reason
-    'asked to wait 300 s, which is too long to wait for'
     """
     allowed = min(max_retries, 1) if isinstance(error, APIResponseValidationError) else max_retries
     if attempts > allowed or seen_by_user:

@@ -139,15 +139,7 @@ class RowSums:
 
 
 class Timeline:
-    """USD over time by model, in a bounded number of intervals, which double when there are too many.
-
-    >>> from decimal import Decimal
-    >>> timeline = Timeline(most=2)
-    >>> for second in range(8):
-    ...     timeline.add(1000 + second, "gpt-5.5", Decimal(1))
-    >>> timeline.width, timeline.series()
-    (4, {'gpt-5.5': [(1000, Decimal('4')), (1004, Decimal('4'))]})
-    """
+    """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
     __slots__ = ("_buckets", "_most", "width")
 

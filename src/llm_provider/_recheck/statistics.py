@@ -97,10 +97,6 @@ def compare_within(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tupl
 
     All questions have equally many answers before and after. The test is a permutation test within questions
     of the mean total variation, whose null distribution is computed. The shift is without the noise.
-
-    >>> shift, p_value = compare_within([("a" * 20 + "b" * 10, "a" * 12 + "b" * 18)] * 20)
-    >>> round(shift, 2), p_value < 0.001
-    (0.23, True)
     """
     count, variation, squares, null = len(pairs[0][0]), 0, 0.0, {0: 1.0}
     for before, after in ((Counter(first), Counter(second)) for first, second in pairs):

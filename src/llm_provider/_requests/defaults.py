@@ -33,11 +33,6 @@ def fill(parameters: JSONObject, defaults: JSONMapping, names: Collection[str] |
 
     A default that is about tools is left out of a call without tools, and one that contradicts a parameter of
     the call is left out too. With `names`, the call takes only these.
-
-    >>> parameters = {"temperature": 0, "seed": None}
-    >>> fill(parameters, {"temperature": 1, "seed": 3, "tool_choice": "auto"})
-    >>> parameters
-    {'temperature': 0, 'seed': 3}
     """
     own = {name for name, value in parameters.items() if value is not None}
     left_out = {_RIVALS[name] for name in own & _RIVALS.keys()}

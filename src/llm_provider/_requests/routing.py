@@ -280,13 +280,6 @@ def resolve(
 
     Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
-
-    >>> resolve("gemini/gemini-3.8-flash").model
-    'gemini-3.8-flash'
-    >>> resolve("groq/openai/gpt-oss-120b").provider
-    'groq'
-    >>> resolve("bedrock/amazon.nova-2-pro-v1:0").provider
-    'litellm'
     """
     own = _find_host(model, hosts)
     if own is not None:

@@ -120,11 +120,7 @@ def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
 
 
 def name_of(tool: SentTool) -> str | None:
-    """The name by which a model calls a tool; None for a tool without one.
-
-    >>> name_of({"type": "function", "function": {"name": "f"}}), name_of({"google_search": {}})
-    ('f', None)
-    """
+    """The name by which a model calls a tool; None for a tool without one."""
     if isinstance(tool, str):
         return tool
     function = tool.get("function")
@@ -244,11 +240,7 @@ def _tool_of_function(where: str, function: Function) -> FunctionTool:
 
 
 def plain_function(function: Function) -> Function:
-    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper.
-
-    >>> plain_function(functools.partial(print, end="")).__name__
-    'print'
-    """
+    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.ismethod(function):

@@ -216,11 +216,7 @@ def version() -> str:
 def describe_target(
     operation: str, provider: str, model: str, base_url: str | None
 ) -> Mapping[str, str | int]:
-    """The attributes that say what is called and where.
-
-    >>> dict(describe_target("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
-    'gcp.gemini'
-    """
+    """The attributes that say what is called and where."""
     name = model.partition("/")[0] if provider == "litellm" else provider
     attributes: dict[str, str | int] = {
         OPERATION: operation,

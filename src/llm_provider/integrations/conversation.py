@@ -82,11 +82,6 @@ def extract_state(message: Message) -> JSONObject | None:
 
     They go back with the message, so that the model continues its reasoning between calls of tools. The calls
     are among them, because a tool keeps their arguments as values, and not the text that the model wrote.
-
-    >>> extract_state({"role": "assistant", "content": "Hi", "reasoning_content": "They greet me."})
-    {'reasoning_content': 'They greet me.'}
-    >>> extract_state({"role": "assistant", "content": "Hi"}) is None
-    True
     """
     state = {name: value for name, value in message.items() if name not in _HAVE_A_PLACE}
     if state and message.get("tool_calls"):

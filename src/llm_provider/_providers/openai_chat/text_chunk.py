@@ -31,10 +31,6 @@ class TextChunks:
         """The text of a chunk that only adds text; None for any other event.
 
         Its other fields are either not read by `chat_stream` or repeated in the last chunk.
-
-        >>> TextChunks().read({"choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": None}]})
-        'Hel'
-        >>> TextChunks().read({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         """
         try:
             (piece,) = event["choices"]

@@ -161,17 +161,7 @@ def mark_unbilled(error: LLMError) -> LLMError:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    r"""The lines of a body that arrives in pieces, without those that are empty.
-
-    >>> import asyncio
-    >>> async def example():
-    ...     async def pieces():
-    ...         for piece in (b"a\nb", b"c\n", b"\nd"):
-    ...             yield piece
-    ...     return [line async for line in lines_of(pieces())]
-    >>> asyncio.run(example())
-    [b'a', b'bc', b'd']
-    """
+    r"""The lines of a body that arrives in pieces, without those that are empty."""
     rest: list[bytes] = []
     async for piece in pieces:
         first, *others = piece.split(b"\n")

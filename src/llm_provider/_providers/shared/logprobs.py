@@ -29,13 +29,7 @@ _MANY = 2000
 
 
 def read_logprobs(field: Any) -> Any:
-    """The value of `Choice.logprobs` for a field of a reply: tokens, None if it has none, or a `LateValue`.
-
-    >>> read_logprobs({"tokens": ["Hi"], "token_logprobs": [-0.5]})
-    (TokenLogprob(token='Hi', logprob=-0.5, id=None, top=()),)
-    >>> read_logprobs({"chosenCandidates": [{"token": "Hi", "tokenId": 7, "logProbability": -0.5}]})[0].id
-    7
-    """
+    """The value of `Choice.logprobs` for a field of a reply: tokens, None without any, or a `LateValue`."""
     if not isinstance(field, dict):
         return None
     if any(isinstance(column, list) and len(column) > _MANY for column in field.values()):

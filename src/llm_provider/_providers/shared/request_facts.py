@@ -120,11 +120,7 @@ def largest_limit(*limits: object) -> int | None:
 
 
 def find_words(payload: JSONObject, *words: str) -> set[str]:
-    """Those of some words that are a text or a field's name anywhere in a payload.
-
-    >>> find_words({"modalities": ["text", "audio"]}, "audio", "1h")
-    {'audio'}
-    """
+    """Those of some words that are a text or a field's name anywhere in a payload."""
     result: set[str] = set()
     remaining: list[Any] = [payload]
     while remaining:
