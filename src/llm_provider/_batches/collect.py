@@ -102,8 +102,7 @@ class Collector:
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
 
-        After failures the provider is asked again for `patience` seconds; default the account's.
-        `PendingBatchError` says that it does not find the batch.
+        It is asked for `patience` seconds, default the account's; `PendingBatchError` if it is not found.
         """
         record = self._record
         assert record.remote is not None

@@ -275,8 +275,7 @@ async def finish_by(
 ) -> V:
     """The result of a call's work by its deadline, else an `APITimeoutError`.
 
-    The deadline ends this call. A request that other calls share continues for them. `cancel` cancels the
-    task that does the work.
+    A request that other calls share continues for them. `cancel` cancels the task that does the work.
     """
     import asyncio
 

@@ -275,8 +275,8 @@ class AdaptiveController(Stored):
     ) -> bool:
         """Record that the provider refused a request because of a limit (429), and what its headers say.
 
-        `retry_after` are the seconds that it asked to wait, finite and not negative. Returns whether only the
-        call itself backs off, because a share of all requests is refused at random.
+        `retry_after` are seconds, finite and not negative. Returns whether only the call itself backs off,
+        because a share of all requests is refused at random.
         """
         self.in_flight -= 1
         self.refusals += 1

@@ -50,11 +50,7 @@ _OUTAGES = (InternalServerError, OverloadedError, APIConnectionError, APITimeout
 
 
 def is_outage(error: LLMError) -> bool:
-    """Whether a failure may be part of an outage.
-
-    >>> is_outage(InternalServerError("HTTP 502")), is_outage(LLMError("HTTP 400"))
-    (True, False)
-    """
+    """Whether a failure may be part of an outage."""
     return error.retryable and isinstance(error, _OUTAGES)
 
 
@@ -64,10 +60,9 @@ def is_answer(error: LLMError) -> bool:
 
 
 def is_unbilled(error: LLMError) -> bool:
-    """Whether no provider bills a failed request of an outage.
+    """Whether no provider bills a failed request of an outage: its status of 500 or above is no answer.
 
-    An error with a status of 500 or above came instead of an answer. `maybe_billed` is more careful, because
-    a gateway may have given up a request that the provider went on with.
+    `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
     """
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
 

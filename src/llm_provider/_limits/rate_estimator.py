@@ -140,10 +140,9 @@ class Mark(Stored):
         return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
 
     def count_refused_use(self, rate: float) -> int:
-        """How many requests used the limit although they were refused.
+        """How many requests used the limit although they were refused: none if the provider counts them too.
 
-        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted. If the provider
-        counts refused requests too, none is.
+        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted.
         """
         counted = self.in_flight * (1 - 0.3 * min(1.0, rate / self.rate))
         return self.refused if self.refused > max(2.0, counted) else 0

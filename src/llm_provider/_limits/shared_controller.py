@@ -318,8 +318,6 @@ class SharedController:
             self._revision = _UNKNOWN_REVISION
             raise
 
-    # --- in a transaction ------------------------------------------------------------------------------
-
     def _meet(self, connection: sqlite3.Connection, now: float) -> bool:
         if self._load(connection, now) is not None:
             self._store(connection, now)

@@ -175,8 +175,7 @@ class Timeline:
 class Totals:
     """Sums of postings by provider, model asked for, model served and tag. Safe to share between threads.
 
-    Postings are queued and added up together, either when the queue is full or when somebody reads the sums.
-    The totals of a forked child begin at zero: the parent's sums stay with the parent.
+    Postings are queued and added up together. Those of a forked child begin at zero.
     """
 
     __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")

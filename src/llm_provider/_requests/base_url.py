@@ -47,8 +47,7 @@ _ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses",
 def check_base_url(base_url: str) -> str:
     """The base URL without a slash at its end; `RequestError` if no request may be sent there.
 
-    https may lead anywhere; plain http only to this machine or a private network. Link-local addresses are
-    refused.
+    https may lead anywhere, plain http to this machine or a private network. No link-local address is taken.
 
     >>> check_base_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'

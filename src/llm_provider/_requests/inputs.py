@@ -194,9 +194,6 @@ def _labels(values: object) -> list[RowLabel] | None:
     return [RowLabel(value, names) for value in index.tolist()]
 
 
-# --- rows and templates ------------------------------------------------------------------------------
-
-
 def _rows(rows: Any) -> Iterable[object]:
     """The rows of a table or an iterable: a list where their number is known; a `TypeError` without rows."""
     if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
@@ -272,9 +269,6 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
             f"inputs: the template has the field {{{unknown[0]}}}, and {where} has no such column; "
             f"there are: {', '.join(map(str, columns)) or 'none'} ({BRACES})"
         )
-
-
-# --- metadata ----------------------------------------------------------------------------------------
 
 
 def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:

@@ -366,9 +366,6 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     location in litellm's variables, or of litellm's default, `us-central1`. A model at a cloud has the price
     of its region, and a deployment that of its model: the one that the user names, else the one that the
     answer names, `served`.
-
-    >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
-    ('anthropic', 'claude-sonnet-5-5')
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")

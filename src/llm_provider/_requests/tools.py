@@ -220,9 +220,6 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-# --- functions ---------------------------------------------------------------------------------------------
-
-
 def _tool_of_function(where: str, function: Function) -> FunctionTool:
     plain = plain_function(function)
     name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
@@ -359,9 +356,6 @@ def _is_described(annotation: object) -> bool:
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 
-# --- classes -----------------------------------------------------------------------------------------------
-
-
 def _tool_of_class(where: str, kind: type) -> FunctionTool:
     is_model = hasattr(kind, "model_json_schema")
     if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
@@ -383,9 +377,6 @@ def _tool_of_class(where: str, kind: type) -> FunctionTool:
         description = parameters.pop("description", "")
         schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
     return FunctionTool(name, schema, None)
-
-
-# --- schemas -----------------------------------------------------------------------------------------------
 
 
 class _NoSchemaError(Exception):

@@ -79,9 +79,6 @@ def is_configured(logger: logging.Logger) -> bool:
     return False
 
 
-# --- the lines -------------------------------------------------------------------------------------------
-
-
 def log_call(
     call: ObservedCall, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:

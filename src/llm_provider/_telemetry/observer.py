@@ -152,8 +152,8 @@ class Observer:
     ) -> None:
         """Note the end of a call that was sent, in the task that began to follow it with `watch`.
 
-        `outcome` is its result or its exception, and `attempts` are the requests sent for it. `usage` is that
-        of those that were billed, None if none was; `usd` is None where the cost is not known.
+        `outcome` is its result or exception, and `attempts` are its requests. `usage` is None if none was
+        billed; `usd` is None where the cost is not known.
         """
         seconds, call = clock.perf_counter() - watch.started, watch.call
         assert call is not None

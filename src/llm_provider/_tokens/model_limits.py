@@ -40,10 +40,9 @@ COLUMNS = ModelLimits._fields
 
 
 def limits_of(provider: str, model: str) -> ModelLimits | None:
-    """The limits of a model, None if the file has no row for it.
+    """The limits of a model, whose name matches as for `PriceTable.find`; None if the file has none.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of
-    a cloud have one row.
+    The regions of a cloud have one row.
     """
     if provider in CLOUDS:
         from .._money.cloud_names import drop_region

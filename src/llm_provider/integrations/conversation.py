@@ -118,11 +118,7 @@ def _parse(arguments: str) -> object:
 
 
 def tool_call(call_id: str, name: str, arguments: object) -> CallOfFunction:
-    """A call of a function in an assistant message; `arguments` are JSON text, or values.
-
-    >>> tool_call("1", "weather", {"city": "Bern"})["function"]
-    {'name': 'weather', 'arguments': '{"city": "Bern"}'}
-    """
+    """A call of a function in an assistant message; `arguments` are JSON text, or values."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 

@@ -102,10 +102,9 @@ class _File:
 
 
 class Reader(_File):
-    """Reads a shard, even while another connection writes it. One thread at a time.
+    """Reads a shard, even while another connection writes it. One thread at a time. A missing one is empty.
 
-    A missing shard has no entries. All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if the
-    shard cannot be read.
+    All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if it cannot be read.
     """
 
     def read(self, key: str) -> bytes | None:

@@ -35,8 +35,7 @@ Accept: TypeAlias = Callable[["Call[Any]", Sequence[int], Sequence[Sample]], Awa
 def mismatch(call: Call[Any], answer: Any) -> str | None:
     """Where a sample that ended by itself does not match `response_format`; None if all of them do.
 
-    A refused or truncated answer, or one that calls tools, need not match. One that is too large to be
-    checked at once was checked before it was stored.
+    A refused or truncated answer, or a call of tools, need not match. A large one was checked before.
     """
     structure = call.encoded.structure
     if structure is None:

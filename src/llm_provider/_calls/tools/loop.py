@@ -65,8 +65,7 @@ class Rounds:
     async def run(self, stored: Response | None = None) -> Response:
         """Ask until the model answers. `stored` is the answer of the first round if it was stored.
 
-        Raises `ToolRoundsExceededError` if the model still calls tools after the last round,
-        `APITimeoutError` after the deadline, and the `LLMError` of a round that failed.
+        Raises `ToolRoundsExceededError` after the last round, and what a round or the deadline raises.
         """
         try:
             return await self._ask_until_answered(stored)

@@ -61,11 +61,10 @@ async def run_tools(
     emit: Callable[[ToolResult], object],
     spans: Spans | None = None,
 ) -> list[ToolResult]:
-    """The results of the tools that an answer calls, in the order of the calls.
+    """The results of the tools that an answer calls, in the order of the calls; `emit` gets each at once.
 
-    The exception of a tool is a result. `seconds` is the time for all of them together, and `emit` receives
-    each result as soon as it is there. `TimeoutError` follows the end of the time, and `KeyboardInterrupt`
-    one that a tool raises; the asynchronous tools are cancelled then.
+    The exception of a tool is a result. `seconds` are for all together: then `TimeoutError` is raised, and
+    `KeyboardInterrupt` if a tool raises it; the asynchronous tools are cancelled then.
     """
 
     async def run(call: ToolCall) -> ToolResult:

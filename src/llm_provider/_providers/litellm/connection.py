@@ -36,8 +36,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 def load() -> ModuleType:
     """Import litellm without its network access, banners and log lines.
 
-    A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
-    off then, which litellm prints to standard output with each error.
+    If a program has imported it before, only the banner that it prints with each error is turned off.
     """
     first = "litellm" not in sys.modules
     # Without the first, the import fetches prices from the network; without the second, the first structured

@@ -308,8 +308,7 @@ def exception_chain(error: BaseException) -> Iterator[BaseException]:
 def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
     """The exception's chain, beginning with aiohttp's own exception where there is one.
 
-    The bridges from httpx to aiohttp raise `ConnectTimeout` or `ConnectError` for refused and for broken
-    connections alike, so their exceptions are left out.
+    The bridges from httpx to it raise the same for refused and broken connections, so these are left out.
     """
     links = list(exception_chain(error))
     for index, link in enumerate(links):

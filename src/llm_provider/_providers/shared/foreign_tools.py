@@ -93,11 +93,7 @@ def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping
 
 
 def owner_of(tool: JSONMapping) -> str | None:
-    """The provider whose words a tool uses: "anthropic", "gemini", or None for a function or another's tool.
-
-    >>> owner_of({"type": "web_search_20250305", "name": "web_search"}), owner_of({"google_search": {}})
-    ('anthropic', 'gemini')
-    """
+    """The provider whose words a tool uses: "anthropic", "gemini", or None for a function and all others."""
     if "function" in tool:
         return None
     kind = tool.get("type")

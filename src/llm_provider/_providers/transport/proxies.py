@@ -35,8 +35,7 @@ def all_work(transport: str) -> bool:
 def check_proxy(base_url: str | None, transport: str) -> None:
     """Refuse a server that can only be reached through a proxy which the transport cannot use.
 
-    `base_url` is None for a provider's own server, which has https. The message of the `RequestError` names
-    the variable and the remedy, and not the proxy, whose URL may have a password.
+    Without a `base_url`, it has https. The message has the variable, and no URL, which may have a password.
     """
     proxies = _proxies()
     if not proxies:
