@@ -53,7 +53,7 @@ _TABLES: dict[str, dict[str, str]] = {
     },
     "_Running": {
         "stream.response, after the end of the stream": "text content choices usage cost finish_reason "
-        "parsed message tool_calls",
+        "parsed message tool_calls"
     },
     "AssistantMessage": {
         "response.text": "text output_text",
@@ -63,10 +63,7 @@ _TABLES: dict[str, dict[str, str]] = {
         "the message itself, which is a dict": "model_dump dict to_dict",
     },
     "Usage": {f".{name}": names for name, names in _TOKENS.items()}
-    | {
-        "response.cost": "cost total_cost",
-        "dataclasses.asdict(usage)": "model_dump dict to_dict json",
-    },
+    | {"response.cost": "cost total_cost", "dataclasses.asdict(usage)": "model_dump dict to_dict json"},
     "ToolCall": {
         ".name and .arguments": "function",
         ".parsed_arguments": "input args parameters kwargs",

@@ -35,9 +35,7 @@ class Spending:
     async def reserve(self, calls: Iterable[Call[Any]]) -> None:
         """Reserve the worst case of all rows together.
 
-        Raises:
-            BudgetExceededError: it is more than is left, or than requests under way leave for some time.
-            UnknownPriceError: it is not known, and a budget does not allow that.
+        A `BudgetExceededError` says that it is more than is left, or than requests leave for some time.
         """
         if not self._budgets:
             return

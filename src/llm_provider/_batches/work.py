@@ -34,8 +34,7 @@ _ROWS_AT_ONCE = 1000
 class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
 
-    `lookup` yields for each input its stored answer, its error, or its call. With `resend`, rows that failed
-    or expired are sent once more there.
+    `lookup` yields for each input its stored answer, its error, or its call. `resend` is as for `Job`.
     """
 
     max_in_flight = width = sys.maxsize

@@ -118,10 +118,7 @@ class OutputFile:
         return self.path.is_file()
 
     def read_answered(self, *, by_id: bool) -> set[bytes]:
-        """The tokens of the rows that the file answers. A failed row has none.
-
-        Rows are named by their ids, or else by their positions.
-        """
+        """The tokens of the rows that the file answers, by their ids or positions. A failed row has none."""
         self._whole = self.positions = 0
         return {token for _, token in self._tokens(by_id=by_id)} if self.is_kept else set()
 

@@ -68,10 +68,7 @@ class LedgerFile:
         self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)
 
     def append(self, posting: Posting, **others: object) -> None:
-        """Write a posting, with other fields that JSON can hold, without those that are None.
-
-        The first failure is a `LedgerWarning`, further ones are silent.
-        """
+        """Write a posting and other fields, without None. Only the first failure is a `LedgerWarning`."""
         fields = _fields(posting) | {name: value for name, value in others.items() if value is not None}
         try:
             line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)

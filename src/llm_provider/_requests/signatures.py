@@ -105,10 +105,7 @@ def _statements(module: str) -> list[ast.stmt]:
 
 
 class _Annotations(JSONObject):
-    """The annotations of a function, which `typing.get_type_hints` can evaluate.
-
-    Reading them imports what the module imports for type checkers only.
-    """
+    """The annotations of a function. Reading them imports what the module imports for type checkers only."""
 
     module: str
 

@@ -467,11 +467,7 @@ Result: TypeAlias = Response[Any] | LLMError
 
 
 def result_from_dict(fields: Mapping[str, Any]) -> Any:
-    """The response, the scores or the error that `to_dict` wrote.
-
-    Raises:
-        RequestError: it is the dict of none of them.
-    """
+    """The response, the scores or the error that `to_dict` wrote, else a `RequestError`."""
     if "scores" in fields:
         return Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)

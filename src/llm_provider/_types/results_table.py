@@ -1,7 +1,6 @@
 """`Results` as tables: a row for each sample, and for each input that failed.
 
-The sums of a table are those of its results: what the samples of one call share, such as its cost, is in the
-row of the first sample alone.
+What the samples of one call share, such as its cost, is in the row of the first sample alone.
 """
 
 from __future__ import annotations

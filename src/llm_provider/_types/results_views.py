@@ -75,10 +75,7 @@ _TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seco
 
 
 def as_html(results: Sequence[Result | Scores], summary: str) -> str:
-    """The results as an HTML table for a notebook: a line that sums them up, and the first samples.
-
-    If there are more samples than rows, errors are chosen first.
-    """
+    """The results as an HTML table: a line that sums them up, and the first samples, or rather errors."""
     # The sort keeps the order among errors and among responses.
     errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
     samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))

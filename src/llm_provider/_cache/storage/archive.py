@@ -53,11 +53,7 @@ def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
 
 
 def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
-    """Add the answers of a file to the cache, once all of it is checked. Stored answers stay unchanged.
-
-    Raises:
-        RequestError: the file is not an archive, is of another version, or is damaged.
-    """
+    """Add the answers of a file to the cache, once all of it is checked; `RequestError` if it is damaged."""
     source = Path(path)
     total = sum(1 for _ in _rows(source))
     added = 0

@@ -88,12 +88,7 @@ class Engine:
     # --- in the user's thread ----------------------------------------------------------------------------
 
     def prepare(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
-        """Route and encode a request.
-
-        Raises:
-            RequestError: the model or the provider cannot serve the request.
-            RuntimeError: the client is closed.
-        """
+        """Route and encode a request; `RequestError` if it cannot be served, `RuntimeError` after `close`."""
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
@@ -137,10 +132,8 @@ class Engine:
     def lookup(self, call: Call[T]) -> T | None:
         """The result of a call from the cache; None if a part of it is not stored.
 
-        In a thread that runs an event loop, a second level of the cache is left to `run`.
-
-        Raises:
-            CacheMissError: a part is not stored, and the call may not be sent.
+        In a thread that runs an event loop, a second level of the cache is left to `run`. A `CacheMissError`
+        says that the call may not be sent.
         """
         if call.cache not in READING:
             return None
@@ -193,10 +186,7 @@ class Engine:
         """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
         `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
-        it.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
+        it. A strict call raises `ModelDriftError` if another model answered than before.
         """
         if entry is None or (answer := self.decode_entry(call, entry)) is None:
             return None
@@ -244,7 +234,7 @@ class Engine:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
 
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
-        thread but the main one. An import that fails is reported when the call is sent.
+        thread but the main one. A failure is reported when the call is sent.
         """
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
@@ -255,13 +245,7 @@ class Engine:
     # --- on the background loop --------------------------------------------------------------------------
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
-        """Send a call that is not in the cache and return its result.
-
-        The task that runs it is cancelled by `cancel` only.
-
-        Raises:
-            LLMError: the call failed after its last retry, or its deadline has passed.
-        """
+        """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task."""
         return self.begin(call, self._run)
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
@@ -469,11 +453,7 @@ class Engine:
         return Sample(answer, entry.body, cached=True, price=entry.price)
 
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
-        """Put the parts of a call together and record the hits among them.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
-        """
+        """Put the parts of a call together and record the hits; a strict call may raise `ModelDriftError`."""
         self.recorder.check_samples(call, samples)
         return call.operation.result(call, samples)
 

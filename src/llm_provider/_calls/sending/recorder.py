@@ -63,10 +63,7 @@ class BatchRow(NamedTuple):
 
 
 class CostRecorder:
-    """Computes the cost of a client's calls and keeps its totals.
-
-    `strict` is the default of `strict_model`.
-    """
+    """Computes the cost of a client's calls and keeps its totals. `strict` is its `strict_model`."""
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
         self.totals = Totals()
@@ -161,10 +158,7 @@ class CostRecorder:
         return set() if self._file is None else self._file.find_rows(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
-        """Record an answer that costs nothing. Returns the change, if another model answered than before.
-
-        Stored fingerprints are not compared.
-        """
+        """Record a hit. Returns the change if another model answered; fingerprints are not compared."""
         names, change = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
             # Of the body of an answer only the name is read here: a hit takes few microseconds.
@@ -191,11 +185,7 @@ class CostRecorder:
         return change
 
     def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
-        """Record the hits among the samples of a call, and check which model served them.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
-        """
+        """Record the hits among the samples of a call; a strict one may raise `ModelDriftError`."""
         changed = None
         for sample in samples:
             if sample.cached:

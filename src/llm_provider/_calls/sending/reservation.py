@@ -1,7 +1,4 @@
-"""Reserves the worst case of a request in its budgets, and settles the real cost after its answer.
-
-The budgets are those of the client and of the call or batch. A request needs room in each of them.
-"""
+"""Reserves the worst case of a request in all of its budgets, and settles the real cost after its answer."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ _PLACEHOLDER = Decimal("0.000001")
 class BudgetedRequest:
     """The worst case of a request for some parts of a call, and the budgets that need room for it.
 
-    Raises:
-        UnknownPriceError: the worst case is not known, and a budget does not allow that.
+    `UnknownPriceError` if the worst case is not known, and a budget does not allow that.
     """
 
     def __init__(
@@ -62,11 +58,7 @@ class BudgetedRequest:
 
         A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
         unless it has waited for a budget before. With `first`, the call goes before others that wait for a
-        slot.
-
-        Raises:
-            BudgetExceededError: there will never be room for the request. No slot is held then.
-            RequestError: a budget's file cannot be used.
+        slot. With a `BudgetExceededError` no slot is held: there will never be room for the request.
         """
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.

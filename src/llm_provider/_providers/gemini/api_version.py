@@ -26,11 +26,7 @@ def split_version(base_url: str | None) -> tuple[str | None, str | None]:
 
 
 def choose_version(base_url: str | None) -> str | None:
-    """The version at the end of the base URL, else that of the SDK's variable `GOOGLE_GENAI_API_VERSION`.
-
-    Raises:
-        RequestError: the variable holds something else than a version.
-    """
+    """The version at the end of the base URL, else that of the SDK's `GOOGLE_GENAI_API_VERSION`."""
     version = split_version(base_url)[1] or os.environ.get(_VARIABLE, "").strip()
     if version == "beta":
         return "v1beta"

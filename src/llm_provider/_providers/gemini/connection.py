@@ -29,8 +29,7 @@ from .typed_requests import TypedRequests
 class GeminiConnection:
     """google-genai clients that share one HTTP client, one client per server and key.
 
-    `most_bytes` are the most decoded bytes of an answer. `private` says whether to use the SDK's private
-    methods; None decides by its release.
+    `private` says whether to use the SDK's private methods; None decides by its release.
     """
 
     def __init__(
@@ -101,10 +100,7 @@ class GeminiConnection:
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together.
-
-        `is_complete` is not used: Gemini's usage may come after its finish reason.
-        """
+        """Post and yield the events to their end: Gemini's usage may come after its finish reason."""
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:

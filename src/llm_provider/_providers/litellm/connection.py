@@ -36,11 +36,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 def load() -> ModuleType:
     """Import litellm without its network access, banners and log lines.
 
-    A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
-    off then, which litellm prints to standard output with each error.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
+    If a program has imported it before, only the banner that it prints with each error is turned off.
     """
     first = "litellm" not in sys.modules
     # Without the first, the import fetches prices from the network; without the second, the first structured
@@ -74,10 +70,7 @@ def load() -> ModuleType:
 
 
 class _TrueZero(int):
-    """A zero that counts as true.
-
-    When litellm 1.106 embeds through OpenAI's SDK, it replaces a false `max_retries` by its default of 2.
-    """
+    """A zero that counts as true: litellm 1.106 embeds by OpenAI's SDK with 2 for a false `max_retries`."""
 
     def __bool__(self) -> bool:
         return True
@@ -118,13 +111,7 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Call `acompletion` for a stream and yield each chunk by itself.
-
-        `is_complete` is not used: litellm ends a stream itself.
-
-        Raises:
-            APIResponseValidationError: the stream ended without a finish reason.
-        """
+        """Yield each chunk of `acompletion` by itself, to litellm's own end, which needs a finish reason."""
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}

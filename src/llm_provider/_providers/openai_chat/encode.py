@@ -1,7 +1,4 @@
-"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure.
-
-The source is the OpenAI API reference for `POST /chat/completions`.
-"""
+"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +22,7 @@ _MOST_SAMPLES = 128
 
 
 def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
-    """Build the payload. `accepts` are the parameters that the host has; default those of its route.
-
-    Raises `UnsupportedParameterError` if the host does not have a parameter, or its value.
-    """
+    """Build the payload. `accepts` are the parameters that the host has; default those of its route."""
     route = target.route
     if not route.json_schema and request.response_format is not None:
         # Calls without a format do not need its modules.

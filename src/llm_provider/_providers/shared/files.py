@@ -69,11 +69,7 @@ class FileConnection(abc.ABC):
 
     @abc.abstractmethod
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file under a name, and wait until requests may refer to it.
-
-        Raises:
-            LLMError: the provider cannot read the file.
-        """
+        """Upload a file under a name, and wait until requests may refer to it."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -133,10 +129,7 @@ def module_of(target: Target) -> FileModule | None:
 def refer_to_files(
     request: Request, target: Target
 ) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
-    """A request with references to the files that are too large for it, these files, and their headers.
-
-    Raises `RequestError` if a file is too large, and the provider or its API has no upload for it.
-    """
+    """A request with references to the files that are too large for it, these files, and their headers."""
     attachments = list(attachments_of(request.messages))
     if not attachments:
         return request, (), {}

@@ -19,9 +19,6 @@ async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any],
     """The JSON of a stream's events, in batches of those that arrived together.
 
     A frame that reports an exception becomes an event of the type "error", as Anthropic writes it.
-
-    Raises:
-        APIResponseValidationError: a frame is damaged.
     """
     library = import_optional("botocore.eventstream", install_command("bedrock"))
     buffer = library.EventStreamBuffer()
