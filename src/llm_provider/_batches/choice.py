@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def uses_batch_api(
-    engine: Engine,
-    prices: Callable[[], PriceTable],
-    model: str,
-    mode: DeliveryMode,
-    parameters: JSONMapping,
+    engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
 ) -> bool:
     """Whether a call is delivered as a batch; `RequestError` if one was asked for and there is no API.
 

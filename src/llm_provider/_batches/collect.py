@@ -1,7 +1,7 @@
 """Waits for one batch and stores its answers, row by row.
 
-Each row is entered in the ledger, then stored in the cache. A process that is killed in between reads the
-row again and finds its line in the ledger, so each row is stored, and none is entered twice.
+Each row is entered in the ledger, then stored. A process that is killed in between reads the row again and
+finds its line in the ledger, so no row is entered twice.
 """
 
 from __future__ import annotations
@@ -69,13 +69,10 @@ def poll_pause(age: float) -> float:
 
 
 class Collector:
-    """Waits for one batch, which was submitted.
+    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
 
-    Args:
-        shared: A call of the job that waits for it; None where nobody does.
-        ended: Called with each row of the batch and its end, after it is stored.
-        metadata: Gives the metadata of the input that waits for a row.
-        patience: Seconds for which it waits for results that do not come.
+    `shared` is a call of the job that waits for it; None where nobody does. `ended` is called with each row
+    and its end, after it is stored. `metadata` gives the metadata of the input that waits for a row.
     """
 
     def __init__(
@@ -105,8 +102,7 @@ class Collector:
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
 
-        After failures the provider is asked again for `patience` seconds; default the account's.
-        `PendingBatchError` says that it does not find the batch.
+        It is asked for `patience` seconds, default the account's; `PendingBatchError` if it is not found.
         """
         record = self._record
         assert record.remote is not None

@@ -48,8 +48,6 @@ class BatchDelivery:
         self._spending: dict[str, Spending] = {}
         self._uploads: Uploads | None = None
 
-    # --- jobs --------------------------------------------------------------------------------------------
-
     async def begin(self, job: Job) -> None:
         """Submit the rows of a job that are in no batch yet. An `LLMError` says that one was not accepted."""
         if job.wanted:
@@ -189,8 +187,6 @@ class BatchDelivery:
             end = RowEnd(error=error, sent=call.sent)
         job.end_row(self._engine, row.custom_id, end)
 
-    # --- batches -----------------------------------------------------------------------------------------
-
     async def finish(self, record: Record) -> None:
         """Wait until a batch has ended and its answers are stored, by this process or another.
 
@@ -289,10 +285,7 @@ class BatchDelivery:
             job.end_row(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
-        """Wait for the batches under way with an input of a live call.
-
-        A call with `in_batch="refuse"` raises a `PendingBatchError` instead.
-        """
+        """Wait for the batches with an input of a live call; with `in_batch="refuse"` it is an error."""
         keys = [call.key(part) for part in call.parts]
         for record in await asyncio.to_thread(self.journal.open_records):
             if record.header is None or not record.has_any(keys):
@@ -312,8 +305,7 @@ class BatchDelivery:
         """Ask the provider for the state of a batch. Returns whether it is under way there.
 
         With `patience`, the provider is asked again for so many seconds while it fails or does not find the
-        batch, and no submission of unknown outcome is looked for. Without it, the client's patience counts.
-        A `PendingBatchError` says that the provider does not find the batch.
+        batch, which is an error then, and no submission of unknown outcome is looked for.
         """
         header = record.header
         if header is None or not record.is_open:
@@ -353,8 +345,6 @@ class BatchDelivery:
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as above
                 await self._uploads.close()
-
-    # --- accounts ----------------------------------------------------------------------------------------
 
     def _remote(self, target: Target, key: Credential) -> Remote:
         destination = target.provider, target.base_url, key.identity

@@ -184,8 +184,6 @@ class Record:
         self._read = self._inode = 0
         self.reload()
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def reload(self) -> None:
         """Read the lines that were appended since the last time, perhaps by another process."""
         try:
@@ -306,8 +304,6 @@ class Record:
             if isinstance(fields, dict):
                 return fields
         raise KeyError(f"a line of {self.path} is damaged")
-
-    # --- writing -----------------------------------------------------------------------------------------
 
     def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""

@@ -1,7 +1,4 @@
-"""Requests about the batches of one account, which are sent again after failures that pass.
-
-A submission is never sent again by itself: `submit` first finds out whether the provider has accepted it.
-"""
+"""Requests about the batches of one account, sent again after failures; submissions only by `submit`."""
 
 from __future__ import annotations
 
@@ -13,13 +10,7 @@ from typing import TypeVar
 from .._errors import LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
-from .._providers.shared.batches import (
-    BatchConnection,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    module_of,
-)
+from .._providers.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
 from .._requests.api_keys import Credential
 from .._requests.routing import Target
 from .._runtime import clock, files, randomness
@@ -152,11 +143,7 @@ class Pauses:
 
 
 def surely_refused(error: LLMError) -> bool:
-    """Whether a submission that failed with this error was not accepted.
-
-    >>> surely_refused(LLMError("bad", status=400)), surely_refused(LLMError("failed", status=500))
-    (True, False)
-    """
+    """Whether a submission that failed with this error was not accepted."""
     if error.status is not None:
         return 400 <= error.status < 500 and error.status not in (408, 409)
     # An error of the SDK itself, which is not retryable, may come after the answer.

@@ -155,11 +155,10 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
 
 
 def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = None) -> Call[Any]:
-    """The call of a row, without its messages.
+    """The call of a row, without its messages; `KeyError` if the journal lacks the row's contents.
 
     `header` is None if the file of the batch is damaged. `shared` is a call of the job with the user's
-    parameters, and None where the process has only the journal. Raises `KeyError` if the journal does not
-    have the row's contents any more.
+    parameters, and None where the process has only the journal.
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")

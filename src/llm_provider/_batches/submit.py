@@ -81,12 +81,9 @@ class Submitter:
         ]
 
     async def settle(self, record: Record) -> None:
-        """Find out whether a batch was submitted. Afterwards it is submitted, planned, or removed.
+        """Find out whether a batch was submitted: it becomes submitted, planned, or removed, or is `damaged`.
 
-        A file that was cut before its seal is removed or noted in `damaged`.
-
-        Raises:
-            UncertainBatchError: that cannot be found out.
+        `UncertainBatchError` says that it cannot be found out.
         """
         if record.remote is not None:
             return

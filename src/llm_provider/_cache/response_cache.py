@@ -1,7 +1,4 @@
-"""The disk cache of answers. Its failures are warnings, and never fail a call.
-
-`read_ahead` serves batches: the hits of a batch take a tenth less time than one by one.
-"""
+"""The disk cache of answers. Its failures are warnings, and never fail a call."""
 
 from __future__ import annotations
 
@@ -141,8 +138,6 @@ class ResponseCache:
 
         return None if is_network(self.directory) else self.own_directory / "leases"
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
         """The entry of a key, or None; a hit or a miss. `ahead` is what `read_ahead` has read for it."""
         entry = self._unwritten.get(key) if self._unwritten else None
@@ -178,10 +173,9 @@ class ResponseCache:
             return []
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The stored values of keys that `get` is about to ask for, up to four megabytes.
+        """The stored values of keys that `get` is about to ask for as `ahead`, up to 4 MB, unchecked.
 
-        One statement for many keys takes half of the time of one for each. The values are not checked: `get`
-        takes each of them as its `ahead`.
+        One statement for many keys takes half of the time of one for each.
         """
         try:
             return (self._store or self._open()).read_many(keys, MOST_AHEAD_BYTES)
@@ -207,8 +201,6 @@ class ResponseCache:
             self._report_failure("read", error)
             return None
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def put(self, key: str, entry: Entry) -> Future[bool]:
         """Store an entry, in the writer thread. The result is whether it is on disk."""
         return self._writes.submit((key, entry))
@@ -216,8 +208,7 @@ class ResponseCache:
     def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
         """`put` for an event loop, which is woken once for many entries.
 
-        The future cannot be cancelled: a task that is cancelled while it waits for it is cancelled once the
-        entry is stored.
+        The future cannot be cancelled: a task that waits for it is cancelled once the entry is stored.
         """
         return self._writes.submit_from(loop, (key, entry))
 
@@ -272,8 +263,6 @@ class ResponseCache:
     def _write_again(self) -> None:
         self._retrying = None
         self._try_to_write(dict(self._unwritten), patience=0.0)
-
-    # --- maintenance --------------------------------------------------------------------------------
 
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""

@@ -153,8 +153,7 @@ class Operation(Exchange, Generic[R, T]):
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
-        `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
-        it.
+        `call` may differ in its prompt. `started` is the monotonic time at which the user made the call.
         """
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
@@ -259,10 +258,7 @@ class Call(Generic[T]):
         return self.operation.facts(self, self.parts if parts is None else parts)
 
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
-        """What `read` returns. It is run in a thread where it may take long.
-
-        `read` reads a reply with this body, and may call validators of the user's.
-        """
+        """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
         structure = self.encoded.structure
         if len(body) < LARGE and (structure is None or not structure.runs_code):
             return read()
@@ -279,8 +275,7 @@ async def finish_by(
 ) -> V:
     """The result of a call's work by its deadline, else an `APITimeoutError`.
 
-    The deadline ends this call. A request that other calls share continues for them. `cancel` cancels the
-    task that does the work.
+    A request that other calls share continues for them. `cancel` cancels the task that does the work.
     """
     import asyncio
 

@@ -213,10 +213,7 @@ def parse_scores(
 
 
 def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
-    """Each context with its continuations. Texts are the continuations of every context.
-
-    Raises:
-        RequestError: there are no continuations, or not as many lists of them as contexts.
+    """Each context with its continuations, which are texts for every context, or as many lists.
 
     >>> pair_texts(["a", "b"], [" x", " y"])
     [('a', [' x', ' y']), ('b', [' x', ' y'])]

@@ -74,10 +74,7 @@ class BatchMethods(Hinting):
 
     @overload
     async def aestimate(
-        self,
-        model: str,
-        inputs: Estimable | AsyncIterable[Prompt],
-        **parameters: Unpack[EstimateParameters],
+        self, model: str, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
     ) -> Estimate: ...
 
     @overload

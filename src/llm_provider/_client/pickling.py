@@ -65,11 +65,7 @@ def _refuse(reason: str, remedy: str) -> NoReturn:
 
 
 def restore_client(
-    name: str,
-    kind: type[Client],
-    settings: JSONObject,
-    defaults: JSONObject,
-    variant: JSONObject | None,
+    name: str, kind: type[Client], settings: JSONObject, defaults: JSONObject, variant: JSONObject | None
 ) -> Client:
     """The client of a pickle, which a process makes once; a `RequestError` if a setting is not valid here."""
     with _lock:

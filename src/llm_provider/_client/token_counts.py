@@ -62,10 +62,7 @@ def _telling_failures(runner: CallRunner) -> Iterator[None]:
 def _find_count(
     runner: CallRunner, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount | Call[Response]:
-    """The count as far as it is known here, or the call that asks the provider.
-
-    A `RuntimeError` says that the loop's own thread would wait for the provider.
-    """
+    """The count as far as it is known here, or the call that asks the provider, not on the loop's thread."""
     flag("exact", exact)
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
     if not exact or call.cache == "only" or not counts(call.target):

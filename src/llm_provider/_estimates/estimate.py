@@ -2,8 +2,7 @@
 
     input → prepare → stored or a duplicate? → input tokens → + output tokens → price, time
 
-Each input takes the path of a call as far as the cache. So an estimate sends nothing, loads no SDK, needs no
-API key and opens no connection.
+Each input takes the path of a call as far as the cache, so nothing is sent, and no SDK or key is needed.
 """
 
 from __future__ import annotations

@@ -80,10 +80,9 @@ class SharedControllerWarning(UserWarning):
 
 
 class SharedStateFile:
-    """The shared file, as one process has it open. It belongs to one event loop.
+    """The shared file, as one process and event loop has it open; a `quiet` one does not warn.
 
-    The directory has the file and the leases, and is None if it would be on a network. With `quiet` there is
-    no warning if the file cannot be used.
+    The directory has the file and the leases, and is None if it would be on a network.
     """
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
@@ -318,8 +317,6 @@ class SharedController:
             # The file was rolled back, but the controller in memory has perhaps changed: read it again.
             self._revision = _UNKNOWN_REVISION
             raise
-
-    # --- in a transaction ------------------------------------------------------------------------------
 
     def _meet(self, connection: sqlite3.Connection, now: float) -> bool:
         if self._load(connection, now) is not None:

@@ -38,15 +38,6 @@ class Stored:
     """An object whose state is a dict for JSON.
 
     `FIELDS` are its attributes with the check of each, and `PARTS` those that are `Stored` objects.
-
-    >>> class Window(Stored):
-    ...     FIELDS: ClassVar = {"size": positive}
-    >>> Window.from_state({"size": 8.0}).to_state()
-    {'size': 8.0}
-    >>> Window.from_state({"size": "8"})
-    Traceback (most recent call last):
-    ...
-    llm_provider._limits.state.InvalidStateError: size is not allowed to be a str of that value
     """
 
     __slots__ = ()

@@ -313,8 +313,6 @@ class BalanceFile:
         except (OSError, ImportError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
 
-    # --- forking ---------------------------------------------------------------------------------
-
     def before_fork(self) -> None:
         """End the transaction and close the connection before the process is copied."""
         self._lock.acquire()

@@ -1,7 +1,4 @@
-"""The rows of a prices file: their columns, and the checks that every line has to pass.
-
-The layout is described in docs/prices.md. Importing this module reads no file.
-"""
+"""The rows of a prices file (docs/prices.md): their columns, and the checks that every line has to pass."""
 
 from __future__ import annotations
 
@@ -153,8 +150,7 @@ def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
 def check(lines: Iterable[Line]) -> list[PriceRow]:
     """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its line and the reason.
 
-    A row is invalid if a cell is missing or malformed, if a number is negative or not finite, or if an
-    earlier row has the same provider, model, variant, prompt size and day.
+    A cell may be missing or malformed, a number negative or infinite, or a row be there twice.
     """
     rows: list[PriceRow] = []
     seen: dict[tuple[str, str, str, int, str], str] = {}

@@ -159,21 +159,16 @@ class PriceTable:
 
         The last price list of the provider, model and variant that is in effect on the (UTC) day applies. Of
         its rows, the one with the greatest `min_input_tokens` that the prompt reaches applies to all tokens.
+
         A name without rows of its own is looked up, in this order, without the provider's resource path
         (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
         (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
         `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
         of its provider that have none.
 
-        DeepSeek's "standard" is "off_peak" outside its peak hours.
-
-        Args:
-            provider: The provider's name.
-            model: The model's name.
-            variant: The service level, one of `VARIANTS`.
-            input_tokens: Tokens of the prompt, cached ones included.
-            at: The time of the call, default now. A datetime without a zone is UTC. A plain date has no hour,
-                and the peak price applies.
+        DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
+        is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
+        the peak price applies.
         """
         key = (provider, model, variant, *_utc(at))
         rows = self._in_effect.get(key)

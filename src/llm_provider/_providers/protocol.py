@@ -173,10 +173,9 @@ class Connection(Protocol):
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Send and yield the decoded events of the stream, in batches of those that arrived together.
+        """Yield the events of the stream in batches that arrived together, until `is_complete`.
 
-        It ends when `is_complete`, which is asked after each batch, is true. Closing the iterator cancels the
-        request.
+        Closing the iterator cancels the request.
         """
 
     async def close(self) -> None:
@@ -197,10 +196,7 @@ class StreamAssembler(Protocol):
         """Take one event; returns the text or delta that it adds, which may be empty."""
 
     def is_complete(self) -> bool:
-        """Whether the event that ends the answer has been fed, so nothing after it is read.
-
-        False where the format has no such event, or where `sse.events` ends with it.
-        """
+        """Whether the event that ends the answer has been fed; False where `sse.events` ends with it."""
 
     def reply(self) -> Any:
         """The reply without streaming; `APIResponseValidationError` if the stream ended before its mark."""

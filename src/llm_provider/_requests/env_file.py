@@ -1,7 +1,4 @@
-"""API keys and servers from a `.env` file that a client was told to read.
-
-Nothing of the file gets into `os.environ`, a `repr`, a message or a pickle.
-"""
+"""API keys and servers from a `.env` file of a client, which get into no environment, `repr` or pickle."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Names of parameters and prefixes of models that other tools use, and what to write here.
-
-It is imported to write the message for an unknown one.
-"""
+"""Names of parameters and prefixes of models that other tools use, for messages about unknown ones."""
 
 from __future__ import annotations
 
@@ -145,8 +142,6 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     return f"{problem}{guess} (a parameter of one provider's API goes into extra_body=)"
 
 
-# --- prefixes of models ------------------------------------------------------------------------------------
-
 _PORTS = {
     "lmstudio": 1234, "lm-studio": 1234, "llamacpp": 8080, "llama.cpp": 8080, "llama_cpp": 8080,
     "llama-cpp": 8080, "localai": 8080, "tgi": 8080, "sglang": 30000, "localhost": 8000,
@@ -166,9 +161,6 @@ def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) 
     """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
 
     `rest` is the name behind the prefix, and `routes` are the other names of each provider.
-
-    >>> problem_with("google", "gemini-3.8-flash", {"gemini": ("google",)})
-    "model: there is no provider 'google'; write 'gemini/gemini-3.8-flash'"
     """
     name = prefix.lower()
     problem = f"model: there is no provider {prefix!r}"

@@ -51,10 +51,6 @@ def batch_inputs(
     mappings. `metadata` is one value for each input, or a function of the row or of the prompt. With
     `awaited` the inputs may be an asynchronous iterable. Raises `TypeError` for the wrong kind of an
     argument, and `RequestError` if a value is missing, or a field of the template.
-
-    >>> rows = [{"word": "bird"}, {"word": "fish"}]
-    >>> batch_inputs("Translate: {word}", rows).prompts
-    ['Translate: bird', 'Translate: fish']
     """
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
@@ -198,9 +194,6 @@ def _labels(values: object) -> list[RowLabel] | None:
     return [RowLabel(value, names) for value in index.tolist()]
 
 
-# --- rows and templates ------------------------------------------------------------------------------
-
-
 def _rows(rows: Any) -> Iterable[object]:
     """The rows of a table or an iterable: a list where their number is known; a `TypeError` without rows."""
     if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
@@ -276,9 +269,6 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
             f"inputs: the template has the field {{{unknown[0]}}}, and {where} has no such column; "
             f"there are: {', '.join(map(str, columns)) or 'none'} ({BRACES})"
         )
-
-
-# --- metadata ----------------------------------------------------------------------------------------
 
 
 def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:

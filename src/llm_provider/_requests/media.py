@@ -147,9 +147,6 @@ def _encode_parts(contents: Sequence[object], where: str) -> list[Part]:
 def part_of(content: object, where: str) -> Part:
     """One content as a part in OpenAI's form. A dict with a type stays as it is.
 
-    Raises:
-        RequestError: it is no content, or of a kind that no provider takes.
-
     >>> part_of("Hello", "messages[0]")
     {'type': 'text', 'text': 'Hello'}
     """

@@ -41,11 +41,7 @@ def kind_of(model: str) -> ModelKind:
 
 
 def find_uncovered_kind(model: str) -> str | None:
-    """What a model does that this library does not cover; None for every other model.
-
-    >>> find_uncovered_kind("whisper-1"), find_uncovered_kind("gemini-3-pro-image")
-    ('transcribes speech', None)
-    """
+    """What a model does that this library does not cover; None for every other model."""
     name = model.rpartition("/")[2].lower()
     return next((what for pattern, what in _NOT_COVERED if pattern.fullmatch(name)), None)
 

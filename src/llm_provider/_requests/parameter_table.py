@@ -116,9 +116,7 @@ _RARE = {
         no_effect=("text",),
     ),
     "upstream": Parameter(
-        checks.check_upstream,
-        "leave it out; OpenRouter and Hugging Face's router have it",
-        essential=True,
+        checks.check_upstream, "leave it out; OpenRouter and Hugging Face's router have it", essential=True
     ),
     "safety_settings": Parameter(checks.check_safety_settings, "leave it out; Gemini has it"),
     "service_tier": Parameter(

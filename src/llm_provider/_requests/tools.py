@@ -102,23 +102,7 @@ _schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionar
 
 
 def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
-    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
-
-    Raises:
-        RequestError: an entry is no tool, or two tools have one name. The message names the tool.
-
-    >>> def weather(city: str, days: int = 1) -> str:
-    ...     '''The weather of a city.
-    ...
-    ...     Args:
-    ...         city: The name of the city.
-    ...     '''
-    >>> (tool,) = read_tools("tools", [weather])
-    >>> tool["function"]["description"], tool["function"]["parameters"]["required"]
-    ('The weather of a city.', ['city'])
-    >>> tool["function"]["parameters"]["properties"]["city"]
-    {'description': 'The name of the city.', 'type': 'string'}
-    """
+    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged."""
     if not isinstance(value, (list, tuple)):
         written = getattr(value, "__name__", None) or cite(value)
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
@@ -136,11 +120,7 @@ def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
 
 
 def name_of(tool: SentTool) -> str | None:
-    """The name by which a model calls a tool; None for a tool without one.
-
-    >>> name_of({"type": "function", "function": {"name": "f"}}), name_of({"google_search": {}})
-    ('f', None)
-    """
+    """The name by which a model calls a tool; None for a tool without one."""
     if isinstance(tool, str):
         return tool
     function = tool.get("function")
@@ -240,9 +220,6 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-# --- functions ---------------------------------------------------------------------------------------------
-
-
 def _tool_of_function(where: str, function: Function) -> FunctionTool:
     plain = plain_function(function)
     name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
@@ -260,11 +237,7 @@ def _tool_of_function(where: str, function: Function) -> FunctionTool:
 
 
 def plain_function(function: Function) -> Function:
-    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper.
-
-    >>> plain_function(functools.partial(print, end="")).__name__
-    'print'
-    """
+    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.ismethod(function):
@@ -383,9 +356,6 @@ def _is_described(annotation: object) -> bool:
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 
-# --- classes -----------------------------------------------------------------------------------------------
-
-
 def _tool_of_class(where: str, kind: type) -> FunctionTool:
     is_model = hasattr(kind, "model_json_schema")
     if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
@@ -407,9 +377,6 @@ def _tool_of_class(where: str, kind: type) -> FunctionTool:
         description = parameters.pop("description", "")
         schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
     return FunctionTool(name, schema, None)
-
-
-# --- schemas -----------------------------------------------------------------------------------------------
 
 
 class _NoSchemaError(Exception):

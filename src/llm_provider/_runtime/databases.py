@@ -49,10 +49,9 @@ def open_database(
 
 
 def forbid_code(connection: sqlite3.Connection, allowed: Allowed = _NOTHING) -> None:
-    """Make every statement an error that would run a view or a trigger of the database.
+    """Make statements that would run a view or a trigger an error, on a connection that has read nothing.
 
-    SQLite asks while it prepares a statement, so executing one takes no longer. The connection must not have
-    read anything yet.
+    SQLite asks while it prepares a statement, so executing one takes no longer.
     """
     counters, counted, functions = allowed
 

@@ -42,10 +42,9 @@ would all be prepared before the first of them is sent."""
 
 
 class Inbox:
-    """Runs functions on an event loop for other threads.
+    """Runs functions on an event loop for other threads: one wake-up serves all that are posted before.
 
-    Waking a loop takes a system call and a change of threads, which take longer than most posted functions.
-    So one wake-up serves all functions that are posted until the loop runs.
+    Waking a loop takes a system call and a change of threads, which take longer than most functions.
     """
 
     __slots__ = ("_loop", "_posted", "_woken")

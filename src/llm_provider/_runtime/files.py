@@ -97,8 +97,7 @@ TEMPORARY = ".tmp"
 def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Open a file that replaces another one, on disk, when the block ends well. Else the other stays.
 
-    A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a file that is replaced
-    keeps its mode.
+    A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a mode is kept.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:

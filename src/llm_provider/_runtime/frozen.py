@@ -23,9 +23,8 @@ T = TypeVar("T")
 def quickly_made(frozen: type[T]) -> type[T]:
     """Give a frozen dataclass with slots a faster `__init__` that does the same.
 
-    The `__init__` of a frozen dataclass calls `object.__setattr__` for each field. This one changes the
-    object's class to an open class with the same slots, assigns the fields, and changes the class back. No
-    other code sees the object in between.
+    The usual one calls `object.__setattr__` for each field. This one changes the object's class to an open
+    class with the same slots, assigns the fields, and changes it back before other code sees it.
     """
     entries = fields(cast("Any", frozen))
     absent = object()

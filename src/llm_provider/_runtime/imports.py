@@ -63,10 +63,7 @@ def hold_interrupts() -> Iterator[None]:
 
 
 def when_imported(action: Callable[[], T]) -> T:
-    """The result of an action that imports modules, which is repeated while another thread imports them.
-
-    `MissingDependencyError` if a module is not installed, and else its own error after a while.
-    """
+    """The result of an action that imports modules, repeated for a while as other threads import them too."""
     until = clock.monotonic() + LONGEST_IMPORT
     while True:
         missing = None

@@ -157,8 +157,8 @@ class _Files:
 class Leases:
     """The leases of one directory of this machine's disks, for the tasks of one event loop.
 
-    Processes that give the same directory exclude each other. With None, every lease is granted. `beat` are
-    the seconds between two heartbeats of a holder, and `patience` those after which it counts as stopped.
+    Processes with the same directory exclude each other; with None, all are granted. `beat` are the seconds
+    between heartbeats of a holder, and `patience` those after which it counts as stopped.
     """
 
     def __init__(

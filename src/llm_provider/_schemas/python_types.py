@@ -1,7 +1,4 @@
-"""Python types as JSON schemas, by pydantic, which the providers' SDKs bring along.
-
-pydantic is imported by the first use of a type.
-"""
+"""Python types as JSON schemas, by pydantic, which the SDKs bring along and the first type imports."""
 
 from __future__ import annotations
 

@@ -70,20 +70,13 @@ def install_from_environment() -> None:
 
 
 def is_configured(logger: logging.Logger) -> bool:
-    """Whether a handler of the program gets the records of a logger.
-
-    >>> is_configured(logging.Logger("without handlers"))
-    False
-    """
+    """Whether a handler of the program gets the records of a logger."""
     here: logging.Logger | None = logger
     while here is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in here.handlers):
             return True
         here = here.parent if here.propagate else None
     return False
-
-
-# --- the lines -------------------------------------------------------------------------------------------
 
 
 def log_call(

@@ -1,7 +1,4 @@
-"""Why a request failed, in a few words that never hold a prompt, an answer or a key.
-
-Messages of providers and SDKs may quote the request, so none of their text is used.
-"""
+"""Why a request failed, in a few words of our own: those of providers and SDKs may quote the prompt."""
 
 from __future__ import annotations
 

@@ -170,10 +170,9 @@ class Spans:
     def end(
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
     ) -> None:
-        """End the span of a call, in the task that started it.
+        """End the span of a call, in the task that started it, with its result or its exception.
 
-        `outcome` is its result or its exception. `usage` is None if no request was billed, and `usd` where
-        the cost is not known.
+        `usage` is None if no request was billed, and `usd` where the cost is not known.
         """
         self._detach(started.token)
         self._close(started.span, call, outcome, usage, usd)
@@ -216,11 +215,7 @@ def version() -> str:
 def describe_target(
     operation: str, provider: str, model: str, base_url: str | None
 ) -> Mapping[str, str | int]:
-    """The attributes that say what is called and where.
-
-    >>> dict(describe_target("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
-    'gcp.gemini'
-    """
+    """The attributes that say what is called and where."""
     name = model.partition("/")[0] if provider == "litellm" else provider
     attributes: dict[str, str | int] = {
         OPERATION: operation,

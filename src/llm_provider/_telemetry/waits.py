@@ -1,7 +1,4 @@
-"""Tells why calls wait for more than a second: on standard error, in the progress bar, or through `logging`.
-
-A wait is told once for all calls of a scope that wait for the same reason, and then at growing intervals.
-"""
+"""Tells why calls wait for more than a second, once for all calls of a scope that wait for one reason."""
 
 from __future__ import annotations
 

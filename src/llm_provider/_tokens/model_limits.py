@@ -1,7 +1,4 @@
-"""The largest input and output of each model: `model_limits.csv`.
-
-The file is read when the first limit is looked up, not on import. docs/estimates.md describes it.
-"""
+"""The largest input and output of each model, from `model_limits.csv`, when the first is looked up."""
 
 from __future__ import annotations
 
@@ -43,10 +40,9 @@ COLUMNS = ModelLimits._fields
 
 
 def limits_of(provider: str, model: str) -> ModelLimits | None:
-    """The limits of a model, None if the file has no row for it.
+    """The limits of a model, whose name matches as for `PriceTable.find`; None if the file has none.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of
-    a cloud have one row.
+    The regions of a cloud have one row.
     """
     if provider in CLOUDS:
         from .._money.cloud_names import drop_region

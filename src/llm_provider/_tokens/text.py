@@ -91,13 +91,7 @@ class TextTokens(NamedTuple):
 
 
 def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
-    """About how many tokens a text has in a vocabulary. Only some slices of a long text are read.
-
-    >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
-    10
-    >>> text_tokens("").english
-    0.0
-    """
+    """About how many tokens a text has in a vocabulary. Only some slices of a long text are read."""
     if len(text) > _LONG_TEXT:
         step = len(text) // _SLICES
         slices = "\n".join(text[number * step : number * step + _SLICE] for number in range(_SLICES))
@@ -166,10 +160,7 @@ def _remove_random_letters(text: str) -> tuple[str, dict[str, int]]:
         return "\0"
 
     text = _LONG_RUN.sub(remove, text)
-    return text, {
-        "hexadecimal": sum(map(len, hexadecimal)),
-        "random letters": before - len(text) + removed,
-    }
+    return text, {"hexadecimal": sum(map(len, hexadecimal)), "random letters": before - len(text) + removed}
 
 
 def _language_of(text: str, words: list[str]) -> str | None:

@@ -1,7 +1,6 @@
-"""The functions that read citations, images, audio, server tools and who answered in a raw reply.
+"""The functions that read citations, media, server tools and who answered in a raw reply.
 
-The package sets them as soon as it is imported, so they are there for a pickled answer too. They are no
-imports of `_types`, because the wire formats are in a layer above.
+The package sets them as soon as it is imported, because the wire formats are in a layer above.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A language model of DSPy: `dspy.configure(lm=LM("gpt-6.1-sol"))`.
-
-The requests go through the cache, rate control, retries, budgets and ledger of this library, and DSPy's own
-cache and retries are off. docs/integrations.md describes the use.
-"""
+"""A language model of DSPy, whose own cache and retries are off: `dspy.configure(lm=LM("gpt-6.1-sol"))`."""
 
 from __future__ import annotations
 

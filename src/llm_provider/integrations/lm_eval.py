@@ -1,12 +1,10 @@
 """A model of lm-evaluation-harness: `--model llm_provider --model_args model=lab/my-model`.
 
-The harness loads no plugins, so its command is run by this module:
+The harness loads no plugins, so its command is run by this module, whose import registers the model:
 
     python -m llm_provider.integrations.lm_eval run --model llm_provider --model_args model=lab/my-model ...
 
-In Python, importing this module registers the model. The requests go through the cache, rate control,
-retries, budgets and ledger of this library, and the scores through its checks. docs/integrations.md describes
-the use.
+Scores go through the checks of this library.
 """
 
 from __future__ import annotations

@@ -83,8 +83,6 @@ class Store:
         self._held: list[Lock] = []
         _stores.add(self)
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
         readers = self._readers or self._open_for_reading()
@@ -182,8 +180,6 @@ class Store:
                 self._readers = [Reader(folder) for folder in _folders(root)]
             return self._readers
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
         """Store values, a transaction for each shard. Returns the keys that are not stored, with errors."""
         return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
@@ -252,8 +248,6 @@ class Store:
         journal = "delete" if is_network(self._directory, self._mounts) else "wal"
         self._writers = [Writer(folder, journal) for folder in _folders(root)]
         return self._writers
-
-    # --- creating and repairing --------------------------------------------------------------------------
 
     def _create(self) -> Path:
         network = is_network(self._directory, self._mounts)
@@ -415,10 +409,7 @@ def _sweep(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
-
-    `BlockingIOError` if another process holds the lock, and `wait` is False.
-    """
+    """Hold a lock on a directory, at most until the process ends; `BlockingIOError` if it may not `wait`."""
     with contextlib.ExitStack() as stack:
         try:
             import fcntl

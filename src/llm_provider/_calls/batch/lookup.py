@@ -37,8 +37,8 @@ def batch_lookup(
 ) -> Lookup:
     """The lookup of a batch. It raises the `LLMError` or `TypeError` that every call would raise.
 
-    `metadata` gives that of each prompt, in the order of the prompts; None if there is none. `example` is an
-    input that is no prompt, as the others are; there is no template for such.
+    `metadata` gives that of each prompt, in order, if any. `example` is an input that is no prompt, without a
+    template.
     """
     shared = None
     if example is None:

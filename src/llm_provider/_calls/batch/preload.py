@@ -1,8 +1,4 @@
-"""What a batch loads before its first request.
-
-Its connections may use up the file descriptors of the process. Then no module can be imported, and no file be
-opened.
-"""
+"""What a batch loads before its connections may use up all file descriptors, which imports need too."""
 
 from __future__ import annotations
 

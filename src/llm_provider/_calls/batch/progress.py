@@ -1,8 +1,4 @@
-"""The progress bar of a batch.
-
-It is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
-`notebook_bars` has the bars of notebooks.
-"""
+"""The progress bar of a batch, on a terminal and in a notebook; elsewhere a line once a minute."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`unsupported="drop"`: the request without the parameters that its model or host does not have.
-
-It is imported by the first call that asks for it.
-"""
+"""`unsupported="drop"`: the request without the parameters that its model or host does not have."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class Engine:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
 
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
-        thread but the main one. An import that fails is reported when the call is sent.
+        thread but the main one. A failure is reported when the call is sent.
         """
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:

@@ -174,24 +174,7 @@ class Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """The flights of one event loop. `leases` keep other processes from sending the same request.
-
-    >>> async def call(flights):
-    ...     flight = flights.under_way(["key"])
-    ...     if flight is not None:
-    ...         return await flight.follow(SentRequests())
-    ...     with flights.lead(["key"], SentRequests()) as flight:
-    ...         print("sent")
-    ...         await asyncio.sleep(0.01)
-    ...         flight.result = "answer"
-    ...     return flight.result
-    >>> async def example():
-    ...     flights = Flights(Leases(None))
-    ...     return await asyncio.gather(*(call(flights) for _ in range(3)))
-    >>> asyncio.run(example())
-    sent
-    ['answer', Shared(value='answer', paid=False), Shared(value='answer', paid=False)]
-    """
+    """The flights of one event loop. `leases` keep other processes from sending the same request."""
 
     def __init__(self, leases: Leases, waits: Waits | None = None) -> None:
         self.leases = leases

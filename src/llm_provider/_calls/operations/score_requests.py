@@ -244,10 +244,7 @@ def cut_ids(whole: Sequence[int], context: Sequence[int], begin: Sequence[int] |
 
 
 def cut_text(tokens: Sequence[str], context: str) -> int:
-    """The index of the first token of a continuation, where the server tells texts of tokens alone.
-
-    Raises:
-        ScoreCheckError: no token ends where the context ends.
+    """The index of the first token of a continuation, by texts; `ScoreCheckError` if none ends before it.
 
     >>> cut_text(["<s>", " Hello", " world"], "Hello")
     2

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """One request and its outcome: an answer, or an `LLMError`.
+    """One request for `count` parts of a call, and its outcome: an answer, or an `LLMError`.
 
-    The request asks for `count` parts of the call. `emit` receives the steps of a stream; it is None if the
-    answer is not streamed.
+    `emit` receives the steps of a stream; it is None if the answer is not streamed.
     """
 
     __slots__ = (

@@ -1,7 +1,4 @@
-"""Reserves the worst case of a request in its budgets, and settles the real cost after its answer.
-
-The budgets are those of the client and of the call or batch. A request needs room in each of them.
-"""
+"""Reserves the worst case of a request in all of its budgets, and settles the real cost after its answer."""
 
 from __future__ import annotations
 

@@ -383,8 +383,7 @@ class _Sending:
     def _is_suspect(self, error: LLMError) -> bool:
         """Whether the input is rather the reason for a failure than an outage of the provider.
 
-        A connection that cannot be opened has no such reason. Neither has a failure while other calls wait
-        for the same provider: they may tell more.
+        It is none for a connection that cannot be opened, or while other calls, which tell more, wait too.
         """
         batch = self.call.early_stop
         if batch is None or not is_outage(error) or retry.is_free(error):

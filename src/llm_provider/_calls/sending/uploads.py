@@ -44,10 +44,9 @@ class _Flight:
 
 
 class Uploads:
-    """The uploaded files of a client.
+    """The uploaded files of a client, shared by processes with the directory `leases`.
 
-    Ids are remembered in `directory`; without one, in this process alone. Processes share the directory
-    `leases`. The provider must keep a file for `kept` seconds after its use begins.
+    Their ids are kept in `directory`, if there is one. A provider must keep a file for `kept` seconds.
     """
 
     def __init__(self, directory: Path | None, leases: Path | None, *, kept: float = 0.0) -> None:
@@ -157,8 +156,6 @@ class Uploads:
             connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
             connection = self._connections[account] = when_imported(connect)
         return connection
-
-    # --- memory ------------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> Path:
         assert self._directory is not None

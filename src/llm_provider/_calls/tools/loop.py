@@ -65,8 +65,7 @@ class Rounds:
     async def run(self, stored: Response | None = None) -> Response:
         """Ask until the model answers. `stored` is the answer of the first round if it was stored.
 
-        Raises `ToolRoundsExceededError` if the model still calls tools after the last round,
-        `APITimeoutError` after the deadline, and the `LLMError` of a round that failed.
+        Raises `ToolRoundsExceededError` after the last round, and what a round or the deadline raises.
         """
         try:
             return await self._ask_until_answered(stored)
@@ -291,8 +290,7 @@ def batch_of(
 ]:
     """The lookup and the run of a batch whose inputs have rounds of their own.
 
-    `metadata` gives that of each input, in the order of the inputs. With `here`, the rounds run on the event
-    loop of the caller.
+    `metadata` gives that of each input, in their order. With `here`, the rounds run on the caller's loop.
     """
     loop: asyncio.AbstractEventLoop | None = None
     if not here:

@@ -34,8 +34,7 @@ from .decode import OPERATION
 from .files import sdk_client
 
 _LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
-"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are
-smaller."""
+"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent: ours are smaller."""
 
 _PATH = "/v1/messages/batches"
 _PAGE = 100

@@ -1,7 +1,4 @@
-"""Anthropic's Messages format: reply or stream → `Answer`. Pure.
-
-The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
-"""
+"""Anthropic's Messages format: reply or stream → `Answer`. Pure."""
 
 from __future__ import annotations
 

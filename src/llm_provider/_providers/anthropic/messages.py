@@ -1,7 +1,4 @@
-"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure.
-
-The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
-"""
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
 
 from __future__ import annotations
 
@@ -55,9 +52,8 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
 def encode_messages(messages: Sequence[Message], start: int) -> list[JSONObject]:
     """The messages from `start` on, in Anthropic's form; `RequestError` for what has none.
 
-    Consecutive tool results become one user message, as Anthropic requires all results for one assistant
-    message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
-    assistant message without content that can be sent is left out.
+    Consecutive tool results become one user message, as Anthropic requires, and system messages one as well.
+    An assistant message without content that can be sent is left out: Anthropic refuses an empty turn.
     """
     converted: list[JSONObject] = []
     previous = ""

@@ -24,10 +24,7 @@ _FORMATS = frozenset(
 
 
 def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
-    """A schema in the form that the API accepts. Objects become closed.
-
-    `UnsupportedParameterError` names the path of a part that contains itself, or has free keys.
-    """
+    """A schema as the API accepts it, with closed objects and no recursion; else an error names the path."""
     recursion = next(find_recursions(schema), None)
     if recursion is not None:
         raise refuse(

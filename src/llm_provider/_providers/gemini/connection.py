@@ -29,8 +29,7 @@ from .typed_requests import TypedRequests
 class GeminiConnection:
     """google-genai clients that share one HTTP client, one client per server and key.
 
-    `most_bytes` are the most decoded bytes of an answer. `private` says whether to use the SDK's private
-    methods; None decides by its release.
+    `private` says whether to use the SDK's private methods; None decides by its release.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Replies and errors of Gemini's `generateContent`. Pure.
 
-The sources are the Gemini API reference and the types of google-genai 3.4. Most models return function calls
-without an id; these get one that consists of the answer's id and their position.
+Most models return function calls without an id; these get the answer's id and their position.
 """
 
 from __future__ import annotations
@@ -155,8 +154,7 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
 def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) -> FinishReason:
     """Why the model stopped. A whole answer may have an unknown word for it, or none.
 
-    An `APIResponseValidationError` says that the model failed, as with a function call that Google could not
-    read. The request was billed, so it is not sent again.
+    A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
     word = candidate.get("finishReason")
     known = _FINISH.get(word) if isinstance(word, str) else "stop"
@@ -265,11 +263,7 @@ def _by_modality(details: Any) -> Mapping[str, int]:
 
 
 def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None = None) -> LLMError:
-    """The error for Google's error object, `{"error": {"code", "message", "status", "details"}}`.
-
-    >>> error_of({"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "7s"}]}}, status=429)
-    RateLimitError('HTTP 429')
-    """
+    """The error for Google's error object, `{"error": {"code", "message", "status", "details"}}`."""
     error = _error_in(body)
     if isinstance(body, dict) and error is None:
         # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than

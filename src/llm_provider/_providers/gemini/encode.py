@@ -1,7 +1,4 @@
-"""A request → the body of Gemini's `generateContent`. Pure.
-
-The model is part of the operation, since it is in the URL and not in the body.
-"""
+"""A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """OpenAI-style messages → Gemini's `systemInstruction` and `contents`. Pure.
 
-An answer of Gemini's own is sent back as its original parts, thoughts and signatures included, unless the
-message was edited. The sources are the Gemini API reference and the types of google-genai 3.4.
+An answer of Gemini's own is sent back as its original parts, signatures included, unless it was edited.
 """
 
 from __future__ import annotations

@@ -108,10 +108,9 @@ class Assembler:
         return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
 
     def _begins_again(self, event: JSONObject) -> bool:
-        """Whether the stream comes a second time, after its end.
+        """Whether the stream comes a second time, after its end, which no event marks.
 
-        No event is marked as the last one, and some models give each a finish reason. But within an answer no
-        event has the counts of tokens of the first one.
+        Within an answer no event has the counts of tokens of the first one.
         """
         self._again = "usageMetadata" in event and same(event, self._first)
         return self._again

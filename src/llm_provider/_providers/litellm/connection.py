@@ -36,8 +36,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 def load() -> ModuleType:
     """Import litellm without its network access, banners and log lines.
 
-    A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
-    off then, which litellm prints to standard output with each error.
+    If a program has imported it before, only the banner that it prints with each error is turned off.
     """
     first = "litellm" not in sys.modules
     # Without the first, the import fetches prices from the network; without the second, the first structured
@@ -112,10 +111,7 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Call `acompletion` for a stream and yield each chunk by itself; without a finish reason it failed.
-
-        `is_complete` is not used: litellm ends a stream itself.
-        """
+        """Yield each chunk of `acompletion` by itself, to litellm's own end, which needs a finish reason."""
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}

@@ -1,8 +1,4 @@
-"""Chat completions of OpenAI and compatible hosts → `Answer`. Pure.
-
-The source is the OpenAI API reference for `POST /chat/completions`. Its totals of tokens include cached and
-reasoning tokens, as `Usage` does.
-"""
+"""Chat completions of OpenAI and compatible hosts → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure.
-
-The source is the OpenAI API reference for `POST /chat/completions`.
-"""
+"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure."""
 
 from __future__ import annotations
 

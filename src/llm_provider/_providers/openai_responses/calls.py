@@ -1,7 +1,4 @@
-"""The output items of the Responses format that are calls, and the items that answer them. Pure.
-
-Besides functions, OpenAI's models call custom tools and tools that the user's program runs, such as a shell.
-"""
+"""The output items of the Responses format that are calls, such as of a shell, and their answers. Pure."""
 
 from __future__ import annotations
 

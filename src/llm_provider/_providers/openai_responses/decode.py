@@ -1,8 +1,4 @@
-"""Response objects of OpenAI's Responses API → `Answer`. Pure.
-
-The source is the OpenAI API reference for `POST /responses`. Its totals of tokens include cached and
-reasoning tokens, as `Usage` does.
-"""
+"""Response objects of OpenAI's Responses API → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
 from __future__ import annotations
 

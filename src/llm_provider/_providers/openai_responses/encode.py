@@ -1,10 +1,9 @@
 """A request → the body of OpenAI's Responses API, for calls that Chat Completions does not serve. Pure.
 
-The source is the OpenAI API reference for `POST /responses`. Calls are stateless: `store` is false, so OpenAI
-stores nothing. Requests ask for encrypted reasoning, from which the model continues when its message is sent
-back. They do not ask for reasoning summaries, which OpenAI gives to verified organisations only;
-`reasoning_summary="auto"` asks for them.
-`store=True` stores the answer, and `previous_response_id` continues a stored one.
+Calls are stateless: `store` is false, so OpenAI stores nothing. Requests ask for encrypted reasoning, from
+which the model continues when its message is sent back, and not for reasoning summaries, which OpenAI gives
+to verified organisations only; `reasoning_summary="auto"` asks for them. `store=True` stores the answer, and
+`previous_response_id` continues a stored one.
 """
 
 from __future__ import annotations

@@ -30,9 +30,8 @@ _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
 class Assembler:
-    """Reads a stream of response events. The last one contains the whole response.
+    """Reads a stream of response events in the order of their numbers. The last one has the whole response.
 
-    Events are taken in the order of their sequence numbers, and each of them once. The last event decides.
     Text that only this event has becomes a delta too.
     """
 
@@ -192,10 +191,9 @@ def _without_nulls(response: JSONMapping) -> JSONObject:
 
 
 class _Order:
-    """Puts the events of a stream in the order of their sequence numbers, as far as a server has them.
+    """Puts the events of a stream in the order of their sequence numbers, without second copies.
 
-    An event that comes early is held back until those before it have arrived. A second copy of an event is
-    dropped. Where the numbers prove to be of another kind, events are taken as they come.
+    An early event is held back. Where numbers prove to be of another kind, events are taken as they come.
     """
 
     def __init__(self) -> None:

@@ -46,11 +46,7 @@ def describe_limits(schema: JSONObject, limits: JSONMapping) -> JSONObject:
 
 
 def find_recursions(schema: JSONMapping) -> Iterator[str]:
-    """Yield the JSON path of each reference that makes a part of a schema contain itself.
-
-    >>> list(find_recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
-    ['$.$defs.Node.properties.next.$ref']
-    """
+    """Yield the JSON path of each reference that makes a part of a schema contain itself."""
     for word in _DEFINITIONS:
         for name, part in schema.get(word, {}).items():
             if isinstance(part, Mapping) and _reaches(part, part, schema, []):

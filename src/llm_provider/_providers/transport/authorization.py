@@ -36,10 +36,9 @@ def is_refused(status: int | None, reason: str) -> bool:
 
 
 def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
-    """The headers of all requests with a key, beside those that an SDK writes for its provider.
+    """The headers of all requests with a key, beside those of an SDK; a changing token has its own.
 
-    A credential whose tokens change has headers of its own for each request. `omitted` is the SDK's mark of a
-    header that is left out.
+    `omitted` is the SDK's mark of a header that is left out.
     """
     cloud = target.route.cloud
     if cloud is None and key.is_static:

@@ -62,9 +62,8 @@ def _connector_class() -> Any:
     class Connector(aiohttp.TCPConnector):
         """Gives out no pooled connection on which anything has arrived since its last answer.
 
-        That is the end of the connection, or an answer that nobody asked for, which aiohttp would take for
-        the answer to the next request. aiohttp notices either when its event loop reads from the socket,
-        which may be after the next request was written to it.
+        That is its end, or an answer that nobody asked for, which aiohttp would take for the next answer. It
+        notices either when its event loop reads from the socket, perhaps after the next request.
         """
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
@@ -89,9 +88,8 @@ def _answer_class() -> Any:
     class Answer(aiohttp.ClientResponse):
         """Refuses an answer that its connection has given before, to an earlier request.
 
-        The connector finds what arrives before a request is sent. What arrives after that is known by its
-        headers only, which are never the same twice if they have an id. Servers that give their answers no id
-        are trusted.
+        What arrives after the connector's look is known by its headers only, which are never the same twice
+        if they have an id. Servers without ids are trusted.
         """
 
         async def start(self, connection: Any) -> aiohttp.ClientResponse:

@@ -30,14 +30,7 @@ class WholeReply(dict[str, Any]):
 
 
 class EventSplitter:
-    r"""Splits a stream of bytes, in chunks of any size, into the data of its events.
-
-    >>> splitter = EventSplitter()
-    >>> splitter.feed(b'data: {"a"')
-    []
-    >>> splitter.feed(b': 1}\n\ndata: [DONE]\n\n: a comment\n')
-    [b'{"a": 1}', b'[DONE]']
-    """
+    r"""Splits a stream of bytes, in chunks of any size, into the data of its events."""
 
     __slots__ = ("_begun", "_pieces", "_rest")
 
