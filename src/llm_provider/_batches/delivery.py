@@ -403,7 +403,7 @@ async def read_end(
         return RowEnd(error=decode_error(kept["error"]))
     here, samples = engine.here().loop, []
     for key in row.keys:
-        sample = engine.sample(call, await engine.cache.get_soon(key, here))
+        sample = engine.sample(call, await engine.cache.get_soon(key, here), key)
         if sample is not None:
             samples.append(sample)
     if len(samples) < len(row.keys) and kept is not None and "body" in kept:

@@ -222,6 +222,10 @@ class PriceTable:
         known = next((key for key in keys if key in self._models), None)
         return {} if known is None else self._variants(*known)
 
+    def list_rows(self, provider: str, model: str) -> list[PriceRow]:
+        """All rows of a model, of every service level and date. Names are found as by `find`."""
+        return [row for rows in self._find_variants(provider, model).values() for row in rows]
+
     def cost(
         self,
         provider: str,

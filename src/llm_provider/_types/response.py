@@ -116,6 +116,8 @@ class Response(NoMapping, Generic[T_co]):
     known, as in a batch that another process submitted."""
     origins: tuple[Mapping[str, str] | None, ...] = field(default=(), repr=False)
     """For each sample, the fields of `served_by` that are not in `raw`, but in headers or the address."""
+    cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
+    """For each sample, the key of its cache entry; None where nothing was stored, as with cache="off"."""
 
     @property
     def served_by(self) -> ServedBy | None:
@@ -188,6 +190,7 @@ class Response(NoMapping, Generic[T_co]):
                 choices=(choice,),
                 body=json.dumps(reply).encode(),
                 origins=self.origins[number : number + 1],
+                cache_keys=self.cache_keys[number : number + 1],
             )
             for number, (choice, reply) in enumerate(zip(self.choices, replies, strict=True))
         ]
@@ -397,6 +400,7 @@ class Response(NoMapping, Generic[T_co]):
             known["dropped"] = tuple(known.get("dropped") or ())
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
             known["origins"] = tuple(known.get("origins") or ())
+            known["cache_keys"] = tuple(known.get("cache_keys") or ())
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format

@@ -82,6 +82,8 @@ class Scores(Hinting):
     served_by: ServedBy | None = field(default=None, repr=False)
     metadata: Any = None
     row_label: RowLabel | None = field(default=None, repr=False, compare=False)
+    cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
+    """The key of the cache entry of each distinct continuation; None where nothing was stored."""
 
     @property
     def logprobs(self) -> tuple[float, ...]:
@@ -115,6 +117,7 @@ class Scores(Hinting):
             "scores": lambda scores: tuple(map(Score.from_dict, scores)),
             "timing": lambda timing: Timing(**timing),
             "served_by": lambda served_by: ServedBy(**served_by),
+            "cache_keys": tuple,
             **READERS,
         }
         return cls(**{
