@@ -83,8 +83,8 @@ def _write_upstream(draft: Draft[None], value: str) -> None:
 
 COMMON: Accepts = {
     **keep_names(
-        "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs", "top_k",
-        "frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "user",
+        "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
+        "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "user",
     ),
     "tools": _write_tools,
     "response_format": _write_format,
