@@ -117,10 +117,7 @@ class Rounds:
         return is_paused is not None and is_paused(response.raw)
 
     def _has_work(self, response: Response) -> bool:
-        """Whether the functions of an answer are to be run.
-
-        The user answers the calls of tools that are no Python functions, so such a call ends the rounds.
-        """
+        """Whether the functions of an answer are to be run. The user answers the calls of other tools."""
         if response.finish_reason != "tool_calls" or not response.tool_calls:
             return False
         return not any(map(self._is_for_user, response.tool_calls))
