@@ -117,7 +117,7 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Yield each chunk of `acompletion` by itself, to litellm's own end, which needs a finish reason."""
+        """Call `acompletion` for a stream and yield each chunk by itself, until litellm ends it."""
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}
