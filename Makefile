@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
-	fuzz night prices reliability features size docs lint types format lock build bench clean
+	fuzz night prices components reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -106,6 +106,9 @@ prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm'
 
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
+
+components: setup ## renew the JavaScript in src/llm_provider/_page/vendor from npm
+	@$(RUN) -m tools.components
 
 lint: setup ## check style and formatting
 	@.venv/bin/ruff check

@@ -55,6 +55,7 @@ WITHOUT_TESTS = {
     "simulator/formats/cloud_anthropic.py": "tests/end_to_end/test_clouds.py calls Claude at both",
     "simulator/formats/aws_frames.py": "tests/_providers/transport/test_aws_frames.py reads its frames",
     "tools/prices/quotes.py": "test_refresh.py and test_merge.py read prices of sources",
+    "tools/components.py": "test_results_page.py compares the files with their digests",
     "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }

@@ -75,6 +75,7 @@ _TABLES: dict[str, dict[str, str]] = {
         ".to_pandas().to_csv(path)": "to_csv",
         ".to_pandas().to_parquet(path)": "to_parquet",
         ".to_jsonl(path)": "to_json to_dict save write",
+        ".to_html(path)": "show view html",
         ".from_jsonl(path)": "load",
         ".texts": "text content contents outputs answers",
         ".ok, which has the responses alone": "responses successful successes succeeded choices",

@@ -21,6 +21,7 @@ _COMMANDS = {
     "estimate": "estimate the requests, tokens, cost and time of a file of prompts",
     "recheck": "say whether a model still answers as before",
     "usage": "print what calls cost, from ledgers and files of answers",
+    "view": "write a page to look through answers, of one file or of two side by side",
     "models": "list the models that can be called, with limits and prices",
     "prices": "print prices in USD per million tokens",
     "batches": "list, await, cancel and collect batches",

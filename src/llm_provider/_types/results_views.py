@@ -26,6 +26,15 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
     lines = (
         part.encode("utf-8", "backslashreplace") for result in results for part in _parts_of_line(result)
     )
+    write_file(lines, path)
+
+
+def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
+    """Write results into a file that is then complete, or into a pipe.
+
+    Raises:
+        OSError: the file cannot be written. An earlier file is as it was.
+    """
     # A link is kept, and the file behind it is replaced.
     goal = Path(path).expanduser().resolve()
     # A pipe or a device cannot be replaced.
