@@ -188,10 +188,7 @@ class BatchDelivery:
         job.end_row(self._engine, row.custom_id, end)
 
     async def finish(self, record: Record) -> None:
-        """Wait until a batch has ended and its answers are stored, by this process or another.
-
-        A `PendingBatchError` says that its provider does not give its results. It stays open.
-        """
+        """Wait until a batch has ended and is stored; `PendingBatchError` if its provider has no results."""
         if not record.is_open:
             return
         task = self._finishing.get(record.id)

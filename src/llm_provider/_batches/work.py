@@ -32,10 +32,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class BatchWork:
-    """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
-
-    `lookup` yields for each input its stored answer, its error, or its call. `resend` is as for `Job`.
-    """
+    """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
 
     max_in_flight = width = sys.maxsize
     sends_as_whole = True

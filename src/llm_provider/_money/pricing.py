@@ -72,10 +72,7 @@ def default_prices_path() -> str:
 
 
 def find_table(name: str) -> str:
-    """The path of a table of this package; `FileNotFoundError` if the installation is incomplete.
-
-    An installed wheel contains it inside the package, a source checkout at the root of the repository.
-    """
+    """The path of a table: in the package where it is installed, else at the root of the repository."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [os.path.join(package, name)]
     source = os.path.dirname(package)

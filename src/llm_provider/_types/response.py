@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from .._errors import (
     READERS,
-    FailedAttempt,
     LengthFinishReasonError,
     LLMError,
     OutputError,
@@ -28,7 +27,7 @@ from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolRes
 from .row_label import RowLabel
 from .scores import Scores
 from .served_by import ServedBy
-from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
+from .usage import PaidResult, Timing, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -72,7 +71,7 @@ class ToolRounds:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response(NoMapping, Generic[T_co]):
+class Response(PaidResult, NoMapping, Generic[T_co]):
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
 
     For type checkers, `Response[City]` is a response whose `parsed` is a `City`.
@@ -93,16 +92,7 @@ class Response(NoMapping, Generic[T_co]):
     """
 
     choices: tuple[Choice, ...]
-    usage: Usage
-    model: str
-    provider: str
     id: str | None = None
-    cost: float | None = None
-    cost_source: CostSource | None = None
-    price: float | None = None
-    cached: bool = False
-    timing: Timing = NO_TIMING
-    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
     metadata: Any = field(default=None, repr=False)
@@ -194,16 +184,6 @@ class Response(NoMapping, Generic[T_co]):
             )
             for number, (choice, reply) in enumerate(zip(self.choices, replies, strict=True))
         ]
-
-    @property
-    def attempts(self) -> int:
-        """The number of requests that were sent for this call; 0 for a cache hit."""
-        return self.timing.attempts
-
-    @property
-    def maybe_billed(self) -> bool:
-        """Whether the provider may have charged for this call."""
-        return self.attempts > 0 or not self.cached
 
     @property
     def citations(self) -> list[Citation]:

@@ -314,10 +314,7 @@ class Engine:
     async def _share(
         self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool = False
     ) -> list[Sample]:
-        """Get parts from equal calls under way, in this process or another, else deliver them.
-
-        `may_be_stored` says that time has passed since the parts were looked for in the cache.
-        """
+        """Get parts from equal calls under way, in this process or another, else deliver them."""
         state, keys = self.here(), list(map(call.key, parts))
         while (flight := state.flights.under_way(keys)) is not None:
             followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
