@@ -40,6 +40,7 @@ LAYERS: tuple[str, ...] = (
     "_batches",
     "_estimates",
     "_recheck",
+    "_evidence",
     "_client",
     "",
     "pytest_plugin",

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def uses_batch_api(
     engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
 ) -> bool:
-    """Whether a call is delivered as a batch; `RequestError` if one was asked for and there is no API.
-
-    "auto" does so if the answers may come back in a day and the batch price is lower.
-    """
+    """Whether a batch delivers a call. With "auto" it does if the answers may take a day and cost less."""
     settings = engine.settings
     target = settings.find_target(model, parameters.get("base_url"))
     route = target.route

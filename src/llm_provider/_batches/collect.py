@@ -242,9 +242,8 @@ class Collector:
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
-            self._count(
-                self._engine.recorder.record_answer(call, sample, bound, batch=self._batch_row(line)), bound
-            )
+            row, recorder = self._batch_row(line), self._engine.recorder
+            self._count(recorder.record_answer(call, sample, line.parts, bound, batch=row), bound)
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
         for each in samples:

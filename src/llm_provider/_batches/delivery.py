@@ -188,10 +188,7 @@ class BatchDelivery:
         job.end_row(self._engine, row.custom_id, end)
 
     async def finish(self, record: Record) -> None:
-        """Wait until a batch has ended and its answers are stored, by this process or another.
-
-        A `PendingBatchError` says that its provider does not give its results. It stays open.
-        """
+        """Wait until a batch has ended and is stored; `PendingBatchError` if its provider has no results."""
         if not record.is_open:
             return
         task = self._finishing.get(record.id)
@@ -403,7 +400,7 @@ async def read_end(
         return RowEnd(error=decode_error(kept["error"]))
     here, samples = engine.here().loop, []
     for key in row.keys:
-        sample = engine.sample(call, await engine.cache.get_soon(key, here))
+        sample = engine.sample(call, await engine.cache.get_soon(key, here), key)
         if sample is not None:
             samples.append(sample)
     if len(samples) < len(row.keys) and kept is not None and "body" in kept:

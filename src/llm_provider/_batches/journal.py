@@ -371,10 +371,7 @@ class Journal:
         return [record for record in self.records() if record.is_open]
 
     def write(self, header: Header, rows: Iterable[tuple[str, bytes]]) -> Record:
-        """Write the intent to submit some rows as one batch. It is on disk when this returns.
-
-        `rows` are the name of each row, and its line as `RowLine.encode` gives it.
-        """
+        """Write the intent to submit a batch, on disk when this returns. `rows` are names and lines."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []

@@ -37,10 +37,7 @@ class Remote:
         return await self._retry(lambda: self.connection.upload(path))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch, in one request.
-
-        After an `LLMError` the batch may have been accepted, unless the status of the error is a 4xx.
-        """
+        """Submit a batch, in one request. Unless an error is a 4xx, it may have been accepted."""
         try:
             return await self.connection.create(spec, path, file)
         except Exception as error:

@@ -33,10 +33,7 @@ class Spending:
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]]) -> None:
-        """Reserve the worst case of all rows together.
-
-        A `BudgetExceededError` says that it is more than is left, or than requests leave for some time.
-        """
+        """Reserve the worst case of all rows together, if there is or soon will be room for it."""
         if not self._budgets:
             return
         amount = Decimal(0)

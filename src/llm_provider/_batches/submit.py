@@ -62,7 +62,7 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 class Submitter:
-    """Submits to the account `destination`, and waits `patience` seconds for results that tell a batch."""
+    """Submits to the account `destination`; waits `patience` seconds for results that tell batches apart."""
 
     def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
         self._journal = journal

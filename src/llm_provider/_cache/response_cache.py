@@ -8,11 +8,11 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .._errors import RequestError
 from .._runtime import clock
-from .storage.entry import Entry, Question, decode_entry, encode_entry
+from .storage.entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .storage.worker import BatchQueue, Worker, start_timer
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .._runtime.threads import Timer
+    from .selection import Selection
     from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
@@ -159,6 +160,15 @@ class ResponseCache:
         """The entry of a key in the local store, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
+    def peek_whole(self, key: str) -> tuple[Entry, QuestionFields | None] | None:
+        """The entry of a key in the local store and its question, without counting a hit or a miss."""
+        entry = self._unwritten.get(key)
+        if entry is not None:
+            return entry, None if entry.question is None else entry.question.to_json()
+        value = self._read_value(key)
+        entry = None if value is None else decode_entry(key, value)
+        return None if entry is None or value is None else (entry, decode_question(key, value))
+
     def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
         """Answers of the model and server of a question, among the newest of its provider and endpoint.
 
@@ -295,6 +305,8 @@ class ResponseCache:
     def verify(self) -> Verification:
         """Read every answer and compare it with its checksum. The result is true if all are intact.
 
+        `llm_provider.verify` checks a file of evidence instead, which needs no cache.
+
         Raises:
             OSError: the cache cannot be read.
         """
@@ -325,21 +337,27 @@ class ResponseCache:
             lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run)
         )
 
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all answers to one file of JSON lines. The same answers give the same bytes.
+    def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
+        """The sorted keys of a selection. It raises what `export` raises."""
+        from .selection import find_keys
+
+        return self._with_store(lambda store: list(find_keys(store, selection)))
+
+    def export(self, path: str | os.PathLike[str], **selection: Unpack[Selection]) -> int:
+        """Write answers for another cache, and return their number; `Results.export` writes evidence.
 
         Args:
-            path: The file; it is created or replaced once it is complete.
-
-        Returns:
-            The number of answers in the file.
+            path: The file of JSON lines, replaced once it is complete. The same answers give the same bytes.
+            **selection: Which answers, see `Selection`: by `results`, `model`, `tag`; default all.
 
         Raises:
-            OSError: the file cannot be written, or the cache cannot be read.
+            OSError: the file cannot be written, or the cache or the ledger cannot be read.
+            RequestError: there is no ledger with the keys of the tag.
         """
         from .storage.archive import write_archive
 
-        return self._with_store(lambda store: write_archive(store, path))
+        keys = self.find_keys(**selection) if any(selection.values()) else None
+        return self._with_store(lambda store: write_archive(store, path, keys))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
         """Add the answers of an exported file. Answers that are already stored stay unchanged.

@@ -20,6 +20,8 @@ _COMMANDS = {
     "logs": "print and search the answers of `ask`",
     "estimate": "estimate the requests, tokens, cost and time of a file of prompts",
     "recheck": "say whether a model still answers as before",
+    "export": "write evidence of answers, which a stranger can check without keys",
+    "verify": "check evidence that `export` wrote",
     "usage": "print what calls cost, from ledgers and files of answers",
     "view": "write a page to look through answers, of one file or of two side by side",
     "models": "list the models that can be called, with limits and prices",

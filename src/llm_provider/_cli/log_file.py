@@ -93,7 +93,7 @@ def read_last_conversation() -> list[LoggedAsk]:
 
 
 class LogFile:
-    """The log in the file `path`, which the first `add` makes; without `by_words` it has no index."""
+    """The log in the file `path`, which `add` makes. Without `by_words` it finds substrings only."""
 
     def __init__(self, path: Path, *, by_words: bool = True) -> None:
         self.path = path

@@ -67,6 +67,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "prompt": json_value(result.prompt) if isinstance(result, Response) else None,
         "served_by": _describe_origin(result),
         "cached": result.cached,
+        "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
         "error": None if error is None else _error_object(error),
         "request": request,
     }

@@ -44,10 +44,7 @@ class DeliveryOptions:
 
     @classmethod
     def take_from(cls, parameters: Any, usual: DeliveryMode = "live") -> DeliveryOptions:
-        """Remove the options from the parameters of a function, which leaves those of a call.
-
-        `usual` is the mode if the user chooses none. `RequestError` if one of them is none of its words.
-        """
+        """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
         mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
         return cls(
             usual if mode is None else _check_delivery("delivery", mode),

@@ -250,10 +250,7 @@ class AdaptiveController(Stored):
             self._estimator.give_back(self._charge(ticket.tokens))
 
     def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
-
-        Returns whether only the call itself backs off; see `record_refusal`.
-        """
+        """Record an overload (503, 529): the window shrinks. Returns whether the call backs off by itself."""
         self.in_flight -= 1
         self.refusals += 1
         self._window.record_end(ticket, self._number, None)

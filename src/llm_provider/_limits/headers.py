@@ -145,10 +145,7 @@ class Level(Stored):
         self._rate = math.inf
 
     def read(self, *, at: float, used: float, allowance: Allowance) -> None:
-        """Read a header of a request that was sent at `at`, unless a later request's was read.
-
-        `used` is the sum over all requests sent until then, including this one.
-        """
+        """Read a header of a request sent at `at`, unless a later one was read. `used` counts this one."""
         if used > self._used:
             self._at, self._used, self._rate, self._remaining = at, used, allowance.rate, allowance.remaining
             self._most = max(self._most, allowance.remaining)

@@ -243,10 +243,7 @@ class RateEstimator(Stored):
         self._begin()
 
     def restore(self, estimate: float, *, grow: bool) -> None:
-        """Return to an earlier estimate (requests/s), because the refusals since then were random.
-
-        With `grow` the limit may be higher, so that the rate grows from now on.
-        """
+        """Return to an earlier estimate (requests/s): refusals were random. With `grow` it grows again."""
         self.estimate = max(self.estimate, estimate)
         if grow:
             self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH

@@ -63,10 +63,7 @@ _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)s", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision after a failure: whether to retry, and after how many seconds.
-
-    `reason` explains a final failure if neither the error nor the number of attempts explains it.
-    """
+    """Whether to retry, after how many seconds, and the `reason` of an end that nothing else explains."""
 
     retry: bool
     delay: float = 0.0

@@ -121,10 +121,7 @@ class SharedStateFile:
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """The result of work in a transaction that excludes other processes; None if the file is unusable.
-
-        The transaction is rolled back whatever the work raises, so the lock is always freed.
-        """
+        """The result of work in a transaction, rolled back if it raises; None if the file is unusable."""
         if self.broken:
             return None
         try:

@@ -154,6 +154,17 @@ def read_postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
         warnings.warn(message, LedgerWarning, stacklevel=3)
 
 
+def read_keys(path: Path, tag: str) -> set[str]:
+    """The cache keys of the answers of a `track` block, and of the blocks inside it."""
+    keys: set[str] = set()
+    with path.open("rb") as file:
+        for text in file:
+            line = _parse(text) if b'"keys":[' in text else None
+            if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
+                keys.update(key for key in line["keys"] if isinstance(key, str))
+    return keys
+
+
 def _fields(posting: Posting) -> dict[str, object]:
     line: dict[str, object] = {"time": posting.time, "outcome": posting.kind}
     line |= zip(_NAMES, posting.key, strict=False)

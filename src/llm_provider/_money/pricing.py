@@ -72,10 +72,7 @@ def default_prices_path() -> str:
 
 
 def find_table(name: str) -> str:
-    """The path of a table of this package; `FileNotFoundError` if the installation is incomplete.
-
-    An installed wheel contains it inside the package, a source checkout at the root of the repository.
-    """
+    """The path of a table: in the package where it is installed, else at the root of the repository."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [os.path.join(package, name)]
     source = os.path.dirname(package)
@@ -221,6 +218,10 @@ class PriceTable:
         keys = chain(list_keys(provider, model), [(provider, "*")])
         known = next((key for key in keys if key in self._models), None)
         return {} if known is None else self._variants(*known)
+
+    def list_rows(self, provider: str, model: str) -> list[PriceRow]:
+        """All rows of a model, of every service level and date. Names are found as by `find`."""
+        return [row for rows in self._find_variants(provider, model).values() for row in rows]
 
     def cost(
         self,

@@ -116,6 +116,8 @@ class AnyAnswer:
     """The reply as it was read, or the short fields of one with vectors."""
     origin: Origin | None = None
     """Who answered, as far as headers and the address tell."""
+    key: str | None = None
+    """The key of its cache entry; None if it has none."""
 
 
 @dataclass(slots=True)

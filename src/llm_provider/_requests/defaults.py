@@ -18,10 +18,7 @@ _RIVALS = {
 
 
 def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str] = ()) -> JSONObject:
-    """The defaults that are set, each checked and normalised. None means "not set".
-
-    Messages name the `function` that the user called, and suggest `settings`, other names that it takes.
-    """
+    """The defaults that are set, checked and normalised. `settings` are other names to suggest."""
     for name in defaults:
         if name not in CHECKS:
             raise TypeError(describe_unexpected(function, name, [*CHECKS, *settings]))

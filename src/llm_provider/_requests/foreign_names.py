@@ -123,11 +123,7 @@ _SETTINGS = frozenset(
 
 
 def describe_unexpected(function: str, name: str, known: Collection[str]) -> str:
-    """The message for a parameter that a function does not have. `known` are the names of its parameters.
-
-    >>> describe_unexpected("call", "stop_sequences", ["stop"])
-    "call() got an unexpected parameter 'stop_sequences': write stop=['...']"
-    """
+    """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
     embeds = function in ("embed", "aembed")
     remedy = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())

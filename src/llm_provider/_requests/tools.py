@@ -11,6 +11,7 @@ import difflib
 import functools
 import inspect
 import re
+import textwrap
 import weakref
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,6 @@ from .._json_values import JSONMapping, JSONObject
 from .._schemas.python_types import slow_pattern
 from .._types.messages import ToolCall
 from .._types.response import Choice
-from .docstrings import read_docstring
 
 Function: TypeAlias = Callable[..., Any]
 SentTool: TypeAlias = JSONMapping | str
@@ -435,3 +435,35 @@ def _problems(error: ValueError) -> str:
         f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem["loc"] else problem["msg"]
         for problem in problems
     )
+
+
+_FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
+"""Lines with which a docstring without a description may begin."""
+
+
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description of a function, and those of its parameters, from its docstring."""
+    written = (
+        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
+    )
+    if not written:
+        return "", {}
+    import docstring_parser
+
+    head, _, rest = written.partition("\n")
+    if head.rstrip() in _FIRST_SECTIONS:
+        # Python and the parser take away the indentation that all lines but the first have in common.
+        rest = rest.lstrip("\n")
+        written = f"\n{head}\n{rest if rest.startswith(' ') else textwrap.indent(rest, '    ')}"
+    try:
+        parsed = docstring_parser.parse(written)
+    except docstring_parser.ParseError:
+        return written, {}
+    paragraphs = [text.strip() for text in (parsed.short_description, parsed.long_description) if text]
+    meanings = {
+        name.strip().lstrip("*"): " ".join(entry.description.split())
+        for entry in parsed.params
+        if entry.description
+        for name in entry.arg_name.split(",")
+    }
+    return "\n\n".join(paragraphs), meanings

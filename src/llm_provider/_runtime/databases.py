@@ -33,10 +33,7 @@ _NOTHING = Allowed()
 def open_database(
     path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
 ) -> sqlite3.Connection:
-    """Open a database without implicit transactions, for every thread; none of its own code runs.
-
-    `timeout` is how many seconds a statement waits for other processes.
-    """
+    """Open a database for every thread, without implicit transactions; none of its code runs."""
     connection = sqlite3.connect(
         path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False
     )

@@ -144,10 +144,7 @@ def _is_object(schema: object, root: JSONObject) -> bool:
 
 
 def strict_json(text: str) -> Any:
-    """JSON text as Python values. Unlike `json.loads`, it refuses NaN and Infinity, which are not JSON.
-
-    About 1,000 levels are a `RecursionError` on some versions of Python.
-    """
+    """JSON text as Python values, without NaN and Infinity. Deep nesting may be a `RecursionError`."""
     value = json.loads(text, parse_constant=_refuse)
     if text.count("[") + text.count("{") > _MOST_LEVELS:
         level: list[dict[str, object] | list[object]] = [[value]]

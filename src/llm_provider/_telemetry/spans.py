@@ -99,10 +99,7 @@ class Spans:
         self._content = content
 
     def start(self, operation: str, to: Destination, started: float) -> Started:
-        """Start the span of a call, and make it the current span of this task.
-
-        `started` is when the user made the call, by `clock.perf_counter`.
-        """
+        """Start the span of a call, as the current one of its task. `started` is by `clock.perf_counter`."""
         span = self._open(operation, to, started)
         return Started(span, self._attach(self._in_context(span)))
 

@@ -58,10 +58,7 @@ class Waits:
         self._current: tuple[float, str] = (-math.inf, "")
 
     def tell(self, scope: str, kind: Kind, text: str, *, seconds: float = 0.0, attempt: int = 0) -> None:
-        """Tell a wait for a provider and a model, unless the same was told a moment ago.
-
-        `seconds` is how long it lasts, if that is known. A higher `attempt` than before is always told.
-        """
+        """Tell a wait of some seconds, unless the same, or a later `attempt`, was told a moment ago."""
         now = clock.monotonic()
         end = now + (seconds or _SHOWN_SECONDS)
         # The same limit of the provider causes all of these.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, ca
 from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
 from .._words import format_usd
+from . import raw_reader
 from .response import Response, Result
 from .scores import Scores
 from .usage import Usage
@@ -17,6 +18,8 @@ from .usage import Usage
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from .evidence import Evidence
 
 ResultT = TypeVar("ResultT", bound=Result | Scores)
 T = TypeVar("T")
@@ -207,6 +210,25 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         from .results_views import to_jsonl
 
         to_jsonl(self, path)
+
+    def export(self, path: str | os.PathLike[str], *, client: Any = None) -> Evidence:
+        """Write the evidence of these results, which `verify` checks without keys and without a network.
+
+        The file holds requests, replies, results, who answered, prices, versions, the state of git, and
+        digests: docs/evidence.md. `PATH.intoto.json` beside it is a statement about its digest, which you can
+        sign. The requests come from the cache. `to_jsonl` writes results to be read again, and `cache export`
+        answers for another cache.
+
+        Args:
+            path: The file, such as "results.evidence.zip"; an existing one is replaced.
+            client: The `Client` that made the results, whose cache and prices are read; default that of the
+                module's functions.
+
+        Raises:
+            OSError: a file cannot be written.
+            RequestError: an element is no response, score or error.
+        """
+        return raw_reader.export(self, path, client)
 
     def to_html(
         self,

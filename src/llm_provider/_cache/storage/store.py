@@ -409,7 +409,7 @@ def _sweep(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, at most until the process ends; `BlockingIOError` if it may not `wait`."""
+    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
     with contextlib.ExitStack() as stack:
         try:
             import fcntl

@@ -53,10 +53,7 @@ class Worker:
         return future
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
-        """Finish the queued work, run `last` and end the thread. A later `submit` starts another.
-
-        Returns False if there is no thread, so that `last` does not run.
-        """
+        """Finish the queued work, run `last` and end the thread; False, and no `last`, if there is none."""
         with self._lock:
             tasks, self._tasks = self._tasks, None
             thread, self._thread = self._thread, None

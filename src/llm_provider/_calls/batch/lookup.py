@@ -94,7 +94,8 @@ def _by_template(
                 if key is not None:
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
-                        result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
+                        entry = cache.get_here(key, ahead.pop(key, None))
+                        result = engine.answer_from(call, entry, started, key)
                     except LLMError as error:
                         result = error
                 if isinstance(result, Response):

@@ -39,7 +39,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
-    """Warn of each parameter that a call leaves out, once for each model by `warned`."""
+    """Warn of each parameter that a call leaves out, if `warned` has not got it for this model yet."""
     for name in call.encoded.dropped:
         model_and_name = call.request.model, name
         if model_and_name not in warned:

@@ -26,7 +26,7 @@ async def deliver_once(
     find: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample] | None]],
     deliver: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample]]],
 ) -> list[Sample]:
-    """The parts of a call, which are in the cache if another machine asked for them, else delivered now."""
+    """The parts of a call that another machine has put into the cache, else delivered ones."""
     assert isinstance(cache, TwoLevelCache)
     name = hashlib.sha256("+".join(map(call.key, parts)).encode()).hexdigest()
     pause, longest = _PAUSES

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def find_destination(
     provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
 ) -> tuple[Target, Credential]:
-    """The server and the first key to ask: those of the client, else those of the environment."""
+    """The server, which must have a list, and the first key to ask, of the client or the environment."""
     route = settings.hosts.get(provider) or ROUTES[provider]
     if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)

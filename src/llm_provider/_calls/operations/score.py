@@ -148,6 +148,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             context=request.context,
             scores=tuple(scores[text] for text in request.inputs),
             metadata=call.metadata,
+            cache_keys=tuple([sample.answer.key for sample in samples]),
             **summarize(call, samples),
         )
 

@@ -25,10 +25,7 @@ _PLACEHOLDER = Decimal("0.000001")
 
 
 class BudgetedRequest:
-    """The worst case of a request for some parts of a call, and the budgets that need room for it.
-
-    `UnknownPriceError` if the worst case is not known, and a budget does not allow that.
-    """
+    """The worst case of a request for some parts of a call, and the budgets that need room for it."""
 
     def __init__(
         self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
@@ -119,10 +116,7 @@ class Hold:
         release(self._reservations)
 
     def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
-        """Count the cost of a failed request, or its worst case if it may have been billed.
-
-        `cost` is in USD; it is None unless the invalid answer reports its usage.
-        """
+        """Count the USD of a failed request, or its worst case if it may have been billed."""
         if not error.maybe_billed:
             self.count_nothing()
             return

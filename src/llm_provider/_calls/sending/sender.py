@@ -317,7 +317,7 @@ class _Sending:
         sample.answer.origin = read_origin(self.call.target, self.headers)
         self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
-        cost = self.sender.recorder.record_answer(self.call, sample, self._bound)
+        cost = self.sender.recorder.record_answer(self.call, sample, self.parts, self._bound)
         sample.price = cost_of(sent.charges[self.charges_before :])
         if hold is not None:
             hold.count_answer(cost)

@@ -68,10 +68,7 @@ class Uploads:
         return ids
 
     async def upload(self, call: Call[Any], key: Credential, max_retries: int) -> dict[str, str]:
-        """Upload the files of a call that the account of a key does not have, one after the other.
-
-        Returns the id of each file by its reference. Raises an `LLMError` if a file cannot be uploaded.
-        """
+        """Upload the files of a call that a key's account lacks, and return all ids by reference."""
         ids: dict[str, str] = {}
         for attachment in call.encoded.uploads:
             name = _name(call, key, attachment)

@@ -117,10 +117,7 @@ class Rounds:
         return is_paused is not None and is_paused(response.raw)
 
     def _has_work(self, response: Response) -> bool:
-        """Whether the functions of an answer are to be run.
-
-        The user answers the calls of tools that are no Python functions, so such a call ends the rounds.
-        """
+        """Whether the functions of an answer are to be run. The user answers the calls of other tools."""
         if response.finish_reason != "tool_calls" or not response.tool_calls:
             return False
         return not any(map(self._is_for_user, response.tool_calls))
@@ -267,15 +264,14 @@ def start_stream(engine: Engine, call: Call[Response], stored: Response | None, 
         _own_loop.refuse_its_thread()
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+        def put_end(done: Future[_Ended]) -> None:
+            put(asyncio.CancelledError() if done.cancelled() else done.result())
+
         future = _submit(Rounds(engine, call, put).run(stored), loop)
-        future.add_done_callback(lambda done: put(_outcome(done)))
+        future.add_done_callback(put_end)
         return future.cancel
 
     return start
-
-
-def _outcome(done: Future[_Ended]) -> Response | BaseException:
-    return asyncio.CancelledError() if done.cancelled() else done.result()
 
 
 def batch_of(

@@ -208,10 +208,7 @@ _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
 
 
 def original_blocks(message: Message) -> list[Block] | None:
-    """The blocks of the answer that a message came from, with thinking and its signatures.
-
-    None if it is not an answer of Anthropic's, or if its text or tool calls were edited since.
-    """
+    """The blocks of Anthropic's answer that a message came from, unless it was edited; else None."""
     fields = message.get("provider_specific_fields")
     if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
         return None

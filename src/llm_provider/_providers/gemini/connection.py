@@ -1,7 +1,7 @@
 """The connection to Gemini through the google-genai SDK.
 
 The payload that the cache key covers is sent byte for byte, by the HTTP clients of `sdk_http_clients`. The
-SDK's environment variables for other endpoints have no effect, and `api_version` reads the one for the API's
+SDK's environment variables for other endpoints have no effect, and `models` reads the one for the API's
 version. Requests take one of two routes through the SDK: `private_requests` with releases that it knows, else
 `typed_requests`.
 """
@@ -21,7 +21,7 @@ from ..protocol import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from ..transport import http_client, proxies
 from ..transport.certificates import share_context
 from . import sdk_http_clients
-from .api_version import split_version
+from .models import split_version
 from .private_requests import PrivateRequests, is_known
 from .typed_requests import TypedRequests
 

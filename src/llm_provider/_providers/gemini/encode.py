@@ -12,10 +12,9 @@ from ..protocol import EncodedRequest
 from ..shared import earlier_answers
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload
-from .api_version import choose_version
 from .decode import PROVIDER
 from .messages import encode_contents
-from .models import Family, family_of
+from .models import Family, choose_version, family_of
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 

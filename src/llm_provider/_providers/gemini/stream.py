@@ -206,10 +206,7 @@ class Assembler:
         return Delta(tool_calls=(ToolCallDelta(index=streamed.number, arguments=arguments),))
 
     def _append_part(self, index: int, parts: list[JSONObject], piece: JSONObject) -> None:
-        """Append a part, or extend the last one if both are pieces of the same text.
-
-        A signature ends its part. It comes with the last piece of text, or with an empty piece after it.
-        """
+        """Append a part, or extend the last one of the same text, unless a signature has ended it."""
         last = parts[-1] if parts else {}
         fields = {"text", "thought"}
         plain = last.keys() <= fields and piece.keys() <= fields | {"thoughtSignature"}

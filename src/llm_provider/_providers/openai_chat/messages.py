@@ -87,7 +87,7 @@ def _without_media(message: Message, media: list[Any]) -> Message:
 
 
 def is_empty(message: Message, kept: Message) -> bool:
-    """Whether no field that a host accepts is left. OpenAI accepts an empty text, so that counts."""
+    """Whether nothing of an answer is left to send. OpenAI accepts an empty text, so that alone is sent."""
     if (
         message["role"] != "assistant"
         or kept.get("content")

@@ -15,7 +15,7 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
-from ..shared.payload import Accepts, Draft, fill_payload
+from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_input
 
 OPERATION = "responses"
@@ -82,26 +82,20 @@ def _write_logprobs(draft: Draft[None], value: bool) -> None:
 
 
 ACCEPTS: Accepts = {
+    **keep_names(
+        "temperature", "top_p", "top_logprobs", "parallel_tool_calls", "service_tier", "store",
+        "previous_response_id", "prompt_cache_key", "user", "metadata",
+    ),
     "max_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
     "tools": _write_tools,
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",
     "endpoint": chat.write_nothing,
     "logprobs": _write_logprobs,
-    "top_logprobs": "top_logprobs",
     "reasoning_summary": "reasoning.summary",
     "reasoning_context": "reasoning.context",
     "allowed_tools": _write_allowed_tools,
-    "parallel_tool_calls": "parallel_tool_calls",
     "verbosity": "text.verbosity",
-    "service_tier": "service_tier",
-    "store": "store",
-    "previous_response_id": "previous_response_id",
-    "prompt_cache_key": "prompt_cache_key",
-    "user": "user",
-    "metadata": "metadata",
-}
+}  # fmt: skip
 """Parameter → the field of the payload, or the function that writes it."""

@@ -161,7 +161,7 @@ def mark_unbilled(error: LLMError) -> LLMError:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    r"""The lines of a body that arrives in pieces, without those that are empty."""
+    """The lines of a body that arrives in pieces, without those that are empty."""
     rest: list[bytes] = []
     async for piece in pieces:
         first, *others = piece.split(b"\n")

@@ -87,10 +87,7 @@ class FileModule(Protocol):
 
 
 def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
-    """A client of the openai or anthropic SDK for files, batches and lists of models.
-
-    Its bodies may be large, and the bridge to aiohttp would build them in memory.
-    """
+    """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
     from ..transport.authorization import authorise_all
     from ..transport.proxies import check_proxy
     from ..transport.sdk_connection import build_http_client, replace_headers

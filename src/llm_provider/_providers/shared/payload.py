@@ -39,6 +39,11 @@ A dot leads into an object: "reasoning.effort". A parameter that is missing is r
 """
 
 
+def keep_names(*names: str) -> dict[str, str]:
+    """Entries of parameters that have the same name in the wire format."""
+    return dict(zip(names, names, strict=True))
+
+
 def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
     """The draft's payload with the parameters that are set, if they are accepted, and with `extra_body`."""
     for name, value in draft.request.parameters_to_send().items():

@@ -78,10 +78,7 @@ _ENGINES = (
 
 
 def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
-    """What the headers of an answer, and the region of its cloud, say; None if they say nothing.
-
-    Names of headers are in lower case, or the mapping ignores case.
-    """
+    """What the headers of an answer, by lower-case names, and its cloud's region say; None for nothing."""
     origin = {}
     if headers:
         for field, name in _ROWS.get(target.provider, _ANY).headers:

@@ -52,10 +52,7 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
 
 
 def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
-    """Let an httpx client write the headers of a cloud's key, or of a token, into each request.
-
-    A request whose token is refused is sent once more with a new one, also one with a file.
-    """
+    """Let an httpx client write a key's headers into each request, and renew a token once if refused."""
     fixed = key_headers(target, key, None)
     if not fixed:
         return

@@ -30,7 +30,7 @@ class WholeReply(dict[str, Any]):
 
 
 class EventSplitter:
-    r"""Splits a stream of bytes, in chunks of any size, into the data of its events."""
+    """Splits a stream of bytes, in chunks of any size, into the data of its events."""
 
     __slots__ = ("_begun", "_pieces", "_rest")
 
