@@ -40,11 +40,7 @@ class Part(NamedTuple):
     sha256: str
 
     def read_lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Its lines, without their ends.
-
-        Raises:
-            EvidenceError: a line has no end, or is too long.
-        """
+        """Its lines, without their ends; `EvidenceError` if one has no end, or is too long."""
         position, end = self.start, self.start + self.size
         while position < end:
             file.seek(position)
@@ -56,11 +52,7 @@ class Part(NamedTuple):
 
 
 def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]]) -> str:
-    """Write members, which are made one after the other, and return the SHA-256 of the file.
-
-    Raises:
-        OSError: the file cannot be written. An earlier file is as it was.
-    """
+    """Write members, made one after the other, and return the file's SHA-256. Else a file stays as it was."""
     try:
         with replace_file(path, 0o666) as file:
             written: list[Part] = []
