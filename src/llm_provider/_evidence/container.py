@@ -82,11 +82,7 @@ def hash_file(path: Path) -> str:
 
 
 def read_parts(file: IO[bytes]) -> dict[str, Part]:
-    """The members of a file, each compared with its checksum, and every other byte with what it must be.
-
-    Raises:
-        EvidenceError: the file is not what `write_parts` writes of these members.
-    """
+    """The members of a file; `EvidenceError` unless it is, byte for byte, what `write_parts` writes."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     parts: list[Part] = []

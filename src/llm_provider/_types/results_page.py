@@ -64,11 +64,7 @@ def check_results(results: object) -> None:
 
 
 def name_runs(runs: Sequence[Sequence[Result | Scores]], chosen_names: Sequence[str]) -> Sequence[str]:
-    """The names that were chosen, else the models of each run, and its number if other runs have the same.
-
-    Raises:
-        RequestError: there are more or fewer names than runs.
-    """
+    """The names that were chosen, one for each run, else its models, and its number if that is needed."""
     if chosen_names:
         if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
             raise RequestError(

@@ -1,7 +1,6 @@
-"""Batches of OpenAI and of compatible hosts, through the openai SDK: `files` and `batches`.
+"""Batches of OpenAI and of compatible hosts, through the openai SDK 2.54: `files` and `batches`.
 
-Facts from openai 2.54: the parameters of `batches.create` and the fields of `Batch`. Which hosts have the
-same API, and how much they take, stands in `ROUTES`.
+Which hosts have the same API, and how much they take, stands in `ROUTES`.
 """
 
 from __future__ import annotations
