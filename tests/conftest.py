@@ -24,6 +24,7 @@ import pytest
 
 from llm_provider import Client
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._tokens.tokenizer import counter_for
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -114,6 +115,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def users_environment() -> Mapping[str, str]:
     """The environment as it was, for the one test that installs packages."""
     return USERS_ENVIRONMENT
+
+
+@pytest.fixture
+def vocabulary() -> None:
+    """OpenAI's vocabulary, which takes half a second to load: not while tests are collected."""
+    if counter_for("openai", "gpt-5.5") is None:
+        pytest.skip("OpenAI's vocabulary is not on this machine")
 
 
 _numbers = itertools.count()
