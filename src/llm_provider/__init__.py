@@ -122,6 +122,7 @@ if TYPE_CHECKING:
         ToolCallDelta,
         ToolResult,
     )
+    from ._types.passed_over import PassedOver
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
     from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
@@ -141,24 +142,25 @@ __all__ = [
     "GeneratedImage", "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError",
     "Ledger", "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
     "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError",
-    "OutputError", "OverloadedError", "Parameters", "PendingBatchError", "PermissionDeniedError",
-    "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range", "RateLimitError", "Recheck",
-    "RefusalError", "RequestError", "Response", "Results", "SchemaMismatchError", "ScopeStatistics",
-    "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics",
-    "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry",
-    "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError", "ToolCall", "ToolCallDelta",
-    "ToolResult", "ToolRoundsExceededError", "UncertainBatchError", "UnknownModelError",
-    "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage", "acall",
-    "acall_many", "acount_tokens", "aembed", "aestimate", "aiter_many", "ascore", "astream", "asubmit_many",
-    "batches", "call", "call_many", "count_tokens", "embed", "estimate", "iter_many", "models", "price",
-    "recheck", "score", "score_many", "stream", "submit_many", "track", "usage",
+    "OutputError", "OverloadedError", "Parameters", "PassedOver", "PendingBatchError",
+    "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range",
+    "RateLimitError", "Recheck", "RefusalError", "RequestError", "Response", "Results",
+    "SchemaMismatchError", "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores",
+    "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
+    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob",
+    "ToolArgumentsError", "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError",
+    "UncertainBatchError", "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning",
+    "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens", "aembed", "aestimate",
+    "aiter_many", "ascore", "astream", "asubmit_many", "batches", "call", "call_many", "count_tokens",
+    "embed", "estimate", "iter_many", "models", "price", "recheck", "score", "score_many", "stream",
+    "submit_many", "track", "usage",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_client.functions", "_client.model_functions", "_client.client",
     "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
-    "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
+    "_types.passed_over", "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
     "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",

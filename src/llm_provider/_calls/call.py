@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Entry, Question
-from .._errors import LLMError
+from .._errors import LLMError, RequestError
 from .._json_values import JSONObject
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
+    from .._types.passed_over import PassedOver
     from .deltas import Emit
     from .early_stop import EarlyStop
 
@@ -46,6 +47,13 @@ V = TypeVar("V")
 
 MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
+
+
+def size_error(size: int, provider: str, model: str) -> RequestError:
+    """The error of a body with more bytes than `MAX_REQUEST_BYTES`."""
+    sizes = f"{size / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
+    problem = f"the request has {sizes}: pass large files as URLs"
+    return RequestError(problem, provider=provider, model=model)
 
 
 class Exchange(ABC):
@@ -227,6 +235,10 @@ class Call(Generic[T]):
     """The cache key of the first part, after it was computed."""
     watch: Watch | None = None
     """Observes the call; None if nothing does."""
+    fallback: tuple[Call[T], ...] = ()
+    """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
+    passed_over: tuple[PassedOver, ...] | None = None
+    """The models that did not answer before this one; None unless it is one of a `fallback`."""
 
     def key(self, part: int) -> str:
         """The cache key of a part."""
@@ -342,6 +354,11 @@ class Sample:
     parts that came in one request, the first has the price of all, or each has a share."""
     change: Change | None = None
     """Who answered before, where another one answers now."""
+
+    def make_entry(self, question: Question, created: float) -> Entry:
+        """The entry of the cache for it. `created` is the time in seconds since the epoch."""
+        answer = self.answer
+        return Entry(self.body, self.sending, created, answer.model, question, self.price, answer.origin)
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""

@@ -79,7 +79,8 @@ _REMEDIES = {
     "http_client": "write Client(transport='http1'), and set HTTPS_PROXY or SSL_CERT_FILE if you need them",
     "ttl cache_ttl": "stored answers do not expire; write cache='refresh' to ask again",
     "cache_path": "write Client(cache_dir='...')",
-    "fallbacks fallback_models": "catch the LLMError of call(), and call the other model",
+    "fallbacks fallback_models": "write fallback=['model', ...]",
+    "fallback": "call(), stream() and call_many() take it, for answers that another model may give",
     "mock_response": "run llm_provider.simulator.Simulator, and give base_url=simulator.url('openai')",
     "organization organisation": "write extra_headers={'OpenAI-Organization': '...'}",
     "project": "write extra_headers={'OpenAI-Project': '...'}",
@@ -111,6 +112,7 @@ _REMEDIES_OF_EMBED = {
     "input texts": "the texts are the second argument: embed(model, ['a text'])",
     "batch_size": "leave it out: long lists are divided into requests for you",
     "dim output_dimensionality": "write dimensions=...",
+    "fallback fallbacks": "leave it out: vectors of different models cannot be compared",
 }
 """The same in a call of `embed`."""
 

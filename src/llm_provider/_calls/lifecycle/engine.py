@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from ..._cache.response_cache import Entry, ResponseCache
-from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
+from ..._errors import BudgetExceededError, CacheMissError, LLMError, UnknownPriceError
 from ..._limits.concurrency import Concurrency
+from ..._limits.outage import still_waits
 from ..._limits.timeouts import Deadline, Patience
 from ..._money.track import current
 from ..._providers import registry
@@ -33,8 +34,8 @@ from ..._telemetry.logs import is_logging
 from ..._telemetry.observer import Observer
 from ..._telemetry.telemetry import SDK
 from ..._telemetry.waits import Waits
-from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
-from ..early_stop import STOPPING
+from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by, size_error
+from ..early_stop import is_of_batch
 from ..observation import observe_call, observe_lookup
 from ..sending.recorder import CostRecorder
 from ..sent_requests import SentRequests
@@ -104,9 +105,7 @@ class Engine:
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
-            size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
-            problem = f"the request has {size}: pass large files as URLs"
-            raise RequestError(problem, provider=target.provider, model=request.model)
+            raise size_error(len(body), target.provider, request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
         call = Call(
             operation=operation,
@@ -127,6 +126,10 @@ class Engine:
             call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
+        if request.options and request.options.get("fallback"):
+            from .fallback import prepare_each
+
+            call.fallback = prepare_each(self, call)
         return call
 
     def refuse_closed(self) -> None:
@@ -144,6 +147,10 @@ class Engine:
         """
         if call.cache not in READING:
             return None
+        if call.fallback:
+            from .fallback import look_up
+
+            return look_up(self, call)
         if len(call.parts) == 1:
             part = call.parts[0]
             result = self.answer_from(call, self.cache.get(call.key(part)), call.started)
@@ -151,11 +158,8 @@ class Engine:
                 raise self.missing(call, part)
             return result
         samples = []
-        ahead = (
-            self.cache.read_ahead([call.key(part) for part in call.parts])
-            if self.cache.has_second_level
-            else {}
-        )
+        keys = [call.key(part) for part in call.parts] if self.cache.has_second_level else []
+        ahead = self.cache.read_ahead(keys) if keys else {}
         for part in call.parts:
             key = call.key(part)
             sample = self.sample(call, self.cache.get_here(key, ahead.get(key)))
@@ -262,10 +266,18 @@ class Engine:
         Raises:
             LLMError: the call failed after its last retry, or its deadline has passed.
         """
+        if call.fallback:
+            from .fallback import ask_in_turn
+
+            return ask_in_turn(self, call)
         return self.begin(call, self._run)
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        if call.fallback:
+            from .fallback import ask_in_turn
+
+            return ask_in_turn(self, call, emit)
         return self.begin(call, partial(self._stream, emit=emit))
 
     def begin(
@@ -301,7 +313,7 @@ class Engine:
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
         try:
-            if len(parts) == 1 and not self.cache.has_second_level:
+            if len(parts) == 1 and not self.cache.has_second_level and call.passed_over is None:
                 samples = await self.deliver(call, parts, emit)
             else:
                 stored = await self.find_parts(call)
@@ -316,7 +328,7 @@ class Engine:
     def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
         if call.cache == "use":
-            return self._share(call, parts)
+            return self._share(call, parts, may_be_stored=call.passed_over is not None)
         return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
 
     async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
@@ -348,8 +360,9 @@ class Engine:
                 if not state.sender.affordable(call, parts):
                     raise
             except LLMError as error:
-                # The batch of the leader may have been stopped before it sent anything, or its time is over.
-                if not flight.is_too_late and (error.attempts or not isinstance(error, STOPPING)):
+                # The leader's batch may have been stopped, or its time or its patience may be over.
+                waits = still_waits(error, call.patience, clock.monotonic())
+                if not (waits or flight.is_too_late or is_of_batch(error)):
                     raise
             else:
                 samples = [shared[key] for key in keys]
@@ -424,19 +437,7 @@ class Engine:
         """Begin to store the samples of some parts that are to be kept."""
         here, created = self.here().loop, clock.time()
         return [
-            self.cache.put_soon(
-                call.key(part),
-                Entry(
-                    sample.body,
-                    sample.sending,
-                    created,
-                    sample.answer.model,
-                    call.build_question(part),
-                    sample.price,
-                    sample.answer.origin,
-                ),
-                here,
-            )
+            self.cache.put_soon(call.key(part), sample.make_entry(call.build_question(part), created), here)
             for part, sample in zip(parts, samples, strict=False)
             if call.operation.is_kept(sample.answer, self.settings.kept)
         ]
