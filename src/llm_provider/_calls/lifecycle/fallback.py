@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ..._errors import (
     APIConnectionError,
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from ..._types.messages import Step
     from ..._types.response import Response
     from ..deltas import Emit
-    from .engine import Engine
 
 T = TypeVar("T")
+
+Engine: TypeAlias = Any
+"""The class `Engine`, whose module imports this one."""
 
 _LEADS_ON = (
     APIConnectionError, APIResponseValidationError, APITimeoutError, CacheMissError,
@@ -124,12 +126,14 @@ def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Cal
     """The call of a later round of tools. Models that cannot take the conversation so far are left out."""
     while True:
         try:
-            return engine.prepare(last.operation, request, last.concurrency)
+            call: Call[Response] = engine.prepare(last.operation, request, last.concurrency)
         except RequestError as error:
-            names = (request.options or {}).get("fallback", ())
+            names: tuple[str, ...] = (request.options or {}).get("fallback", ())
             left = tuple(name for name in names if name != error.model)
             if left == names:
                 raise
+        else:
+            return call
             options = dict(request.options or {})
             del options["fallback"]
             request = replace(request, options={**options, "fallback": left} if left else options or None)
@@ -144,6 +148,7 @@ def look_up(engine: Engine, call: Call[T]) -> T | None:
     passed: tuple[PassedOver, ...] = ()
     refused: T | None = None
     missing: list[CacheMissError] = []
+    found: T | None
     for each in call.fallback:
         each.metadata, each.tracks, found = call.metadata, call.tracks, None
         try:
@@ -264,36 +269,39 @@ class _Turns:
 
     def _finish(self, number: int) -> Response:
         """The response of a model with the sums of all requests, or its error."""
-        call, outcome, join_calls = self._call, self._outcomes[number], self._engine.observer.join_calls
+        call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
         passed = self._passed_over(number)
         if isinstance(outcome, LLMError):
             call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
-            raise join_calls(outcomes, outcome)
+            raise observer.join_calls(outcomes, outcome)
         own, began = self._asked.get(number, (None, call.started))
         sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
-        whole = replace(
-            outcome,
-            usage=sum((usage for usage in usages if usage is not None), outcome.usage),
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            cached=outcome.cached and not sent.attempts,
-            timing=replace(
-                timing,
-                queue=timing.queue + others,
-                total=total,
-                attempts=sent.attempts,
-                overhead=max(0.0, total - others - timing.total + timing.overhead),
+        whole: Response = observer.join_calls(
+            outcomes,
+            replace(
+                outcome,
+                usage=sum((usage for usage in usages if usage is not None), outcome.usage),
+                cost=sent.cost,
+                cost_source=sent.cost_source,
+                cached=outcome.cached and not sent.attempts,
+                timing=replace(
+                    timing,
+                    queue=timing.queue + others,
+                    total=total,
+                    attempts=sent.attempts,
+                    overhead=max(0.0, total - others - timing.total + timing.overhead),
+                ),
+                failures=sent.failures,
+                passed_over=passed,
             ),
-            failures=sent.failures,
-            passed_over=passed,
         )
-        return join_calls(outcomes, whole)
+        return whole
 
 
 def _is_refused(response: Response) -> bool:
