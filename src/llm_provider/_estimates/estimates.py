@@ -105,7 +105,8 @@ def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
         return first
 
     def widen(each: Sequence[Range]) -> Range:
-        return Range(min(one.low for one in each), each[0].likely, sum(one.high for one in each))
+        lows, _, highs = zip(*each, strict=True)
+        return Range(min(lows), each[0].likely, sum(highs))
 
     known = [name for name in first.costs if all(name in estimate.costs for estimate in others)]
     names = ", ".join(estimate.model for estimate in others)

@@ -80,7 +80,6 @@ _REMEDIES = {
     "ttl cache_ttl": "stored answers do not expire; write cache='refresh' to ask again",
     "cache_path": "write Client(cache_dir='...')",
     "fallbacks fallback_models": "write fallback=['model', ...]",
-    "fallback": "call(), stream() and call_many() take it, for answers that another model may give",
     "mock_response": "run llm_provider.simulator.Simulator, and give base_url=simulator.url('openai')",
     "organization organisation": "write extra_headers={'OpenAI-Organization': '...'}",
     "project": "write extra_headers={'OpenAI-Project': '...'}",
@@ -140,6 +139,8 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
         return f"{problem}: {remedy}"
     if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
         return f"{problem}: call_many() and iter_many() have it"
+    if name == "fallback":
+        return f"{problem}: call(), stream() and call_many() have it"
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     if name in _SETTINGS:

@@ -132,11 +132,11 @@ def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Cal
             left = tuple(name for name in names if name != error.model)
             if left == names:
                 raise
-        else:
-            return call
             options = dict(request.options or {})
             del options["fallback"]
             request = replace(request, options={**options, "fallback": left} if left else options or None)
+        else:
+            return call
 
 
 def look_up(engine: Engine, call: Call[T]) -> T | None:
@@ -148,20 +148,20 @@ def look_up(engine: Engine, call: Call[T]) -> T | None:
     passed: tuple[PassedOver, ...] = ()
     refused: T | None = None
     missing: list[CacheMissError] = []
-    found: T | None
+    stored: T | None
     for each in call.fallback:
-        each.metadata, each.tracks, found = call.metadata, call.tracks, None
+        each.metadata, each.tracks, stored = call.metadata, call.tracks, None
         try:
-            found = engine.lookup(each)
+            stored = engine.lookup(each)
         except CacheMissError as error:
             missing.append(error)
-        if found is not None:
+        if stored is not None:
             # A response is frozen for its user, who has not seen this one yet.
-            object.__setattr__(found, "passed_over", passed)
-            if not _is_refused(cast("Any", found)):
-                return found
-            refused = found
-        passed += (_describe(each, cast("Any", found)),)
+            object.__setattr__(stored, "passed_over", passed)
+            if not _is_refused(cast("Any", stored)):
+                return stored
+            refused = stored
+        passed += (_describe(each, cast("Any", stored)),)
     if refused is not None and (missing or all(entry.error == "RefusalError" for entry in passed)):
         return refused
     if missing:
@@ -182,9 +182,9 @@ class _Turns:
         self._engine, self._call, self._emit = engine, call, emit
         self._outcomes: dict[int, Response | LLMError] = {}
         """By the number of the model in the list."""
-        self._asked: dict[int, tuple[SentRequests, float]] = {}
+        self._last_tries: dict[int, tuple[SentRequests, float]] = {}
         """The requests of the last time that a model was asked, and when that was."""
-        self._shown = False
+        self._is_visible = False
         """Whether the reader of a stream has seen a part of an answer."""
 
     async def run(self) -> Response:
@@ -217,8 +217,8 @@ class _Turns:
         samples = await engine.all_stored(each, each.parts)
         if samples is not None:
             each.metadata, each.tracks = self._call.metadata, self._call.tracks
-            self._outcomes[number] = found = engine.result(each, samples)
-            return not _is_refused(found)
+            self._outcomes[number] = response = engine.result(each, samples)
+            return not _is_refused(response)
         return False
 
     async def _ask(self, number: int) -> bool:
@@ -234,23 +234,23 @@ class _Turns:
             streamed=call.streamed,
             patience=Patience(0.0, call.patience.since),
             early_stop=call.early_stop if is_last else each.early_stop,
-            passed_over=self._passed_over(number),
+            passed_over=self._list_before(number),
         )
         began, engine = clock.perf_counter(), self._engine
         work = engine.run(each) if self._emit is None else engine.stream(each, self._show)
         call.sent.parts += (each.sent,)
-        self._asked[number] = each.sent, began
+        self._last_tries[number] = each.sent, began
         try:
             outcome = self._outcomes[number] = await work
         except LLMError as error:
             # The traceback would keep the call in memory for as long as the error lives.
             self._outcomes[number] = error.with_traceback(None)
-            return self._shown or not leads_on(error)
-        return self._shown or not _is_refused(outcome)
+            return self._is_visible or not leads_on(error)
+        return self._is_visible or not _is_refused(outcome)
 
     def _show(self, steps: list[Step]) -> None:
         assert self._emit is not None
-        self._shown = self._shown or bool(steps)
+        self._is_visible = self._is_visible or bool(steps)
         self._emit(steps)
 
     async def _wait(self, seconds: float) -> None:
@@ -262,7 +262,7 @@ class _Turns:
         with self._engine.waits.during(call.request.model, "down", text):
             await asyncio.sleep(max(0.0, min(seconds, left)))
 
-    def _passed_over(self, number: int) -> tuple[PassedOver, ...]:
+    def _list_before(self, number: int) -> tuple[PassedOver, ...]:
         """The models before one in the list."""
         before = self._call.fallback[:number]
         return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
@@ -271,13 +271,13 @@ class _Turns:
         """The response of a model with the sums of all requests, or its error."""
         call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
-        passed = self._passed_over(number)
+        passed = self._list_before(number)
         if isinstance(outcome, LLMError):
             call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
             raise observer.join_calls(outcomes, outcome)
-        own, began = self._asked.get(number, (None, call.started))
+        own, began = self._last_tries.get(number, (None, call.started))
         sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.

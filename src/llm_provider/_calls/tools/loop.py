@@ -178,8 +178,10 @@ class Rounds:
         if last.fallback:
             # A conversation stays with its model: the others may not read all of it.
             answered = last.fallback[len(self._responses[-1].passed_over)]
-        asked = answered.request
-        request = replace(asked, messages=tuple(self._messages), tool_choice=later_choice(asked.tool_choice))
+        before = answered.request
+        request = replace(
+            before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
+        )
         if answered is last:
             call = self._engine.prepare(last.operation, request, last.concurrency)
         else:
