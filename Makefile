@@ -9,6 +9,7 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # pyproject.toml).
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
 	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
+OF_NO_SDK := --ignore tests/_providers/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py
 
 # A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
 # the SDKs, which takes 10 s. A process that has finished its own tests takes over tests that another has not begun.
@@ -38,7 +39,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
-	fuzz night prices reliability features size docs lint types format lock build bench clean
+	fuzz night prices components reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -59,7 +60,7 @@ coverage: setup ## the full suite with branch coverage, which must reach the flo
 
 # They run beside the suite, so each is one process and prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) --ignore tests/_providers/transport/test_body_size.py 2>&1); status=$$?; \
+	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) $(OF_NO_SDK) 2>&1); status=$$?; \
 	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
 
 test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
@@ -106,6 +107,9 @@ prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm'
 
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
+
+components: setup ## renew the JavaScript in src/llm_provider/_page/vendor from npm
+	@$(RUN) -m tools.components
 
 lint: setup ## check style and formatting
 	@.venv/bin/ruff check

@@ -24,6 +24,7 @@ import pytest
 
 from llm_provider import Client
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._tokens.tokenizer import counter_for
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -63,6 +64,16 @@ hypothesis.settings.load_profile("no deadline")
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5_000)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let each process of a run collect from another place on, and find the rest compiled by the others."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    if number and [Path(path).name for path in config.args] == ["tests"]:
+        paths = sorted(path for path in Path(__file__).parent.iterdir() if path.name != "data")
+        parts = [str(path) for path in paths if path.is_dir() or path.name.startswith("test_")]
+        first = number * len(parts) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        config.args = [*parts[first:], *parts[:first]]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but each n-th cell of a crossing that is marked `sampled(n)` to `make test-long`."""
@@ -74,8 +85,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cells[test] % marker.args[0]:
                 item.add_marker("long")
             cells[test] += 1
-    # Each process begins with its part of the list, so one process imports litellm, which takes 5 s.
-    items.sort(key=lambda item: "litellm" not in item.nodeid)
+    # Each process has the same list and begins with its part of it: one imports litellm, which takes 5 s.
+    items.sort(key=lambda item: ("litellm" not in item.nodeid, str(item.path)))
 
 
 def pytest_collectstart() -> None:
@@ -104,6 +115,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def users_environment() -> Mapping[str, str]:
     """The environment as it was, for the one test that installs packages."""
     return USERS_ENVIRONMENT
+
+
+@pytest.fixture
+def vocabulary() -> None:
+    """OpenAI's vocabulary, which takes half a second to load: not while tests are collected."""
+    if counter_for("openai", "gpt-5.5") is None:
+        pytest.skip("OpenAI's vocabulary is not on this machine")
 
 
 _numbers = itertools.count()

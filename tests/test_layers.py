@@ -40,6 +40,7 @@ LAYERS: tuple[str, ...] = (
     "_batches",
     "_estimates",
     "_recheck",
+    "_evidence",
     "_client",
     "",
     "pytest_plugin",
@@ -143,12 +144,21 @@ def tree_of(module: str) -> ast.Module:
     return ast.parse(PATHS[module].read_text(encoding="utf-8"))
 
 
+def dotted_name(node: ast.expr) -> str:
+    """ "a.b" for a name and its attributes; the attributes alone, as ".b", of what is no name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
+
+
 def statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
     """Every node, and whether it runs at import: not in a function, nor under TYPE_CHECKING."""
     nodes: list[tuple[ast.AST, bool]] = [(tree, True)]
     for node, eager in nodes:
         lazy = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            isinstance(node, ast.If) and dotted_name(node.test).endswith("TYPE_CHECKING")
         )
         nodes += [(child, eager and not lazy) for child in ast.iter_child_nodes(node)]
     return nodes
@@ -304,7 +314,7 @@ def outside_names(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            first, _, rest = ast.unparse(node).partition(".")
+            first, _, rest = dotted_name(node).partition(".")
             yield f"{imported.get(first, first)}.{rest}"
         if isinstance(node, ast.Call):
             yield from revealing_calls(node)
@@ -312,7 +322,7 @@ def outside_names(tree: ast.Module) -> Iterator[str]:
 
 def revealing_calls(call: ast.Call) -> Iterator[str]:
     """What only the arguments of a call reveal: that it reads the clock, or changes a file."""
-    name = ast.unparse(call.func)
+    name = dotted_name(call.func)
     method = "." + call.func.attr if isinstance(call.func, ast.Attribute) else name
     if len(call.args) < ASK_THE_TIME.get(name, 0):
         yield f"{name}()"

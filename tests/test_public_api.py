@@ -20,11 +20,12 @@ FUNCTIONS = [
     "models", "price", "recheck", "score", "score_many", "stream", "submit_many",
 ]  # fmt: skip
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
-MODULE_FUNCTIONS = ["track", "usage"]
+MODULE_FUNCTIONS = ["track", "usage", "verify"]
 ERRORS = [
     "AuthenticationError", "BadRequestError", "APIResponseValidationError", "BatchError",
     "BudgetExceededError", "CacheMissError", "APIConnectionError", "ContextWindowExceededError",
-    "LLMError", "MissingAPIKeyError", "MissingDependencyError", "ModelDriftError", "NotFoundError",
+    "EvidenceError", "LLMError", "MissingAPIKeyError",
+    "MissingDependencyError", "ModelDriftError", "NotFoundError",
     "OutputError", "OverloadedError", "PendingBatchError", "PermissionDeniedError", "ProviderError",
     "QuotaExceededError", "RateLimitError", "RefusalError", "RequestError", "JSONSchemaValidationError",
     "SchemaMismatchError", "ScoreCheckError", "InternalServerError", "APITimeoutError",
@@ -36,10 +37,11 @@ CLASSES = [
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
     "LedgerWarning", "Model", "PassedOver", "TokenCount", "TokenLogprob", "ModelDriftWarning",
-    "PriceWarning", "Range", "CacheStatistics", "Explanation", "Recheck", "Response", "Results",
-    "ScopeStatistics", "Score", "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics",
-    "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry",
-    "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult", "UnpinnedRouterWarning", "Usage",
+    "PriceWarning", "Range", "CacheStatistics", "Evidence", "Explanation", "Recheck", "Response",
+    "Results", "ScopeStatistics", "Score", "ScoreParameters", "Scores", "SecondLevel",
+    "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
+    "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult",
+    "UnpinnedRouterWarning", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])

@@ -15,6 +15,17 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_evidence/checks.py": "test_verification.py changes each value that is computed",
+    "_evidence/rows.py": "test_verification.py exports every kind of result",
+    "_evidence/manifest.py": "test_verification.py reads manifests and statements",
+    "_evidence/export.py": "test_verification.py exports every kind of result",
+    "_evidence/redaction.py": "test_verification.py looks for canaries",
+    "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
+    "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
+    "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
+    "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",
+    "_cache/selection.py": "tests/_cli/test_export.py selects by results, model and tag",
+    "_types/evidence.py": "tests/_evidence/test_verification.py reads what it holds",
     "_types/scores.py": "test_score.py has values, tables and JSON of scores",
     "_calls/operations/score_requests.py": "test_score.py meets every check, and the probe",
     "_requests/score_request.py": "test_score.py has wrong arguments",
@@ -56,6 +67,7 @@ WITHOUT_TESTS = {
     "simulator/formats/cloud_anthropic.py": "tests/end_to_end/test_clouds.py calls Claude at both",
     "simulator/formats/aws_frames.py": "tests/_providers/transport/test_aws_frames.py reads its frames",
     "tools/prices/quotes.py": "test_refresh.py and test_merge.py read prices of sources",
+    "tools/components.py": "test_results_page.py compares the files with their digests",
     "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
 }

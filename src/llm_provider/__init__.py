@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         BudgetExceededError,
         CacheMissError,
         ContextWindowExceededError,
+        EvidenceError,
         FailedAttempt,
         InternalServerError,
         JSONSchemaValidationError,
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     )
     from ._estimates.estimate import Estimate
     from ._estimates.estimates import Estimates
+    from ._evidence.verification import verify
     from ._limits.scopes import ScopeStatistics
     from ._limits.shared_controller import SharedControllerWarning
     from ._limits.timeouts import Timeouts
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
+    from ._types.evidence import Evidence
     from ._types.logprobs import TokenLogprob
     from ._types.messages import (
         Content,
@@ -138,22 +141,22 @@ __all__ = [
     "AuthenticationError", "BadRequestError", "Batch", "BatchCounts", "BatchError", "BatchParameters",
     "Budget", "BudgetExceededError", "CacheMissError", "CacheStatistics", "CacheWarning", "Choice",
     "Citation", "Client", "Content", "ContextWindowExceededError", "Cost", "Delta", "EmbedParameters",
-    "Embeddings", "Estimate", "Estimates", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio",
-    "GeneratedImage", "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError",
-    "Ledger", "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
-    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError",
-    "OutputError", "OverloadedError", "Parameters", "PassedOver", "PendingBatchError",
-    "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError", "QuotaExceededError", "Range",
-    "RateLimitError", "Recheck", "RefusalError", "RequestError", "Response", "Results",
-    "SchemaMismatchError", "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores",
-    "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
+    "Embeddings", "Estimate", "Estimates", "Evidence", "EvidenceError", "Explanation", "FailedAttempt",
+    "FinishReason", "GeneratedAudio", "GeneratedImage", "Host", "InternalServerError",
+    "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger", "LedgerRow", "LedgerWarning",
+    "LengthFinishReasonError", "Message", "MissingAPIKeyError", "MissingDependencyError", "Model",
+    "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError", "OverloadedError", "Parameters",
+    "PassedOver", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError",
+    "QuotaExceededError", "Range", "RateLimitError", "Recheck", "RefusalError", "RequestError", "Response",
+    "Results", "SchemaMismatchError", "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters",
+    "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
     "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob",
     "ToolArgumentsError", "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError",
     "UncertainBatchError", "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning",
     "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens", "aembed", "aestimate",
     "aiter_many", "ascore", "astream", "asubmit_many", "batches", "call", "call_many", "count_tokens",
     "embed", "estimate", "iter_many", "models", "price", "recheck", "score", "score_many", "stream",
-    "submit_many", "track", "usage",
+    "submit_many", "track", "usage", "verify",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
@@ -168,7 +171,7 @@ _HOMES = (
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
-    "_batches.handle", "_providers.shared.upstream", "_recheck.report",
+    "_batches.handle", "_providers.shared.upstream", "_recheck.report", "_evidence.verification",
 )  # fmt: skip
 
 
@@ -217,6 +220,13 @@ def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
     return read_served_by(provider, reply, origin)
 
 
+def _export(results: _Any, path: _Any, client: _Any) -> _Any:
+    from ._client.evidence import export_results
+
+    return export_results(results, path, client)
+
+
+_raw_reader.export = _export
 _raw_reader.read = _read_raw
 _raw_reader.read_served_by = _read_served_by
 

@@ -192,9 +192,9 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"origins", "prompt", "prompt_token_ids", "served_by", "token_ids", "text", "texts", "choices",
-     "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from", "logprobs", "raw",
-     "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt", "dropped",
+    {"origins", "cache_keys", "dropped", "prompt", "prompt_token_ids", "served_by", "token_ids", "text",
+     "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
+     "logprobs", "raw", "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt",
      "citations", "images", "audio", "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
@@ -243,10 +243,7 @@ class MissingDependencyError(RequestError):
 
 
 class UnsupportedParameterError(RequestError):
-    """The route does not support a parameter.
-
-    `parameter` is its name. The message names the model and the remedy.
-    """
+    """The route does not support the `parameter`. The message names the model and the remedy."""
 
     def __init__(self, message: str, *, parameter: str, **context: Any) -> None:
         super().__init__(message, **context)
@@ -266,10 +263,7 @@ class UnknownPriceError(RequestError):
 
 
 class CacheMissError(RequestError):
-    """No answer is stored, and `cache="only"` sends nothing.
-
-    `key` is the cache key of the call.
-    """
+    """No answer is stored under `key`, the cache key of the call, and `cache="only"` sends nothing."""
 
     def __init__(self, message: str, *, key: str, **context: Any) -> None:
         super().__init__(message, **context)
@@ -386,6 +380,10 @@ class UncertainBatchError(ProviderError):
         super().__init__(message, **context)
         self.batch = batch
         self.candidates = tuple(candidates)
+
+
+class EvidenceError(LLMError):
+    """A file of evidence is damaged, or was changed. The message names the first thing that differs."""
 
 
 class OutputError(LLMError):

@@ -53,7 +53,7 @@ _TABLES: dict[str, dict[str, str]] = {
     },
     "_Running": {
         "stream.response, after the end of the stream": "text content choices usage cost finish_reason "
-        "parsed message tool_calls",
+        "parsed message tool_calls"
     },
     "AssistantMessage": {
         "response.text": "text output_text",
@@ -63,10 +63,7 @@ _TABLES: dict[str, dict[str, str]] = {
         "the message itself, which is a dict": "model_dump dict to_dict",
     },
     "Usage": {f".{name}": names for name, names in _TOKENS.items()}
-    | {
-        "response.cost": "cost total_cost",
-        "dataclasses.asdict(usage)": "model_dump dict to_dict json",
-    },
+    | {"response.cost": "cost total_cost", "dataclasses.asdict(usage)": "model_dump dict to_dict json"},
     "ToolCall": {
         ".name and .arguments": "function",
         ".parsed_arguments": "input args parameters kwargs",
@@ -78,6 +75,7 @@ _TABLES: dict[str, dict[str, str]] = {
         ".to_pandas().to_csv(path)": "to_csv",
         ".to_pandas().to_parquet(path)": "to_parquet",
         ".to_jsonl(path)": "to_json to_dict save write",
+        ".to_html(path)": "show view html",
         ".from_jsonl(path)": "load",
         ".texts": "text content contents outputs answers",
         ".ok, which has the responses alone": "responses successful successes succeeded choices",

@@ -137,20 +137,12 @@ def error_view(error: Any) -> str:
 
 
 def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
-    """A text of at most so many characters and lines.
-
-    >>> cut("abcdef", 4), cut("abcd", 4)
-    ('abc…', 'abcd')
-    """
+    """A text of at most so many characters and lines."""
     beginning = "\n".join(content[:most].split("\n")[:lines])
     return content if beginning == content else f"{beginning[: most - 1]}…"
 
 
 def safe(content: str) -> str:
-    """A text as HTML that shows the text and nothing else.
-
-    >>> safe("<b> & half a pair: " + chr(0xD800))
-    '&lt;b&gt; &amp; half a pair: ?'
-    """
+    """A text as HTML that shows the text and nothing else."""
     # A notebook's messages are UTF-8, which has no half surrogate pairs.
     return escape(content.encode("utf-8", "replace").decode())

@@ -96,11 +96,7 @@ def plain_number(value: object) -> int | float | None:
 
 
 def cite(value: object) -> str:
-    """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises.
-
-    >>> cite([1, 2])
-    '[1, 2]'
-    """
+    """The `repr` of a user's value for a message, cut to 80 characters, also where `repr` raises."""
     try:
         text = repr(value)
     except Exception:

@@ -255,12 +255,7 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 
 
 def parse_settings(parameters: JSONMapping) -> Settings:
-    """The settings of a client from its arguments and the environment.
-
-    Raises:
-        RequestError: an argument or a variable of the environment is not valid.
-        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
-    """
+    """The settings of a client from its arguments and the environment."""
     install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:

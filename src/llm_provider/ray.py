@@ -214,13 +214,7 @@ class _TakeFromActor:
 
 
 def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequence[str]) -> None:
-    """Check the columns of a dataset before anything is sent.
-
-    Raises:
-        RequestError: a column is missing, or a new one would replace one.
-
-    >>> check_columns(["text"], "text", "answer_", ["text", "cost"])
-    """
+    """Check the columns of a dataset before anything is sent: one to read, and none to be replaced."""
     if isinstance(source, str):
         if source not in known and "{" not in source:
             names = ", ".join(map(repr, known))
@@ -395,11 +389,7 @@ def _is_missing(value: object) -> bool:
 
 
 def error_column(error: BaseException) -> JSONObject:
-    """The `error` column of a row.
-
-    >>> error_column(ValueError("no such row"))
-    {'type': 'ValueError', 'message': 'no such row', 'retryable': False}
-    """
+    """The `error` column of a row."""
     retryable = isinstance(error, LLMError) and error.retryable
     return {"type": type(error).__name__, "message": str(error), "retryable": bool(retryable)}
 

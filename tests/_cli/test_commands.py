@@ -5,17 +5,18 @@ import json
 import re
 import shlex
 import shutil
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from llm_provider import Client
+from llm_provider import Client, Results
 from llm_provider._cli.commands import _COMMANDS, program
 from llm_provider._cli.output import EXIT_CODES
 from llm_provider.simulator import Simulator
-from support import RunCommand, RunScript
+from support import RunCommand, RunScript, response
 
 SDKS = {"openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic", "asyncio"}
 
@@ -97,6 +98,9 @@ def test_every_command_of_its_page_runs(
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
+    for day in ("monday", "friday"):
+        Results([response(day)]).to_jsonl(f"{day}.jsonl")
     with Client(ledger="costs.jsonl") as client:
         client.call("gpt-6.1-sol", "Hi")
     shutil.copy("costs.jsonl", "worker-1.jsonl")

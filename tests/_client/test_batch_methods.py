@@ -115,24 +115,3 @@ def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, ow
     assert lines[:2] == values[:2]
     assert lines[2].startswith("<")
     assert lines[3] == [1, 2]
-
-
-@EITHER
-def test_a_budget_is_for_the_whole_batch(client: Client, simulator: Simulator, way: str) -> None:
-    price = client.call(MODEL, "How much is it?", max_tokens=100).cost
-    budget = Budget(price * 200)
-    inputs = [f"How much is {number}?" for number in range(400)]
-    results = finish(getattr(client, way)(MODEL, inputs, budget=budget, max_tokens=100))
-    answered = [result for result in results if isinstance(result, Response)]
-    assert all(isinstance(result, (Response, BudgetExceededError)) for result in results)
-    assert 0 < len(answered) < 400
-    assert simulator.ledger().requests == len(answered) + 1
-    assert budget.spent <= budget.limit
-
-
-def test_leaving_a_batch_early_cancels_its_requests(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(hang=True), match="hangs", times=None)
-    for _, result in client.iter_many(MODEL, ["first", "hangs 1", "hangs 2"]):
-        assert isinstance(result, Response)
-        break
-    assert wait_until(lambda: simulator.ledger().in_flight == 0)

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import signal
-import subprocess
 import threading
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from llm_provider import Client, Response
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
-from support import RunScript, TooSlowError, patiently, wait_until
+from support import RunScript, TooSlowError, patiently
 
 OPEN_FILES = Path("/proc/self/fd")
 
@@ -104,43 +102,3 @@ def test_a_call_on_the_loops_own_thread_raises(client: Client) -> None:
         return refused
 
     assert len(event_loop.submit(callback()).result(60)) == 4
-
-
-def test_cancelling_the_waiter_cancels_the_request(client: Client, simulator: Simulator) -> None:
-    simulator.configure(latency=30)
-
-    async def main() -> None:
-        task = asyncio.create_task(client.acall("gpt-6.1-sol", "slow"))
-        while simulator.ledger().in_flight == 0:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert wait_until(lambda: simulator.ledger().disconnects == 1)
-    assert all(scope.in_flight == 0 for scope in client.statistics())
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "llm_provider.call('gpt-6.1-sol', 'slow')",
-        "llm_provider.call_many('gpt-6.1-sol', ['slow', 'slower'])",
-        "list(llm_provider.stream('gpt-6.1-sol', 'slow'))",
-    ],
-)
-def test_interrupting_cancels_the_request(
-    simulator: Simulator, statement: str, warm_python: list[str]
-) -> None:
-    simulator.configure(latency=30)
-    program = subprocess.Popen(
-        [*warm_python, "-c", f"import llm_provider; {statement}"], stderr=subprocess.PIPE, text=True
-    )
-    assert wait_until(lambda: simulator.ledger().in_flight > 0)
-    program.send_signal(signal.SIGINT)
-    _, errors = program.communicate(timeout=60)
-    assert "\nKeyboardInterrupt\n" in errors
-    assert program.returncode == -signal.SIGINT
-    assert wait_until(lambda: simulator.ledger().in_flight == 0)
-    assert simulator.ledger().disconnects >= 1

@@ -4,24 +4,14 @@ import asyncio
 import math
 import os
 import pickle
-from collections.abc import Awaitable, Callable
 from decimal import Decimal, localcontext
 from itertools import permutations
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from llm_provider import Budget, BudgetExceededError, RequestError
-from llm_provider._money.budget import Reservation, amount_of, reserve, reserve_now
-
-T = TypeVar("T")
-
-AMOUNTS = st.decimals(min_value=0, max_value=6, places=6)
+from llm_provider._money.budget import amount_of, reserve, reserve_now
 
 
 async def iterations() -> None:
@@ -29,138 +19,29 @@ async def iterations() -> None:
         await asyncio.sleep(0)
 
 
-class Machine(RuleBasedStateMachine):
-    """One budget, calls that come and end in every way, and sums kept by hand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.line: list[tuple[Decimal, asyncio.Task[Reservation]]] = []
-        self.open: list[Reservation] = []
-        self.spent = self.uncertain = Decimal(0)
-
-    def budget_of(self, limit: Decimal) -> Budget:
-        return Budget(limit)
-
-    def do(self, work: Callable[[], Awaitable[T] | T]) -> T:
-        async def main() -> T:
-            result = work()
-            done = await result if isinstance(result, Awaitable) else result
-            await iterations()
-            return done
-
-        done = self.loop.run_until_complete(main())
-        self.collect()
-        return done
-
-    def collect(self) -> None:
-        """Take the granted reservations, which are those at the head of the queue."""
-        while self.line and self.line[0][1].done():
-            amount, task = self.line.pop(0)
-            if task.cancelled():
-                continue
-            error = task.exception()
-            if error is None:
-                assert task.result().amount == amount
-                self.open.append(task.result())
-            else:
-                assert isinstance(error, BudgetExceededError)
-                assert self.spent + amount > self.limit
-                assert (error.budget, error.spent, error.needed) == (self.limit, self.spent, amount)
-        assert not any(task.done() and not task.cancelled() for _, task in self.line)
-
-    @initialize(limit=st.decimals(min_value=0, max_value=10, places=3))
-    def begin(self, limit: Decimal) -> None:
-        self.limit = limit
-        self.budget = self.budget_of(limit)
-
-    @rule(amount=AMOUNTS)
-    def come(self, amount: Decimal) -> None:
-        async def start() -> None:
-            self.line.append((amount, self.loop.create_task(self.budget.reserve(amount))))
-
-        self.do(start)
-
-    @rule(amount=AMOUNTS)
-    def try_at_once(self, amount: Decimal) -> None:
-        free = not any(not task.done() for _, task in self.line)
-        try:
-            got = self.do(lambda: self.budget.reserve_now(amount))
-        except BudgetExceededError:
-            assert self.spent + amount > self.limit
-            return
-        if got is not None:
-            assert free
-            self.open.append(got)
-
-    @precondition(lambda self: self.open)
-    @rule(data=st.data(), share=st.none() | st.decimals(min_value=0, max_value=1, places=3))
-    def end(self, data: st.DataObject, share: Decimal | None) -> None:
-        reservation = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
-        cost = None if share is None else reservation.amount * share
-        self.spent += reservation.amount if cost is None else cost
-        self.uncertain += reservation.amount if cost is None else 0
-        self.do(lambda: reservation.settle(cost))
-        # Only the first ending counts.
-        reservation.release()
-
-    @precondition(lambda self: self.line)
-    @rule(data=st.data())
-    def leave(self, data: st.DataObject) -> None:
-        _, task = self.line[data.draw(st.integers(0, len(self.line) - 1))]
-        self.do(task.cancel)
-
-    @precondition(lambda self: self.open and self.line)
-    @rule()
-    def end_and_leave_in_one_turn(self) -> None:
-        """The first in line may be granted and cancelled before it has run."""
-        reservation, (_, task) = self.open.pop(0), self.line[0]
-
-        def both() -> None:
-            reservation.release()
-            task.cancel()
-
-        self.do(both)
-
-    @invariant()
-    def the_sums_agree(self) -> None:
-        if not hasattr(self, "budget"):
-            return
-        budget = self.budget
-        assert budget.reserved == sum((reservation.amount for reservation in self.open), Decimal(0))
-        assert (budget.spent, budget.uncertain) == (self.spent, self.uncertain)
-        assert budget.spent + budget.reserved <= self.limit
-        assert budget.left == self.limit - budget.spent - budget.reserved
-        waiting = [amount for amount, task in self.line if not task.done()]
-        if waiting:
-            # The first in the queue waits because others hold the money, and can still get it.
-            assert self.spent + waiting[0] <= self.limit < budget.spent + budget.reserved + waiting[0]
-
-    def teardown(self) -> None:
-        for _, task in self.line:
-            task.cancel()
-        self.loop.run_until_complete(iterations())
-        self.loop.close()
-
-
-class FileMachine(Machine):
-    """The same in a file."""
-
-    def budget_of(self, limit: Decimal) -> Budget:
-        self.folder = TemporaryDirectory()
-        return Budget(limit, path=Path(self.folder.name) / "run.budget")
-
-    def teardown(self) -> None:
-        super().teardown()
-        if hasattr(self, "folder"):
-            self.budget._store.close()
-            self.folder.cleanup()
-
-
-TestInMemory = Machine.TestCase
-TestInMemory.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
-TestInFile = FileMachine.TestCase
-TestInFile.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_calls_are_served_in_their_order_and_every_end_counts_once(
+    tmp_path: Path, is_shared: bool
+) -> None:
+    budget = Budget(1, path=tmp_path / "run.budget" if is_shared else None)
+    first = await budget.reserve(Decimal("0.6"))
+    waiting = [asyncio.create_task(budget.reserve(Decimal(amount))) for amount in ("0.5", "0.3", "0.8")]
+    await iterations()
+    # There is room for the second, but it is not the next.
+    assert not any(task.done() for task in waiting)
+    assert budget.reserve_now(Decimal("0.1")) is None
+    first.settle(Decimal("0.2"))
+    first.release()
+    await waiting[0]
+    second = await waiting[1]
+    assert (budget.spent, budget.reserved, budget.left) == (Decimal("0.2"), Decimal("0.8"), 0)
+    assert not waiting[2].done()
+    second.settle(None)
+    with pytest.raises(BudgetExceededError) as caught:
+        await waiting[2]
+    assert (caught.value.spent, caught.value.needed) == (Decimal("0.5"), Decimal("0.8"))
+    assert (budget.spent, budget.uncertain) == (Decimal("0.5"), Decimal("0.3"))
+    assert budget.reserved == Decimal("0.5")
 
 
 async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:

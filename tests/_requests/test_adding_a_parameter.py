@@ -14,7 +14,7 @@ ADDED = (
     ("_requests/parameter_table.py", "from typing import NamedTuple\n", "from typing import Literal\n"),
     ("_requests/parameter_table.py", '    "verbosity": Parameter(\n',
      '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas"),\n'),
-    ("_providers/openai_chat/encode.py", '    "verbosity": ', '    "creativity": "creativity",\n'),
+    ("_providers/openai_chat/encode.py", '    "allowed_tools": ', '    "creativity": "creativity",\n'),
     ("_providers/openai_responses/encode.py", '    "verbosity": ', '    "creativity": "text.creativity",\n'),
     ("_providers/gemini/encode.py", '    "cached_content": ',
      '    "creativity": "generationConfig.creativity",\n'),

@@ -78,21 +78,6 @@ async def wait(leases: Leases, name: str = "name") -> Lease | None:
     return await asyncio.wait_for(leases.wait(name), 30)
 
 
-@in_a_loop
-async def test_other_processes_are_excluded_until_the_holder_has_finished(
-    tmp_path: Path, start: Start
-) -> None:
-    leases = Leases(tmp_path)
-    holder = start()
-    assert leases.take("name") is None
-    waiting = [asyncio.create_task(wait(leases)) for _ in range(3)]
-    await asyncio.sleep(0.05)
-    release(holder)
-    # All at once: at most the one that looks between mark and lock finds the name free.
-    ends = await asyncio.gather(*waiting)
-    assert sum(lease is not None for lease in ends) <= 1
-
-
 def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
     def is_open() -> bool:
         held = (Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd"))  # noqa: PTH208  # /proc
@@ -111,18 +96,6 @@ def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
         assert leases.take("name") is not None
 
     asyncio.run(main())
-
-
-@in_a_loop
-async def test_the_lease_of_a_killed_process_is_taken_over(tmp_path: Path, start: Start) -> None:
-    leases = Leases(tmp_path)
-    holder = start()
-    waiting = asyncio.create_task(wait(leases))
-    await asyncio.sleep(0.05)
-    holder.kill()
-    lease = await waiting
-    assert lease is not None
-    assert not lease.released_before
 
 
 @pytest.mark.parametrize("others", [(), tuple(map(str, range(200))), ("24863",)])

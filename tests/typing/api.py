@@ -211,6 +211,11 @@ def scores(own: llm.Client) -> None:
     assert_type(own.estimate("lab/m", [("a", [" b"])], kind="score"), llm.Estimate)
 
 
+def evidence(own: llm.Client, results: llm.Results[llm.Response]) -> None:
+    assert_type(results.export("a.zip", client=own), llm.Evidence)
+    assert_type(llm.verify("a.zip").manifest, dict[str, Any])
+
+
 def rechecks(own: llm.Client) -> None:
     assert_type(llm.recheck("gpt-6.1-sol", ["a"], floor=0.01, budget=0.5, max_tokens=5), llm.Recheck)
     assert_type(own.recheck("gpt-6.1-sol", history="h.jsonl", persistence=2, dry_run=True), llm.Recheck)

@@ -18,19 +18,9 @@ if TYPE_CHECKING:
 
 
 def uses_batch_api(
-    engine: Engine,
-    prices: Callable[[], PriceTable],
-    model: str,
-    mode: DeliveryMode,
-    parameters: JSONMapping,
+    engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
 ) -> bool:
-    """Whether a call is delivered as a batch.
-
-    "auto" does so if the answers may come back in a day and the batch price is lower.
-
-    Raises:
-        RequestError: a batch was asked for, and there is no batch API for the call.
-    """
+    """Whether a batch delivers a call. With "auto" it does if the answers may take a day and cost less."""
     settings = engine.settings
     target = settings.find_target(model, parameters.get("base_url"))
     route = target.route

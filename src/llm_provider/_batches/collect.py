@@ -1,7 +1,7 @@
 """Waits for one batch and stores its answers, row by row.
 
-Each row is entered in the ledger, then stored in the cache. A process that is killed in between reads the
-row again and finds its line in the ledger, so each row is stored, and none is entered twice.
+Each row is entered in the ledger, then stored. A process that is killed in between reads the row again and
+finds its line in the ledger, so no row is entered twice.
 """
 
 from __future__ import annotations
@@ -69,13 +69,10 @@ def poll_pause(age: float) -> float:
 
 
 class Collector:
-    """Waits for one batch, which was submitted.
+    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
 
-    Args:
-        shared: A call of the job that waits for it; None where nobody does.
-        ended: Called with each row of the batch and its end, after it is stored.
-        metadata: Gives the metadata of the input that waits for a row.
-        patience: Seconds for which it waits for results that do not come.
+    `shared` is a call of the job that waits for it; None where nobody does. `ended` is called with each row
+    and its end, after it is stored. `metadata` gives the metadata of the input that waits for a row.
     """
 
     def __init__(
@@ -105,11 +102,7 @@ class Collector:
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
 
-        Args:
-            patience: Seconds for which the provider is asked again after failures; default the account's.
-
-        Raises:
-            PendingBatchError: its provider does not find it.
+        It is asked for `patience` seconds, default the account's; `PendingBatchError` if it is not found.
         """
         record = self._record
         assert record.remote is not None
@@ -141,13 +134,9 @@ class Collector:
             await asyncio.sleep(poll_pause(clock.time() - since))
 
     async def collect(self) -> bool:
-        """Wait for the end of the batch, and store its answers.
+        """Wait for the end of the batch, and store its answers; False if it turned out to be another batch.
 
-        Returns:
-            False if it turned out to be another batch than the one that was submitted.
-
-        Raises:
-            PendingBatchError: its provider does not give its results. It stays open.
+        A `PendingBatchError` says that its provider does not give its results. It stays open.
         """
         record = self._record
         # A process that was killed may have entered some rows.
@@ -188,8 +177,7 @@ class Collector:
     async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, bool]:
         """Read the results once, store their rows and take these out of `left`.
 
-        Returns:
-            Whether there are rows of another batch, and whether every file of results exists.
+        Returns whether there are rows of another batch, and whether every file of results exists.
         """
         record, foreign, results_exist = self._record, False, True
         group: list[RowReply] = []
@@ -254,9 +242,8 @@ class Collector:
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
-            self._count(
-                self._engine.recorder.record_answer(call, sample, bound, batch=self._batch_row(line)), bound
-            )
+            row, recorder = self._batch_row(line), self._engine.recorder
+            self._count(recorder.record_answer(call, sample, line.parts, bound, batch=row), bound)
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
         for each in samples:

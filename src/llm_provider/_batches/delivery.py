@@ -48,14 +48,8 @@ class BatchDelivery:
         self._spending: dict[str, Spending] = {}
         self._uploads: Uploads | None = None
 
-    # --- jobs --------------------------------------------------------------------------------------------
-
     async def begin(self, job: Job) -> None:
-        """Submit the rows of a job that are in no batch yet.
-
-        Raises:
-            LLMError: a batch was not accepted, or nothing may be submitted.
-        """
+        """Submit the rows of a job that are in no batch yet. An `LLMError` says that one was not accepted."""
         if job.wanted:
             target = job.shared.target
             key = self._key(target, job.shared)
@@ -64,11 +58,7 @@ class BatchDelivery:
                 await self._submit(job, remote, key)
 
     async def run(self, job: Job) -> None:
-        """Deliver every input of a job that was begun.
-
-        Raises:
-            LLMError: the state or the results of a batch cannot be read. The batch goes on.
-        """
+        """Deliver every input of a job that was begun. After an `LLMError` the batch goes on."""
         self._jobs.append(job)
         try:
             while job.wanted:
@@ -142,11 +132,7 @@ class BatchDelivery:
         job.submitting = False
 
     async def _upload_files(self, job: Job, group: Sequence[Wanted], key: Credential) -> dict[str, str]:
-        """Upload the files of some rows that the account does not have, and return all their ids.
-
-        Raises:
-            LLMError: a file cannot be uploaded.
-        """
+        """Upload the files of some rows that the account does not have, and return all their ids."""
         files = job.files_of(group)
         if not files:
             return {}
@@ -201,15 +187,8 @@ class BatchDelivery:
             end = RowEnd(error=error, sent=call.sent)
         job.end_row(self._engine, row.custom_id, end)
 
-    # --- batches -----------------------------------------------------------------------------------------
-
     async def finish(self, record: Record) -> None:
-        """Wait until a batch has ended and its answers are stored, by this process or another.
-
-        Raises:
-            PendingBatchError: it has ended, and its provider does not give its results. It stays open.
-            LLMError: its state or its results cannot be read.
-        """
+        """Wait until a batch has ended and is stored; `PendingBatchError` if its provider has no results."""
         if not record.is_open:
             return
         task = self._finishing.get(record.id)
@@ -303,12 +282,7 @@ class BatchDelivery:
             job.end_row(self._engine, custom_id, shared if number else end)
 
     async def before_live(self, call: Call[Any]) -> None:
-        """Wait for the batches under way with an input of a live call, or refuse the call, as it asks.
-
-        Raises:
-            PendingBatchError: there is one, and the call had `in_batch="refuse"`.
-            LLMError: the state or the results of a batch cannot be read.
-        """
+        """Wait for the batches with an input of a live call; with `in_batch="refuse"` it is an error."""
         keys = [call.key(part) for part in call.parts]
         for record in await asyncio.to_thread(self.journal.open_records):
             if record.header is None or not record.has_any(keys):
@@ -325,17 +299,10 @@ class BatchDelivery:
             await self.finish(record)
 
     async def refresh(self, record: Record, patience: float | None = None) -> bool:
-        """Ask the provider for the state of a batch.
+        """Ask the provider for the state of a batch. Returns whether it is under way there.
 
         With `patience`, the provider is asked again for so many seconds while it fails or does not find the
-        batch, and no submission of unknown outcome is looked for. Without it, the client's patience counts.
-
-        Returns:
-            Whether it is under way at the provider.
-
-        Raises:
-            PendingBatchError: the provider does not find the batch.
-            LLMError: the provider does not answer.
+        batch, which is an error then, and no submission of unknown outcome is looked for.
         """
         header = record.header
         if header is None or not record.is_open:
@@ -351,11 +318,7 @@ class BatchDelivery:
         return record.remote is not None and not record.ended
 
     async def cancel(self, record: Record) -> bool:
-        """Ask the provider to end a batch early. Rows that are done keep their answers, and are billed.
-
-        Returns:
-            Whether it was asked: nothing is left to cancel of a batch that has ended.
-        """
+        """End a batch early, unless it has ended: rows that are done are kept, and billed."""
         header = record.header
         if not await self.refresh(record) or header is None or record.remote is None:
             return False
@@ -379,8 +342,6 @@ class BatchDelivery:
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as above
                 await self._uploads.close()
-
-    # --- accounts ----------------------------------------------------------------------------------------
 
     def _remote(self, target: Target, key: Credential) -> Remote:
         destination = target.provider, target.base_url, key.identity
@@ -439,7 +400,7 @@ async def read_end(
         return RowEnd(error=decode_error(kept["error"]))
     here, samples = engine.here().loop, []
     for key in row.keys:
-        sample = engine.sample(call, await engine.cache.get_soon(key, here))
+        sample = engine.sample(call, await engine.cache.get_soon(key, here), key)
         if sample is not None:
             samples.append(sample)
     if len(samples) < len(row.keys) and kept is not None and "body" in kept:

@@ -73,7 +73,8 @@ class Job:
         limits = _limits_of_call(call)
         stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
-            samples = ((part, engine.sample(call, engine.cache.get(call.key(part)))) for part in call.parts)
+            keys = ((part, call.key(part)) for part in call.parts)
+            samples = ((part, engine.sample(call, engine.cache.get(key), key)) for part, key in keys)
             stored = {part: sample for part, sample in samples if sample is not None}
         own = call if call.operation.has_texts else None
         pending = Pending(index, call.parts, call.started, own, stored, metadata=call.metadata)

@@ -184,8 +184,6 @@ class Record:
         self._read = self._inode = 0
         self.reload()
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def reload(self) -> None:
         """Read the lines that were appended since the last time, perhaps by another process."""
         try:
@@ -307,8 +305,6 @@ class Record:
                 return fields
         raise KeyError(f"a line of {self.path} is damaged")
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""
         line = orjson.dumps({"event": event, "at": clock.time(), **fields}) + b"\n"
@@ -375,13 +371,7 @@ class Journal:
         return [record for record in self.records() if record.is_open]
 
     def write(self, header: Header, rows: Iterable[tuple[str, bytes]]) -> Record:
-        """Write the intent to submit some rows as one batch. It is on disk when this returns.
-
-        `rows` are the name of each row, and its line as `RowLine.encode` gives it.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write the intent to submit a batch, on disk when this returns. `rows` are names and lines."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []

@@ -32,10 +32,7 @@ Verdict = Literal["wait", "lost", "gone"]
 
 
 class MissingRows:
-    """The readings of one batch, until all of its rows have ended.
-
-    For `patience` seconds nothing new may come.
-    """
+    """The readings of one batch, until all its rows have ended or nothing new came for `patience` seconds."""
 
     def __init__(self, record: Record, patience: float) -> None:
         self._record = record
@@ -52,14 +49,8 @@ class MissingRows:
     async def judge(self, remote: RemoteBatch, answered: int, ended: int, *, results_exist: bool) -> Verdict:
         """Judge the rows that are missing after a reading. To wait includes a pause.
 
-        Args:
-            remote: The batch as its provider showed it before the reading.
-            answered: Rows with an answer, in all readings.
-            ended: Rows with an answer or an error, in all readings.
-            results_exist: Whether every file of results exists.
-
-        Raises:
-            PendingBatchError: the rows were waited for in vain.
+        `remote` is from before the reading. `answered` and `ended` count the rows with an answer, and with an
+        answer or an error, in all readings. A `PendingBatchError` says that the rows were waited for in vain.
         """
         total = len(self._record.rows)
         reading = (remote.state, remote.done, remote.failed, remote.results, answered, ended, results_exist)
@@ -86,11 +77,7 @@ class MissingRows:
         return "wait"
 
     async def judge_unknown(self) -> Verdict:
-        """Judge the rows of a batch that its provider does not find.
-
-        Raises:
-            PendingBatchError: the batch was waited for in vain.
-        """
+        """Judge the rows of a batch that is not found; a `PendingBatchError` after waiting in vain."""
         if self._is_too_old(self._record.created):
             return "gone"
         await self._wait(" does not find it", self._unknown_pauses)

@@ -11,10 +11,7 @@ from .journal import Record
 
 
 class BatchProgress(Progress):
-    """Shows rows that are done, also before any result can be read.
-
-    `records` returns the batches of the job. The other arguments are those of `Progress`.
-    """
+    """Shows rows that are done, also before any result can be read. `records` returns the job's batches."""
 
     def __init__(
         self,

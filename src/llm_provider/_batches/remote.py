@@ -1,7 +1,4 @@
-"""Requests about the batches of one account, which are sent again after failures that pass.
-
-A submission is never sent again by itself: `submit` first finds out whether the provider has accepted it.
-"""
+"""Requests about the batches of one account, sent again after failures; submissions only by `submit`."""
 
 from __future__ import annotations
 
@@ -13,13 +10,7 @@ from typing import TypeVar
 from .._errors import LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
-from .._providers.shared.batches import (
-    BatchConnection,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    module_of,
-)
+from .._providers.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
 from .._requests.api_keys import Credential
 from .._requests.routing import Target
 from .._runtime import clock, files, randomness
@@ -31,10 +22,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
 
 
 class Remote:
-    """The batches of one account at one server; `RequestError` if the host has none.
-
-    A request is tried again for `patience` seconds while it fails.
-    """
+    """The batches of one account at one server. A request is tried again for `patience` seconds."""
 
     def __init__(self, target: Target, key: Credential, patience: float) -> None:
         module = module_of(target.route.adapter)
@@ -49,11 +37,7 @@ class Remote:
         return await self._retry(lambda: self.connection.upload(path))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch, in one request.
-
-        Raises:
-            LLMError: there was no answer. Unless its status is a 4xx, the batch may have been accepted.
-        """
+        """Submit a batch, in one request. Unless an error is a 4xx, it may have been accepted."""
         try:
             return await self.connection.create(spec, path, file)
         except Exception as error:
@@ -141,11 +125,7 @@ class Pauses:
         await asyncio.sleep(max(0.0, min(self._next(), self._left)))
 
     async def after(self, error: LLMError) -> None:
-        """Wait before the next attempt of a request that failed.
-
-        Raises:
-            LLMError: the error, if another attempt does not help or would come too late.
-        """
+        """Wait before the next attempt of a request that failed, or raise its error if none can help."""
         pause = self._next()
         if error.retry_after is not None:
             pause = error.retry_after
@@ -160,11 +140,7 @@ class Pauses:
 
 
 def surely_refused(error: LLMError) -> bool:
-    """Whether a submission that failed with this error was not accepted.
-
-    >>> surely_refused(LLMError("bad", status=400)), surely_refused(LLMError("failed", status=500))
-    (True, False)
-    """
+    """Whether a submission that failed with this error was not accepted."""
     if error.status is not None:
         return 400 <= error.status < 500 and error.status not in (408, 409)
     # An error of the SDK itself, which is not retryable, may come after the answer.

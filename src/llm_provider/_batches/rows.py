@@ -109,10 +109,7 @@ def name_of(keys: Sequence[str]) -> str:
 def rows_of_call(
     call: Call[Any], parts: Sequence[int], most: int | None
 ) -> list[tuple[RowLine, tuple[int, ...], int]]:
-    """The rows that ask for some parts of a call: line, numbers of the parts, bytes of the body.
-
-    A row has at most `most` parts; with None it has as many as a live request.
-    """
+    """The rows for some parts of a call, each of at most `most`: line, numbers of the parts, bytes."""
     groups = call.operation.groups(call, parts)
     if most is not None:
         groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
@@ -158,11 +155,10 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
 
 
 def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = None) -> Call[Any]:
-    """The call of a row, without its messages.
+    """The call of a row, without its messages; `KeyError` if the journal lacks the row's contents.
 
     `header` is None if the file of the batch is damaged. `shared` is a call of the job with the user's
-    parameters, and None where the process has only the journal. Raises `KeyError` if the journal does not
-    have the row's contents any more.
+    parameters, and None where the process has only the journal.
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")
@@ -194,11 +190,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
 
 
 def body_of(header: Header | None, line: RowLine) -> bytes:
-    """The JSON body of a row, as a live request would send it.
-
-    Raises:
-        KeyError: the journal does not have the row's contents any more.
-    """
+    """The JSON body of a row, as of a live request; `KeyError` if the journal has no contents any more."""
     if line.payload is not None and len(line.parts) == 1 and header is not None and not header.labels:
         return line.payload
     call = call_of(header, line)

@@ -33,12 +33,7 @@ class Spending:
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]]) -> None:
-        """Reserve the worst case of all rows together.
-
-        Raises:
-            BudgetExceededError: it is more than is left, or than requests under way leave for some time.
-            UnknownPriceError: it is not known, and a budget does not allow that.
-        """
+        """Reserve the worst case of all rows together, if there is or soon will be room for it."""
         if not self._budgets:
             return
         amount = Decimal(0)

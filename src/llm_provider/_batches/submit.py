@@ -62,10 +62,7 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 class Submitter:
-    """Submits to the account with the name `destination` in the journal.
-
-    `patience` are the seconds for which it waits for results by which a batch is recognised.
-    """
+    """Submits to the account `destination`; waits `patience` seconds for results that tell batches apart."""
 
     def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
         self._journal = journal
@@ -84,12 +81,9 @@ class Submitter:
         ]
 
     async def settle(self, record: Record) -> None:
-        """Find out whether a batch was submitted. Afterwards it is submitted, planned, or removed.
+        """Find out whether a batch was submitted: it becomes submitted, planned, or removed, or is `damaged`.
 
-        A file that was cut before its seal is removed or noted in `damaged`.
-
-        Raises:
-            UncertainBatchError: that cannot be found out.
+        `UncertainBatchError` says that it cannot be found out.
         """
         if record.remote is not None:
             return
@@ -161,10 +155,7 @@ class Submitter:
                 remote = await self._remote.retrieve(remote.identifier)
 
     def check_damaged(self, contents: Collection[str]) -> None:
-        """Raise `UncertainBatchError` while a damaged batch may have some of the rows.
-
-        `contents` are the hashes of the batches to submit. A damaged batch with the same hash is taken over.
-        """
+        """Raise `UncertainBatchError` while a damaged batch with another hash may have some of the rows."""
         for record, remote in self.damaged.items():
             if remote.content not in contents:
                 raise _explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
@@ -181,8 +172,7 @@ class Submitter:
         """Submit rows as one batch; `adopt` takes over one with the same rows that the journal has lost.
 
         None of the rows is in an open batch, and `spool` has their lines. `file_ids` are the ids of the
-        uploaded files that they refer to, by reference. Raises an `LLMError` if the provider does not accept
-        the batch, and an `OSError` if the journal cannot be written.
+        uploaded files that they refer to, by reference.
         """
         content = content_of(rows)
         lost = await self._find_lost(content) if adopt else None

@@ -32,11 +32,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class BatchWork:
-    """One job: how its inputs are looked up, submitted and delivered. It is a `Work`, and its `Carrier`.
-
-    `lookup` yields for each input its stored answer, its error, or its call. With `resend`, rows that failed
-    or expired are sent once more there.
-    """
+    """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
 
     max_in_flight = width = sys.maxsize
     sends_as_whole = True
@@ -158,7 +154,9 @@ async def _end_known_rows(engine: Engine, job: Job) -> None:
         read = [[engine.cache.get_soon(key, here) for key in row.keys] for row in some]
         for row, entries in zip(some, read, strict=True):
             call = job.calls[row.kind]
-            parts = [engine.sample(call, await entry) for entry in entries]
+            parts = [
+                engine.sample(call, await entry, key) for key, entry in zip(row.keys, entries, strict=True)
+            ]
             samples = [sample for sample in parts if sample is not None]
             if len(samples) == len(row.keys):
                 job.end_row(engine, row.custom_id, RowEnd(samples=samples))

@@ -1,7 +1,4 @@
-"""The disk cache of answers. Its failures are warnings, and never fail a call.
-
-`read_ahead` serves batches: the hits of a batch take a tenth less time than one by one.
-"""
+"""The disk cache of answers. Its failures are warnings, and never fail a call."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .._errors import RequestError
 from .._runtime import clock
-from .storage.entry import Entry, Question, decode_entry, encode_entry
+from .storage.entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .storage.worker import BatchQueue, Worker, start_timer
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .._runtime.threads import Timer
+    from .selection import Selection
     from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
@@ -141,13 +139,8 @@ class ResponseCache:
 
         return None if is_network(self.directory) else self.own_directory / "leases"
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
-        """The entry of a key; None if there is none, or if it cannot be read. Counts as a hit or a miss.
-
-        `ahead` is the value of the key that `read_ahead` has read.
-        """
+        """The entry of a key, or None; a hit or a miss. `ahead` is what `read_ahead` has read for it."""
         entry = self._unwritten.get(key) if self._unwritten else None
         if entry is None and ahead is not None:
             entry = decode_entry(key, ahead)
@@ -167,12 +160,19 @@ class ResponseCache:
         """The entry of a key in the local store, without counting a hit or a miss."""
         return self._unwritten.get(key) or self._read(key)
 
+    def peek_whole(self, key: str) -> tuple[Entry, QuestionFields | None] | None:
+        """The entry of a key in the local store and its question, without counting a hit or a miss."""
+        entry = self._unwritten.get(key)
+        if entry is not None:
+            return entry, None if entry.question is None else entry.question.to_json()
+        value = self._read_value(key)
+        entry = None if value is None else decode_entry(key, value)
+        return None if entry is None or value is None else (entry, decode_question(key, value))
+
     def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
         """Answers of the model and server of a question, among the newest of its provider and endpoint.
 
-        Returns:
-            Answers and payloads; a payload is None if it is not stored in full. Empty if the cache cannot be
-            read.
+        Each has its payload, None if that is not stored in full. Empty if the cache cannot be read.
         """
         from .storage.maintenance import list_recent
 
@@ -183,10 +183,9 @@ class ResponseCache:
             return []
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The stored values of keys that `get` is about to ask for, up to four megabytes.
+        """The stored values of keys that `get` is about to ask for as `ahead`, up to 4 MB, unchecked.
 
-        One statement for many keys takes half of the time of one for each. The values are not checked: `get`
-        takes each of them as its `ahead`.
+        One statement for many keys takes half of the time of one for each.
         """
         try:
             return (self._store or self._open()).read_many(keys, MOST_AHEAD_BYTES)
@@ -212,8 +211,6 @@ class ResponseCache:
             self._report_failure("read", error)
             return None
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def put(self, key: str, entry: Entry) -> Future[bool]:
         """Store an entry, in the writer thread. The result is whether it is on disk."""
         return self._writes.submit((key, entry))
@@ -221,8 +218,7 @@ class ResponseCache:
     def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
         """`put` for an event loop, which is woken once for many entries.
 
-        The future cannot be cancelled: a task that is cancelled while it waits for it is cancelled once the
-        entry is stored.
+        The future cannot be cancelled: a task that waits for it is cancelled once the entry is stored.
         """
         return self._writes.submit_from(loop, (key, entry))
 
@@ -278,8 +274,6 @@ class ResponseCache:
         self._retrying = None
         self._try_to_write(dict(self._unwritten), patience=0.0)
 
-    # --- maintenance --------------------------------------------------------------------------------
-
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""
         from .statistics import CacheStatistics
@@ -311,6 +305,8 @@ class ResponseCache:
     def verify(self) -> Verification:
         """Read every answer and compare it with its checksum. The result is true if all are intact.
 
+        `llm_provider.verify` checks a file of evidence instead, which needs no cache.
+
         Raises:
             OSError: the cache cannot be read.
         """
@@ -341,21 +337,27 @@ class ResponseCache:
             lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run)
         )
 
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all answers to one file of JSON lines. The same answers give the same bytes.
+    def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
+        """The sorted keys of a selection. It raises what `export` raises."""
+        from .selection import find_keys
+
+        return self._with_store(lambda store: list(find_keys(store, selection)))
+
+    def export(self, path: str | os.PathLike[str], **selection: Unpack[Selection]) -> int:
+        """Write answers for another cache, and return their number; `Results.export` writes evidence.
 
         Args:
-            path: The file; it is created or replaced once it is complete.
-
-        Returns:
-            The number of answers in the file.
+            path: The file of JSON lines, replaced once it is complete. The same answers give the same bytes.
+            **selection: Which answers, see `Selection`: by `results`, `model`, `tag`; default all.
 
         Raises:
-            OSError: the file cannot be written, or the cache cannot be read.
+            OSError: the file cannot be written, or the cache or the ledger cannot be read.
+            RequestError: there is no ledger with the keys of the tag.
         """
         from .storage.archive import write_archive
 
-        return self._with_store(lambda store: write_archive(store, path))
+        keys = self.find_keys(**selection) if any(selection.values()) else None
+        return self._with_store(lambda store: write_archive(store, path, keys))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
         """Add the answers of an exported file. Answers that are already stored stay unchanged.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Entry, Question
-from .._errors import LLMError, RequestError
+from .._errors import LLMError
 from .._json_values import JSONObject
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
@@ -49,18 +49,8 @@ MAX_REQUEST_BYTES = 30_000_000
 """The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
 
 
-def size_error(size: int, provider: str, model: str) -> RequestError:
-    """The error of a body with more bytes than `MAX_REQUEST_BYTES`."""
-    sizes = f"{size / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
-    problem = f"the request has {sizes}: pass large files as URLs"
-    return RequestError(problem, provider=provider, model=model)
-
-
 class Exchange(ABC):
-    """One kind of request, and its reply, as the sender, the recorder and observers know it.
-
-    It has no state, so one object serves every call.
-    """
+    """One kind of request, as the sender, the recorder and observers know it. One serves every call."""
 
     name: ClassVar[str]
     """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
@@ -81,11 +71,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
-        """A reply with so many parts as an answer.
-
-        Raises:
-            APIResponseValidationError: the reply is not complete and valid.
-        """
+        """A reply with so many parts as an answer; `APIResponseValidationError` if it is not valid."""
 
     @abstractmethod
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
@@ -109,12 +95,7 @@ class Operation(Exchange, Generic[R, T]):
     @staticmethod
     @abstractmethod
     def build(model: str, inputs: Any, parameters: Any, function: str, /) -> R:
-        """Check and normalise the arguments of the user's call of a function.
-
-        Raises:
-            TypeError: a parameter does not exist.
-            RequestError: a value cannot be sent.
-        """
+        """Check and normalise the arguments of the user's call; `TypeError` for an unknown parameter."""
 
     @abstractmethod
     def bare_request(self, model: str, base_url: str | None) -> R:
@@ -122,11 +103,7 @@ class Operation(Exchange, Generic[R, T]):
 
     @abstractmethod
     def encode(self, request: R, target: Target, adapter: Adapter) -> EncodedRequest:
-        """The request in the wire format of its provider.
-
-        Raises:
-            RequestError: the model or the provider cannot serve it.
-        """
+        """The request in the wire format of its provider; `RequestError` if that cannot serve it."""
 
     @abstractmethod
     def parts(self, request: R) -> Sequence[int]:
@@ -147,11 +124,7 @@ class Operation(Exchange, Generic[R, T]):
     def fetch(
         self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
     ) -> Coroutine[Any, Any, Sample]:
-        """Get the answer with some parts of a call. A request is enough for all but scores of texts.
-
-        Raises:
-            LLMError: the last request failed, and no retry is left.
-        """
+        """Get the answer with some parts of a call. A request is enough for all but scores of texts."""
         sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
         return sample
 
@@ -181,8 +154,7 @@ class Operation(Exchange, Generic[R, T]):
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
         """The result of a call of one part that the cache answers.
 
-        `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
-        it.
+        `call` may differ in its prompt. `started` is the monotonic time at which the user made the call.
         """
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
@@ -291,10 +263,7 @@ class Call(Generic[T]):
         return self.operation.facts(self, self.parts if parts is None else parts)
 
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
-        """What `read` returns. It is run in a thread where it may take long.
-
-        `read` reads a reply with this body, and may call validators of the user's.
-        """
+        """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
         structure = self.encoded.structure
         if len(body) < LARGE and (structure is None or not structure.runs_code):
             return read()
@@ -309,13 +278,9 @@ async def finish_by(
     work: Callable[[Call[Any]], Coroutine[Any, Any, V]],
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> V:
-    """The result of a call's work by its deadline.
+    """The result of a call's work by its deadline, else an `APITimeoutError`.
 
-    The deadline ends this call. A request that other calls share continues for them. `cancel` cancels the
-    task that does the work.
-
-    Raises:
-        APITimeoutError: the deadline has passed.
+    A request that other calls share continues for them. `cancel` cancels the task that does the work.
     """
     import asyncio
 
@@ -354,11 +319,6 @@ class Sample:
     parts that came in one request, the first has the price of all, or each has a share."""
     change: Change | None = None
     """Who answered before, where another one answers now."""
-
-    def make_entry(self, question: Question, created: float) -> Entry:
-        """The entry of the cache for it. `created` is the time in seconds since the epoch."""
-        answer = self.answer
-        return Entry(self.body, self.sending, created, answer.model, question, self.price, answer.origin)
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""

@@ -23,10 +23,7 @@ def delta_of_choice(choice: Choice, index: int) -> Delta:
 
 
 def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:
-    """An `Emit` for a request for some of several samples. Deltas get the number of their sample in the call.
-
-    Samples beyond those that were asked for are not shown, as they are not returned.
-    """
+    """An `Emit` that gives deltas the `numbers` of their samples in the call, and drops surplus ones."""
 
     def emit_renumbered(steps: list[Step]) -> None:
         deltas = [delta for step in steps if (delta := delta_of(step)).index < len(numbers)]

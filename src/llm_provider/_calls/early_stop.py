@@ -50,14 +50,7 @@ def is_of_batch(error: LLMError) -> bool:
 
 
 class EarlyStop:
-    """Counts the failures of one batch. It is used on the background loop only, apart from `warn`.
-
-    >>> stop = EarlyStop()
-    >>> for _ in range(3):
-    ...     stop.note_failure(AuthenticationError("Incorrect API key", status=401))
-    >>> print(stop.refuse())
-    not sent, because 3 calls of this batch failed in a row: Incorrect API key
-    """
+    """Counts the failures of one batch. It is used on the background loop only, apart from `warn`."""
 
     def __init__(self) -> None:
         self.all_read = False

@@ -29,7 +29,6 @@ Batches are those that were submitted with this cache directory (LLM_PROVIDER_CA
 _RESUMES = "the batches go on at their providers; the same command waits for them again"
 
 _ALL = f"Without an ID it {{verb}} for all that are under way.\n\n  {PROGRAM} batches {{example}}\n"
-_COLLECT_EPILOG = f"Without an ID it collects all that are under way.\n\n  {PROGRAM} batches collect\n"
 
 _ENDS = {
     "completed": "it has ended and its answers are stored",
@@ -125,7 +124,7 @@ def _wait(ids: tuple[str, ...]) -> int:
         return max((_store_answers(batch) for batch in _select(client, ids)), default=OK)
 
 
-@run_batches.command("collect", epilog=_COLLECT_EPILOG)
+@run_batches.command("collect", epilog=_ALL.format(verb="collects", example="collect"))
 @_any_ids
 def _collect(ids: tuple[str, ...]) -> int:
     """Store the answers of batches that have ended; waits for none."""

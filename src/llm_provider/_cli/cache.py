@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from .._errors import RequestError
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, parse_age
 
 if TYPE_CHECKING:
     from .._cache.response_cache import ResponseCache
+    from .._cache.selection import Selection
 
 
 _EPILOG = f"""\
@@ -25,6 +29,13 @@ _IMPORT_EPILOG = f"""\
 FILE comes from `cache export`. It is checked before anything is added.
 
   {PROGRAM} cache import answers.jsonl
+"""
+_EXPORT_EPILOG = f"""\
+FILE is written only once the export is complete, and `cache import` reads it. For evidence that a stranger
+checks, `{PROGRAM} export` writes another kind of file.
+
+  {PROGRAM} cache export answers.jsonl
+  {PROGRAM} cache export study.jsonl --tag study --ledger costs.jsonl
 """
 _OLDER_THAN = "remove answers older than this, such as 30d; units are s, m, h, d, w"
 _MODEL = "remove answers of this model, named as in the call or by its provider"
@@ -56,7 +67,7 @@ def _print_stats(*, as_json: bool) -> None:
 
 @run_cache.command("verify", epilog=f"  {PROGRAM} cache verify\n")
 def _verify() -> int:
-    """Read every answer and compare it with its checksum."""
+    """Compare every stored answer with its checksum; `verify` checks files of evidence."""
     with closing(_open()) as cache:
         report = cache.verify()
     print(f"{_count(report.entries)} whole, {len(report.damaged)} damaged")
@@ -67,13 +78,21 @@ def _verify() -> int:
 
 @run_cache.command(
     "export",
-    epilog=f"FILE is written only once the export is complete.\n\n  {PROGRAM} cache export answers.jsonl\n",
+    epilog=_EXPORT_EPILOG,
 )
 @click.argument("file", metavar="FILE")
-def _export(file: str) -> None:
-    """Write all answers to one file of JSON lines."""
+@click.option(
+    "--results", metavar="FILE", type=Path, help="only the answers in a file of `to_jsonl` or `map`"
+)
+@click.option("--model", metavar="MODEL", help="only the answers of this model")
+@click.option("--tag", metavar="TAG", help="only the answers of this `track` block")
+@click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
+def _export(file: str, results: Path | None, model: str | None, tag: str | None, ledger: str | None) -> None:
+    """Write answers to one file of JSON lines, for another cache."""
+    lines = None if results is None else _read_lines(results)
+    given: Selection = {"results": lines, "model": model, "tag": tag, "ledger": ledger}
     with closing(_open()) as cache:
-        print(f"{_count(cache.export(file))} written")
+        print(f"{_count(cache.export(file, **given))} written")
 
 
 @run_cache.command("import", epilog=_IMPORT_EPILOG)
@@ -94,6 +113,16 @@ def _prune(older_than: float | None, model: str | None, *, dry_run: bool) -> Non
     with closing(_open()) as cache:
         count = cache.prune(older_than=older_than, model=model, dry_run=dry_run)
     print(f"{_count(count)} {'to be removed' if dry_run else 'removed'}")
+
+
+def _read_lines(path: Path) -> Iterator[object]:
+    """The lines of a file of answers."""
+    with path.expanduser().open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise RequestError(f"{path}, line {number}: this is not JSON") from None
 
 
 def _count(answers: int) -> str:

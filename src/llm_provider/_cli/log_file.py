@@ -1,7 +1,4 @@
-"""The log of `ask`: prompts and answers in a SQLite file of the user's own, which can be searched.
-
-No API key is ever in it. Only the user can read the file, because prompts may be private.
-"""
+"""The log of `ask`, a private SQLite file of prompts and answers, without API keys, which can be searched."""
 
 from __future__ import annotations
 
@@ -96,10 +93,7 @@ def read_last_conversation() -> list[LoggedAsk]:
 
 
 class LogFile:
-    """The log in the file `path`, which the first `add` makes.
-
-    `by_words` searches with SQLite's full-text index. Without it, substrings are found.
-    """
+    """The log in the file `path`, which `add` makes. Without `by_words` it finds substrings only."""
 
     def __init__(self, path: Path, *, by_words: bool = True) -> None:
         self.path = path

@@ -27,16 +27,10 @@ from .output import (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand.
+    """Run one subcommand with these arguments, by default those of the process.
 
-    Args:
-        argv: The arguments after the program's name; default those of the process.
-
-    Returns:
-        The exit code, one of those that `llm-provider --help` lists.
-
-    Raises:
-        SystemExit: after `--help` and `--version` (0), and for invalid arguments (2).
+    It returns one of the exit codes that `llm-provider --help` lists. `SystemExit` follows `--help` and
+    `--version` (0), and invalid arguments (2).
 
     >>> main(["prices", "claude-haiku-5-5", "--json"])  # doctest: +ELLIPSIS
     [{"provider": "anthropic", "model": "claude-haiku-5-5", ...}]

@@ -209,10 +209,7 @@ class _Work:
         return _Question(row, prompt, request, line_token(name, request))
 
     def check(self, limit: int | None, *, skip_invalid: bool) -> None:
-        """Check every row up to the limit, and find those that the output answers.
-
-        Rows that are not valid are left out, or else an error.
-        """
+        """Check rows up to the limit, leave bad ones out or raise, and find those that the output answers."""
         continues = self.output is not None and not self.overwrite
         if self.output is not None and continues:
             self._answered = self.output.read_answered(by_id=self.id_column is not None)

@@ -67,6 +67,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "prompt": json_value(result.prompt) if isinstance(result, Response) else None,
         "served_by": _describe_origin(result),
         "cached": result.cached,
+        "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
         "error": None if error is None else _error_object(error),
         "request": request,
     }
@@ -118,10 +119,7 @@ class OutputFile:
         return self.path.is_file()
 
     def read_answered(self, *, by_id: bool) -> set[bytes]:
-        """The tokens of the rows that the file answers. A failed row has none.
-
-        Rows are named by their ids, or else by their positions.
-        """
+        """The tokens of the rows that the file answers, by their ids or positions. A failed row has none."""
         self._whole = self.positions = 0
         return {token for _, token in self._tokens(by_id=by_id)} if self.is_kept else set()
 

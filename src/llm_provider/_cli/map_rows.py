@@ -56,10 +56,7 @@ class Row:
 
 
 class RowFile:
-    """A file of rows, or "-" for standard input, that can be read several times.
-
-    Without a format, the suffix decides.
-    """
+    """A file of rows, or "-" for standard input, that is read twice. By default the suffix is the form."""
 
     def __init__(self, path: str, form: Format | None = None) -> None:
         self.name = "standard input" if path == "-" else path
@@ -206,10 +203,7 @@ _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {
 
 
 class PromptMaker:
-    """Makes the prompt of each row: by a template with `{fields}`, or else from a column.
-
-    Without a column, the first of `DEFAULT_COLUMNS` that a row has is taken.
-    """
+    """Makes the prompt of a row: by a template, from a column, or the first of `DEFAULT_COLUMNS`."""
 
     def __init__(self, template: str | None = None, column: str | None = None) -> None:
         if template is not None and column is not None:

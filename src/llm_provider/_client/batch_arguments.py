@@ -44,13 +44,7 @@ class DeliveryOptions:
 
     @classmethod
     def take_from(cls, parameters: Any, usual: DeliveryMode = "live") -> DeliveryOptions:
-        """Remove the options from the parameters of a function, which leaves those of a call.
-
-        `usual` is the mode if the user chooses none.
-
-        Raises:
-            RequestError: one of them is none of its words.
-        """
+        """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
         mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
         return cls(
             usual if mode is None else _check_delivery("delivery", mode),
@@ -99,12 +93,7 @@ def parse_batch(
     defaults: JSONMapping,
     on_error: OnError = "return",
 ) -> BatchOptions:
-    """Check the arguments of a function for many inputs.
-
-    Raises:
-        TypeError: the function has no such parameter, or the inputs are of the wrong kind.
-        RequestError: an argument is not valid for the function.
-    """
+    """Check the arguments of a function for many inputs; `TypeError` if there is no such parameter."""
     if function not in _FOR_SEVERAL_MODELS:
         _refuse_several(function, model)
     _check_on_error("on_error", on_error)
@@ -175,12 +164,7 @@ def check_models(models: Sequence[str]) -> None:
 
 
 def _copy_for_each(models: Sequence[str], inputs: BatchInputs) -> tuple[BatchInputs, ...]:
-    """The same inputs for each of several models.
-
-    Raises:
-        TypeError: the inputs are an asynchronous iterable.
-        RequestError: the models are not valid.
-    """
+    """The same inputs for each of several models. They cannot be an asynchronous iterable."""
     check_models(models)
     if isinstance(inputs.prompts, AsyncIterable):
         raise TypeError(
@@ -204,12 +188,7 @@ _EXAMPLE = ("a context that is never sent", ["a continuation"])
 def parse_scores(
     model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
 ) -> BatchOptions:
-    """Check the arguments of `score_many`.
-
-    Raises:
-        TypeError: the contexts are no texts.
-        RequestError: an argument is not valid.
-    """
+    """Check the arguments of `score_many`; `TypeError` if the contexts are no texts."""
     _check_on_error("on_error", on_error)
     calls = cast("JSONObject", dict(parameters))
     most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
@@ -236,10 +215,7 @@ def parse_scores(
 
 
 def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
-    """Each context with its continuations. Texts are the continuations of every context.
-
-    Raises:
-        RequestError: there are no continuations, or not as many lists of them as contexts.
+    """Each context with its continuations, which are texts for every context, or as many lists.
 
     >>> pair_texts(["a", "b"], [" x", " y"])
     [('a', [' x', ' y']), ('b', [' x', ' y'])]

@@ -111,11 +111,7 @@ def _estimate_texts(
 
 
 def _take_kind(model: str | Models, parameters: EstimateParameters) -> EstimateKind:
-    """Remove `kind` from the parameters. Without it the names of the models tell.
-
-    Raises:
-        RequestError: it is none of its words, or the names of several models tell different kinds.
-    """
+    """Remove `kind` from the parameters. Without it the names of the models tell one kind."""
     several = isinstance(model, (list, tuple))
     if isinstance(model, (list, tuple)):
         check_models(model)

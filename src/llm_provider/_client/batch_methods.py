@@ -74,10 +74,7 @@ class BatchMethods(Hinting):
 
     @overload
     async def aestimate(
-        self,
-        model: str,
-        inputs: Estimable | AsyncIterable[Prompt],
-        **parameters: Unpack[EstimateParameters],
+        self, model: str, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
     ) -> Estimate: ...
 
     @overload
@@ -201,10 +198,7 @@ class BatchMethods(Hinting):
         return Observers(self._runner.tell, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
-        """How the inputs of a model are looked up, and how their calls are sent.
-
-        An invalid model or parameter would fail every input, so it is found here, once.
-        """
+        """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
         from .._calls.batch.lookup import batch_lookup, run_with_metadata
         from .._calls.batch.worker_pool import LiveWork
         from .._calls.early_stop import EarlyStop

@@ -136,12 +136,7 @@ class CallRunner:
         allowed: Concurrency,
         function: str = "call",
     ) -> Call[T]:
-        """The call of an operation. The client's defaults are added to the parameters.
-
-        Raises:
-            RequestError: the model or the provider cannot serve it.
-            TypeError: there is no such parameter.
-        """
+        """The call of an operation. The client's defaults are added to the parameters."""
         if self.defaults:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
@@ -172,11 +167,7 @@ class CallRunner:
     def uses_batch_api(
         self, models: Sequence[str], delivery: DeliveryOptions, parameters: JSONMapping
     ) -> bool:
-        """Whether a batch delivers a call. All models go one way, since they share budget and deadline.
-
-        Raises:
-            RequestError: a batch was asked for, and cannot deliver the call.
-        """
+        """Whether a batch delivers a call. All models go one way, since they share budget and deadline."""
         if delivery.mode == "live":
             return False
         from .._batches.choice import uses_batch_api

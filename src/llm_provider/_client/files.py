@@ -24,8 +24,7 @@ Path = str | os.PathLike[str]
 def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Callable[[], PriceTable]:
     """Returns the price table, with the prices of the user's own hosts. The first use reads it.
 
-    Raises:
-        RequestError: the user's own file cannot be read. It is read at once, before an answer is paid for.
+    The user's own file is read at once: a `RequestError` comes before an answer is paid for.
     """
     own = None if path is None else check_path("prices", path)
 

@@ -117,9 +117,7 @@ async def aestimate(
 
 @with_parameters
 async def aestimate(
-    model: str | Models,
-    inputs: Estimable | AsyncIterable[Prompt],
-    **parameters: Unpack[EstimateParameters],
+    model: str | Models, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
 ) -> Estimate | Estimates:
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)

@@ -31,13 +31,10 @@ _restored: dict[str, Client] = {}
 def reduce_client(
     client: Client, original: Client, settings: JSONMapping, *, has_keys: bool
 ) -> tuple[Any, ...]:
-    """What `pickle` writes for a client.
+    """What `pickle` writes for a client; `TypeError` if it holds what only this process can have.
 
     `original` is the client that it is a variant of, else itself. `settings` are those of the original,
     without its API keys. `has_keys` says whether the user gave it API keys.
-
-    Raises:
-        TypeError: it holds a key, or a budget that only one process can count.
     """
     defaults: tuple[JSONMapping, ...] = (original._runner.defaults, client._runner.defaults)  # noqa: SLF001  # of this package
     if has_keys:
@@ -68,11 +65,7 @@ def _refuse(reason: str, remedy: str) -> NoReturn:
 
 
 def restore_client(
-    name: str,
-    kind: type[Client],
-    settings: JSONObject,
-    defaults: JSONObject,
-    variant: JSONObject | None,
+    name: str, kind: type[Client], settings: JSONObject, defaults: JSONObject, variant: JSONObject | None
 ) -> Client:
     """The client of a pickle, which a process makes once; a `RequestError` if a setting is not valid here."""
     with _lock:

@@ -62,12 +62,7 @@ def _telling_failures(runner: CallRunner) -> Iterator[None]:
 def _find_count(
     runner: CallRunner, function: str, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount | Call[Response]:
-    """The count as far as it is known here, or the call that asks the provider.
-
-    Raises:
-        RequestError: the model or the provider cannot serve the request.
-        RuntimeError: the provider is to be asked on the loop's own thread.
-    """
+    """The count as far as it is known here, or the call that asks the provider, not on the loop's thread."""
     flag("exact", exact)
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
     if not exact or call.cache == "only" or not counts(call.target):

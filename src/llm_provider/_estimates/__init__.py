@@ -1,4 +1,1 @@
-"""What a batch will cost, before it is sent.
-
-Order of imports, from the bottom: `history` reads stored answers; `estimate` imports it and computes.
-"""
+"""What a batch will cost, before it is sent: `estimate` computes it from stored answers, by `history`."""

@@ -2,8 +2,7 @@
 
     input → prepare → stored or a duplicate? → input tokens → + output tokens → price, time
 
-Each input takes the path of a call as far as the cache. So an estimate sends nothing, loads no SDK, needs no
-API key and opens no connection.
+Each input takes the path of a call as far as the cache, so nothing is sent, and no SDK or key is needed.
 """
 
 from __future__ import annotations
@@ -449,10 +448,7 @@ async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterab
 
 
 def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
-    """Show the estimate of a batch in a notebook if its likely cost is above some USD.
-
-    The estimate is made from a sample of the inputs.
-    """
+    """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
     from .._runtime.notebooks import show as show_value
 
     step = max(1, len(inputs) // _SAMPLE)

@@ -39,10 +39,7 @@ class History(NamedTuple):
 
 
 def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
-    """Statistics of the newest stored answers of a call's model and server; None if there are too few.
-
-    `count` counts the tokens of a text, as for `input_tokens`.
-    """
+    """Statistics of the newest answers of a call's model and server; None if there are too few."""
     tokens, seconds, factors = [], [], []
     for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
         answer = engine.decode_entry(call, entry)
@@ -61,12 +58,7 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
 
 
 def mean(values: Sequence[float]) -> Range:
-    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`.
-
-    >>> low, likely, high = mean([8.0, 10.0, 12.0, 10.0])
-    >>> 5 < low < likely == 10 < high < 15
-    True
-    """
+    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`."""
     # Imported here because only estimates need it, and its import takes longer than an estimate.
     import statistics
 

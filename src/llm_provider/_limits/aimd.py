@@ -27,17 +27,6 @@ class AIMD:
     """A `Controller` without rates and headers: one cut per congestion episode, down to a window of 1.
 
     Times are seconds of one monotonic clock, given by the caller.
-
-    >>> controller = AIMD()
-    >>> tickets = [controller.record_request(1.0) for _ in range(8)]
-    >>> controller.record_refusal(2.0, tickets[0], retry_after=5.0)
-    False
-    >>> controller.window, controller.gate, controller.ready_at(2.5)
-    (4.0, 7.0, inf)
-    >>> controller.record_refusal(2.1, tickets[1])  # sent before the cut, so in the same episode
-    False
-    >>> controller.window
-    4.0
     """
 
     rate = math.inf

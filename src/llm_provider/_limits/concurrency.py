@@ -52,14 +52,7 @@ def _open_files() -> float:
 
 
 def concurrency(max_concurrent: int | None) -> Concurrency | None:
-    """The limit that `max_concurrent` sets, which holds from the first request on; None if it is not given.
-
-    Raises:
-        RequestError: `max_concurrent` is not a whole number above zero.
-
-    >>> concurrency(8)
-    Concurrency(most=8, at_once=8)
-    """
+    """The limit that `max_concurrent` sets, which holds from the first request on; None without one."""
     if max_concurrent is None:
         return None
     most = plain_number(max_concurrent)

@@ -42,8 +42,7 @@ _STATE_VERSION = 6
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
-"""Seconds of back-off without Retry-After: the time of one request at the estimated rate, doubled by
-failures."""
+"""Seconds of back-off without Retry-After: the time of one request at the estimate, doubled by failures."""
 _FAST_REFUSAL = 0.5
 """Seconds. If refusals come faster than this, the answer to a single probe is awaited."""
 
@@ -72,13 +71,6 @@ class AdaptiveController(Stored):
     A sender asks `ready_at`, calls `record_request`, and gives the ticket back with the outcome of the
     request, to exactly one of the other methods `record_…`. Each method takes constant time. `random_source`
     is that of the jitter of back-off.
-
-    >>> controller = AdaptiveController()
-    >>> ticket = controller.record_request(0.0)
-    >>> controller.record_refusal(0.05, ticket, retry_after=2.0)
-    False
-    >>> controller.ready_at(0.1), controller.in_flight
-    (2.05, 0)
     """
 
     FIELDS: ClassVar = {
@@ -149,8 +141,7 @@ class AdaptiveController(Stored):
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first.
 
         `tokens` are estimated; always 1 if nothing is known. The caller allows `max_in_flight` requests.
-        While the controller is open, `at_once` requests, and one more per answer, do not ask the rate
-        estimator.
+        While the controller is open, `at_once` requests, and one more per answer, need no rate.
         """
         in_flight = self.in_flight
         if in_flight >= max_in_flight:
@@ -259,10 +250,7 @@ class AdaptiveController(Stored):
             self._estimator.give_back(self._charge(ticket.tokens))
 
     def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        """Record that the provider is overloaded (503, 529): the window shrinks, the learnt rate stays.
-
-        Returns whether only the call itself backs off; see `record_refusal`.
-        """
+        """Record an overload (503, 529): the window shrinks. Returns whether the call backs off by itself."""
         self.in_flight -= 1
         self.refusals += 1
         self._window.record_end(ticket, self._number, None)
@@ -284,8 +272,8 @@ class AdaptiveController(Stored):
     ) -> bool:
         """Record that the provider refused a request because of a limit (429), and what its headers say.
 
-        `retry_after` are the seconds that it asked to wait, finite and not negative. Returns whether only the
-        call itself backs off, because a share of all requests is refused at random.
+        `retry_after` are seconds, finite and not negative. Returns whether only the call itself backs off,
+        because a share of all requests is refused at random.
         """
         self.in_flight -= 1
         self.refusals += 1

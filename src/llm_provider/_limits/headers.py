@@ -44,8 +44,7 @@ _TOKENS = _names(
 _LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 
 _LONG_RESET = 10.0
-"""Seconds. A shorter reset is too coarse to compute a rate from, because some are rounded to whole
-seconds."""
+"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +131,6 @@ class Level(Stored):
 
     `used` is the number of requests or tokens that the limit has counted for all requests sent. `amount` is
     the number for the next request: 1, or its tokens.
-
-    >>> level = Level()
-    >>> level.read(at=0.0, used=1.0, allowance=Allowance(rate=10.0, remaining=5.0))
-    >>> level.ready_at(now=0.0, used=5.0, amount=1.0, margin=1.0)  # 1 is left, so wait a tenth of a second
-    0.1
     """
 
     __slots__ = ("_at", "_most", "_rate", "_remaining", "_used")
@@ -151,10 +145,7 @@ class Level(Stored):
         self._rate = math.inf
 
     def read(self, *, at: float, used: float, allowance: Allowance) -> None:
-        """Read a header of a request that was sent at `at`, unless a later request's was read.
-
-        `used` is the sum over all requests sent until then, including this one.
-        """
+        """Read a header of a request sent at `at`, unless a later one was read. `used` counts this one."""
         if used > self._used:
             self._at, self._used, self._rate, self._remaining = at, used, allowance.rate, allowance.remaining
             self._most = max(self._most, allowance.remaining)

@@ -51,11 +51,7 @@ _OUTAGES = (InternalServerError, OverloadedError, APIConnectionError, APITimeout
 
 
 def is_outage(error: LLMError) -> bool:
-    """Whether a failure may be part of an outage.
-
-    >>> is_outage(InternalServerError("HTTP 502")), is_outage(LLMError("HTTP 400"))
-    (True, False)
-    """
+    """Whether a failure may be part of an outage."""
     return error.retryable and isinstance(error, _OUTAGES)
 
 
@@ -65,10 +61,9 @@ def is_answer(error: LLMError) -> bool:
 
 
 def is_unbilled(error: LLMError) -> bool:
-    """Whether no provider bills a failed request of an outage.
+    """Whether no provider bills a failed request of an outage: its status of 500 or above is no answer.
 
-    An error with a status of 500 or above came instead of an answer. `maybe_billed` is more careful, because
-    a gateway may have given up a request that the provider went on with.
+    `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
     """
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
 
@@ -85,16 +80,7 @@ def note_outage(error: LLMError, down_since: float, most: float) -> None:
 
 
 class Outage:
-    """Whether one scope is down.
-
-    >>> outage = Outage()
-    >>> for number in range(1, 13):
-    ...     ticket = Ticket(number, 2.0, 1, 1.0, 1.0, 1.0, 0.0)
-    ...     ticket.order = number
-    ...     outage.record_failure(3.0, ticket, APIConnectionError("refused"), caller=number)
-    >>> outage.down_since, outage.ready_at(3.0)
-    (2.0, 3.5)
-    """
+    """Whether one scope is down."""
 
     __slots__ = (
         "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
@@ -127,10 +113,7 @@ class Outage:
 
     @property
     def one_caller(self) -> bool:
-        """Whether one call alone has met all failures. Its request may be the reason for them.
-
-        A connection that cannot be opened has no such reason.
-        """
+        """Whether one call alone has met all failures, and may be their reason: a connection was opened."""
         return len(self._callers) == 1 and not self._not_about_callers
 
     def ready_at(self, now: float) -> float:
@@ -188,10 +171,7 @@ class Outage:
         self._try_at = now + max(self._interval, retry_after)
 
     def works(self, ticket: Ticket) -> None:
-        """Record an answer that shows that the provider works.
-
-        The answer to a request from before the first failure shows nothing.
-        """
+        """Record an answer, which shows nothing if its request is older than the first failure."""
         if self.down_since is not None:
             if ticket is self._probe or (self._last is not None and ticket.order > self._last.order):
                 goal = self._goal

@@ -65,8 +65,7 @@ _GROWING, _MOST_DOUBT = 3, 6
 _FEW = 3
 """After each of so few random refusals, the outcome of the requests in flight is worth waiting for."""
 OVERLOAD_PROOF = 3.0
-"""More proof that 503 and 529 require: they say that the provider lacks a resource, and not that we sent too
-much."""
+"""More proof for 503 and 529, which say that the provider lacks a resource, not that we sent too much."""
 
 
 def _numbers(value: object) -> bool:
@@ -75,14 +74,7 @@ def _numbers(value: object) -> bool:
 
 
 class RandomRefusals(Stored):
-    """The record of one kind of refusals. `proof` is the additional proof that a limit requires.
-
-    >>> refusals = RandomRefusals()
-    >>> [refusals.follow_rate(number) for number in (10, 20, 30, 40, 50)]  # a tenth of the requests
-    [False, False, False, False, False]
-    >>> [refusals.follow_rate(number) for number in (51, 52, 53, 54, 55)]  # and then each of them
-    [False, False, False, False, True]
-    """
+    """The record of one kind of refusals. `proof` is the additional proof that a limit requires."""
 
     __slots__ = (
         "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
@@ -163,10 +155,7 @@ class RandomRefusals(Stored):
         return True
 
     def skip(self, number: int) -> None:
-        """Leave out the requests until this one: the outcome of some of them is not known yet.
-
-        A trial ends, because it would go on after a pause.
-        """
+        """Leave out the requests until this one, whose outcomes are not all known, and end a trial."""
         recent = self._recent
         if recent:
             self._keep(recent[-1], len(recent))

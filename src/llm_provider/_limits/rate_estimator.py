@@ -61,13 +61,11 @@ EARLY, _DUE, _LATE = 0.4, 1.0, 1.25
 _ANOTHER = 2.2
 """Multiple of the estimate at which the growing rate shows that the limit has changed."""
 _DUE_FROM, _DUE_UNTIL, _AGREEING = 0.7, 1.35, 3
-"""So many refusals in a row between these phases end the following. This happens by chance one time in
-seventy."""
+"""So many refusals in a row between these phases end the following; by chance, one time in seventy."""
 _GROWTH = 2.0
 """Seconds in which the late rate grows e-fold, so a doubled limit is found in two seconds."""
 _GENTLE_GROWTH = 10.0
-"""Seconds of the same growth where a late refusal may be chance (a shared limit) or is normal (fixed
-windows)."""
+"""Seconds of the same growth where a late refusal may be chance (shared limit) or normal (fixed windows)."""
 _RESTORED_GROWTH = 3.0
 """Seconds of the same growth after random refusals had reduced the estimate."""
 _GROWTH_REQUESTS = 10.0
@@ -142,10 +140,9 @@ class Mark(Stored):
         return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
 
     def count_refused_use(self, rate: float) -> int:
-        """How many requests used the limit although they were refused.
+        """How many requests used the limit although they were refused: none if the provider counts them too.
 
-        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted. If the provider
-        counts refused requests too, none is.
+        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted.
         """
         counted = self.in_flight * (1 - 0.3 * min(1.0, rate / self.rate))
         return self.refused if self.refused > max(2.0, counted) else 0
@@ -246,10 +243,7 @@ class RateEstimator(Stored):
         self._begin()
 
     def restore(self, estimate: float, *, grow: bool) -> None:
-        """Return to an earlier estimate (requests/s), because the refusals since then were random.
-
-        With `grow` the limit may be higher, so that the rate grows from now on.
-        """
+        """Return to an earlier estimate (requests/s): refusals were random. With `grow` it grows again."""
         self.estimate = max(self.estimate, estimate)
         if grow:
             self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH

@@ -46,8 +46,7 @@ _ANSWERS_PER_RETRY = 10
 all are retried. A provider that is down does not get a multiple of its load."""
 
 _FIRST_RETRIES = 10
-"""Retries at the start: as many as one call uses by default, so a script's first call can always be retried
-at once."""
+"""Retries at the start: as many as one call uses, so a script's first call can always be retried."""
 
 _RETRIES_PER_SECOND = 10.0
 """Retries that time alone allows, as in Finagle's retry budget. So a budget that is spent delays retries."""
@@ -64,10 +63,7 @@ _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)s", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision after a failure: whether to retry, and after how many seconds.
-
-    `reason` explains a final failure if neither the error nor the number of attempts explains it.
-    """
+    """Whether to retry, after how many seconds, and the `reason` of an end that nothing else explains."""
 
     retry: bool
     delay: float = 0.0
@@ -86,11 +82,6 @@ class RetryBudget:
     A budget starts with ten retries. Every answer earns a tenth of one, and every second earns ten, up to a
     maximum. A retry that finds none waits until it is earned. So a provider in trouble gets little more than
     a tenth more requests than calls, however many retries each call may use.
-
-    >>> budget = RetryBudget()
-    >>> waits = [budget.spend(100.0) for _ in range(12)]
-    >>> waits[9], round(waits[11], 1)
-    (0.0, 0.2)
     """
 
     __slots__ = ("_at", "_tenths")
@@ -139,13 +130,6 @@ def judge(
 
     A malformed answer is retried only once, because it may have been billed. The wait is the provider's
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
-
-    >>> import random
-    >>> circumstances = {"max_retries": 2, "random_source": random.Random(), "budget": RetryBudget()}
-    >>> judge(RateLimitError("slow", retry_after=3.0), attempts=1, now=0.0, **circumstances)
-    Verdict(retry=True, delay=3.0, reason='')
-    >>> judge(RateLimitError("slow", retry_after=300.0), attempts=1, now=0.0, **circumstances).reason
-    'asked to wait 300 s, which is too long to wait for'
     """
     allowed = min(max_retries, 1) if isinstance(error, APIResponseValidationError) else max_retries
     if attempts > allowed or seen_by_user:
@@ -175,8 +159,7 @@ def judge(
 def is_congestion(error: LLMError) -> bool:
     """Whether a failure means that too many requests were sent.
 
-    A refusal with a wait that is too long says nothing about a rate. Later calls are then not held back: they
-    get the same refusal at once.
+    A refusal with too long a wait says nothing about a rate, and later calls get the same one at once.
     """
     return (
         isinstance(error, (RateLimitError, OverloadedError))
@@ -228,10 +211,6 @@ def _seconds_in(text: str, now: datetime.datetime | None) -> float | None:
 
 
 def retry_delay(text: object) -> float | None:
-    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s".
-
-    >>> retry_delay("27.39s")
-    27.39
-    """
+    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s"."""
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     return float(match.group(1)) if match else None

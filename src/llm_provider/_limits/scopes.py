@@ -357,8 +357,6 @@ class Scope:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
 
-    # --- while the provider is down ------------------------------------------------------------------------
-
     def gives_up_at(self, patience: Patience | None) -> float:
         """The time at which a call stops waiting for a provider that is down; infinity if it is not down."""
         down_since = self.outage.down_since

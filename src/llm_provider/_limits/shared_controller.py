@@ -80,10 +80,9 @@ class SharedControllerWarning(UserWarning):
 
 
 class SharedStateFile:
-    """The shared file, as one process has it open. It belongs to one event loop.
+    """The shared file, as one process and event loop has it open; a `quiet` one does not warn.
 
-    The directory has the file and the leases, and is None if it would be on a network. With `quiet` there is
-    no warning if the file cannot be used.
+    The directory has the file and the leases, and is None if it would be on a network.
     """
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
@@ -122,10 +121,7 @@ class SharedStateFile:
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """The result of work in a transaction that excludes other processes; None if the file is unusable.
-
-        The transaction is rolled back whatever the work raises, so the lock is always freed.
-        """
+        """The result of work in a transaction, rolled back if it raises; None if the file is unusable."""
         if self.broken:
             return None
         try:
@@ -171,18 +167,14 @@ class SharedStateFile:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    Its requests in flight, refusals, rate and window are those of all processes together.
+    Its requests in flight, refusals, rate and window are those of all processes together. `scope` has one
+    name in all of them. With `from_start` it is shared before the first refusal.
 
     | state | entered by | place of the controller |
     |---|---|---|
     | apart | the start, unless `from_start` | in memory, unknown to the others |
     | claimed | no other process uses the file | in memory; stored once a second, with a look for others |
     | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
-
-    Args:
-        file: The shared file.
-        scope: Name of the scope, the same in every process.
-        from_start: Whether the controller is shared before the first refusal.
     """
 
     def __init__(self, file: SharedStateFile, scope: str, *, from_start: bool = True) -> None:
@@ -322,8 +314,6 @@ class SharedController:
             # The file was rolled back, but the controller in memory has perhaps changed: read it again.
             self._revision = _UNKNOWN_REVISION
             raise
-
-    # --- in a transaction ------------------------------------------------------------------------------
 
     def _meet(self, connection: sqlite3.Connection, now: float) -> bool:
         if self._load(connection, now) is not None:

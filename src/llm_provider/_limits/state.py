@@ -38,15 +38,6 @@ class Stored:
     """An object whose state is a dict for JSON.
 
     `FIELDS` are its attributes with the check of each, and `PARTS` those that are `Stored` objects.
-
-    >>> class Window(Stored):
-    ...     FIELDS: ClassVar = {"size": positive}
-    >>> Window.from_state({"size": 8.0}).to_state()
-    {'size': 8.0}
-    >>> Window.from_state({"size": "8"})
-    Traceback (most recent call last):
-    ...
-    llm_provider._limits.state.InvalidStateError: size is not allowed to be a str of that value
     """
 
     __slots__ = ()
@@ -61,11 +52,7 @@ class Stored:
 
     @classmethod
     def from_state(cls, state: object) -> Self:
-        """The object of a stored state. Its `__init__` does not run.
-
-        Raises:
-            InvalidStateError: a field is missing, is unknown, or has a value that its check does not allow.
-        """
+        """The object of a stored state, or an `InvalidStateError`. Its `__init__` does not run."""
         made = cls.__new__(cls)
         if not isinstance(state, dict) or state.keys() != {*cls.FIELDS, *cls.PARTS}:
             raise InvalidStateError("fields are missing or unknown")

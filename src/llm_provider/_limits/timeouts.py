@@ -15,14 +15,7 @@ from .._runtime import clock
 
 
 def seconds(name: str, value: object) -> float:
-    """A number of seconds, checked.
-
-    Raises:
-        RequestError: the value is not a finite number above 0.
-
-    >>> seconds("deadline", 3)
-    3.0
-    """
+    """A number of seconds; `RequestError` if it is not a finite number above 0."""
     plain = plain_number(value)
     if plain is None or not 0 < plain <= sys.float_info.max:
         raise RequestError(f"{name} must be a positive number of seconds, not {cite(value)}{_remedy(value)}")
@@ -99,9 +92,6 @@ DEFAULT_PATIENCE, DEFAULT_BATCH_PATIENCE = 60.0, 3600.0
 
 def patience_seconds(name: str, value: object) -> float:
     """A number of seconds that may be 0 or infinite, checked.
-
-    Raises:
-        RequestError: the value is not a number of 0 or more.
 
     >>> patience_seconds("outage_patience", float("inf"))
     inf

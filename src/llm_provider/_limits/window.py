@@ -21,12 +21,10 @@ as a multiple of the interval between the answers at that cap."""
 _PENDING = 64
 """Twice the number of the last refusals that are kept."""
 _CAP_PROBE = 9.0
-"""Seconds between attempts above a known cap: at a cap of 32 and 2 s of latency, 7 refusals per 1,000
-requests."""
+"""Seconds between attempts above a known cap: at 32 and 2 s of latency, 7 refusals per 1,000 requests."""
 
 COHORT = 32
-"""Requests whose mean latency is compared. All of them count, because the first answers are always fast
-ones."""
+"""Requests whose mean latency is compared. All of them count, as the first answers are always fast."""
 _SLOWED = 2.0
 """Ratio of the mean latency to the lowest one at which more concurrency only lengthens a queue."""
 _RELEASE = 1.1

@@ -93,10 +93,7 @@ class FileTransaction:
             self.balance = self.balance.settle(row[0], cost, is_parked=row[1])
 
     def _find_claim(self, number: int) -> tuple[Decimal, bool] | None:
-        """The amount of a claim, and whether it is parked.
-
-        None if other processes took this one for dead, and have counted the claim.
-        """
+        """The amount of a claim, and whether it is parked; None if others took this process for dead."""
         row = self._connection.execute(
             "SELECT amount, parked FROM claims WHERE number = ? AND holder = ?", (number, self._store.holder)
         ).fetchone()
@@ -315,8 +312,6 @@ class BalanceFile:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}{remedy}") from None
         except (OSError, ImportError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
-
-    # --- forking ---------------------------------------------------------------------------------
 
     def before_fork(self) -> None:
         """End the transaction and close the connection before the process is copied."""

@@ -358,10 +358,7 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
 
 
 def _in_order(budgets: Iterable[Budget]) -> list[Budget]:
-    """The budgets in the order in which all calls of all processes take them.
-
-    So no two calls can each hold the money that the other one waits for.
-    """
+    """The budgets in one order for all processes, so that no two calls hold what the other waits for."""
     return sorted(set(budgets), key=lambda budget: budget.rank)
 
 

@@ -21,12 +21,7 @@ _PARTS = 16
 
 
 class BudgetParts:
-    """Gives out the parts of a budget in USD, in the one process that at most so many workers ask.
-
-    >>> parts = BudgetParts(Decimal(1), workers=2)
-    >>> parts.take(Decimal("0.001")), parts.take(Decimal("0.9")), parts.take(Decimal("0.5"))
-    (Decimal('0.03125'), Decimal('0.9'), Decimal('0.06875'))
-    """
+    """Gives out the parts of a budget in USD, in the one process that at most so many workers ask."""
 
     def __init__(self, total: Decimal, workers: int) -> None:
         self._left = total
@@ -44,10 +39,6 @@ class LeasedBudget(Budget):
 
     `take` takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is left.
     It is called on the event loop of the requests, about sixteen times, and should take some milliseconds.
-
-    >>> budget = LeasedBudget(BudgetParts(Decimal(1), workers=1).take, Decimal(1))
-    >>> budget.covers(Decimal("0.5")), budget.covers(Decimal("1.01")), budget.covers(Decimal(1))
-    (True, False, True)
     """
 
     def __init__(

@@ -68,10 +68,7 @@ class LedgerFile:
         self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)
 
     def append(self, posting: Posting, **others: object) -> None:
-        """Write a posting, with other fields that JSON can hold, without those that are None.
-
-        The first failure is a `LedgerWarning`, further ones are silent.
-        """
+        """Write a posting and other fields, without None. Only the first failure is a `LedgerWarning`."""
         fields = _fields(posting) | {name: value for name, value in others.items() if value is not None}
         try:
             line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
@@ -155,6 +152,17 @@ def read_postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
     if bad:
         message = f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})"
         warnings.warn(message, LedgerWarning, stacklevel=3)
+
+
+def read_keys(path: Path, tag: str) -> set[str]:
+    """The cache keys of the answers of a `track` block, and of the blocks inside it."""
+    keys: set[str] = set()
+    with path.open("rb") as file:
+        for text in file:
+            line = _parse(text) if b'"keys":[' in text else None
+            if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
+                keys.update(key for key in line["keys"] if isinstance(key, str))
+    return keys
 
 
 def _fields(posting: Posting) -> dict[str, object]:

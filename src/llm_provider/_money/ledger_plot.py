@@ -30,10 +30,7 @@ _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 
 class LedgerFigure(Figure):
-    """A figure that notebooks show as a picture.
-
-    They do so by themselves only after pyplot was imported.
-    """
+    """A figure that notebooks show as a picture, also where pyplot was not imported."""
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()

@@ -62,10 +62,9 @@ _OTHER_UNITS = re.compile(
 def litellm_cost(
     model: str, served: str | None, usage: Usage | None, tier: str = "standard"
 ) -> Decimal | None:
-    """The USD of an answer by litellm's price map; None if it has no price.
+    """The USD of an answer by litellm's price map, with a tier of `prices.csv`; None if it has no price.
 
-    `served`, the model that the answer names, tells the model of a deployment on Azure. The tier is a service
-    level of `prices.csv`.
+    `served`, the model that the answer names, tells the model of a deployment on Azure.
     """
     litellm: Any = sys.modules.get("litellm")
     if litellm is None or usage is None or usage.unpriced_tools:
@@ -145,11 +144,6 @@ def most_cost(entry: _Entry, read: int, written: int) -> Decimal | None:
     """The most USD that so many tokens read and written can cost: each at the highest price of its direction.
 
     None if the model is billed in other units too.
-
-    >>> entry = {"input_cost_per_token": 1e-6, "cache_creation_input_token_cost": 2e-6,
-    ...          "output_cost_per_token": 4e-6}
-    >>> most_cost(entry, 1000, 10)
-    Decimal('0.002040')
     """
     if any(_OTHER_UNITS.fullmatch(name) and price for name, price in entry.items()):
         return None

@@ -1,7 +1,4 @@
-"""The rows of a prices file: their columns, and the checks that every line has to pass.
-
-The layout is described in docs/prices.md. Importing this module reads no file.
-"""
+"""The rows of a prices file (docs/prices.md): their columns, and the checks that every line has to pass."""
 
 from __future__ import annotations
 
@@ -95,11 +92,7 @@ class PriceFile:
 
     A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
     `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
-    `source` "override", `as_of` today, and every price blank.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the first line does not name the columns, or names unknown ones.
+    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
     """
 
     __slots__ = ("_defaults", "_lines", "_name", "_order")
@@ -119,10 +112,7 @@ class PriceFile:
         self._defaults = _defaults()
 
     def by_model(self) -> dict[tuple[str, str], list[int]]:
-        """The numbers of the lines of each provider and model, which are the first two cells.
-
-        Only for a file whose columns are in the order of `COLUMNS`.
-        """
+        """The numbers of the lines of each model, for a file with its columns in the order of `COLUMNS`."""
         numbers: dict[tuple[str, str], list[int]] = {}
         for number, line in enumerate(self._lines):
             provider, comma, rest = line.partition(",")
@@ -160,8 +150,7 @@ def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
 def check(lines: Iterable[Line]) -> list[PriceRow]:
     """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its line and the reason.
 
-    A row is invalid if a cell is missing or malformed, if a number is negative or not finite, or if an
-    earlier row has the same provider, model, variant, prompt size and day.
+    A cell may be missing or malformed, a number negative or infinite, or a row be there twice.
     """
     rows: list[PriceRow] = []
     seen: dict[tuple[str, str, str, int, str], str] = {}

@@ -72,10 +72,7 @@ def default_prices_path() -> str:
 
 
 def find_table(name: str) -> str:
-    """The path of a table of this package; `FileNotFoundError` if the installation is incomplete.
-
-    An installed wheel contains it inside the package, a source checkout at the root of the repository.
-    """
+    """The path of a table: in the package where it is installed, else at the root of the repository."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [os.path.join(package, name)]
     source = os.path.dirname(package)
@@ -116,11 +113,8 @@ class PriceTable:
 
         The package's own file is only indexed: a model's rows are parsed when they are first needed. Every
         other file is parsed at once. For each provider, model and variant in the overrides, a second file or
-        mappings from column names, their rows replace all rows of the file.
-
-        Raises:
-            OSError: a file cannot be read.
-            ValueError: the first line of a file is not a header.
+        mappings from column names, their rows replace all rows of the file. `ValueError` if the first line of
+        a file is not a header.
         """
         if path is None:
             table = cls()
@@ -162,21 +156,16 @@ class PriceTable:
 
         The last price list of the provider, model and variant that is in effect on the (UTC) day applies. Of
         its rows, the one with the greatest `min_input_tokens` that the prompt reaches applies to all tokens.
+
         A name without rows of its own is looked up, in this order, without the provider's resource path
         (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
         (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
         `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
         of its provider that have none.
 
-        DeepSeek's "standard" is "off_peak" outside its peak hours.
-
-        Args:
-            provider: The provider's name.
-            model: The model's name.
-            variant: The service level, one of `VARIANTS`.
-            input_tokens: Tokens of the prompt, cached ones included.
-            at: The time of the call, default now. A datetime without a zone is UTC. A plain date has no hour,
-                and the peak price applies.
+        DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
+        is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
+        the peak price applies.
         """
         key = (provider, model, variant, *_utc(at))
         rows = self._in_effect.get(key)
@@ -229,6 +218,10 @@ class PriceTable:
         keys = chain(list_keys(provider, model), [(provider, "*")])
         known = next((key for key in keys if key in self._models), None)
         return {} if known is None else self._variants(*known)
+
+    def list_rows(self, provider: str, model: str) -> list[PriceRow]:
+        """All rows of a model, of every service level and date. Names are found as by `find`."""
+        return [row for rows in self._find_variants(provider, model).values() for row in rows]
 
     def cost(
         self,

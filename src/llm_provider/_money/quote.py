@@ -22,10 +22,9 @@ def quote(
     service_tier: str | None = None,
     at: date | None = None,
 ) -> Decimal | None:
-    """The cost in USD of one call, `RequestError` for a wrong argument; None if the price is not known.
+    """The cost in USD of one call by the `listed` provider and model; None if the price is not known.
 
-    `listed` are provider and model, as the table lists them. Two service tiers, "default" and "auto", mean
-    "standard".
+    Two service tiers, "default" and "auto", mean "standard".
     """
     if not isinstance(usage, Usage):
         raise RequestError(

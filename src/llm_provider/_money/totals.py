@@ -139,15 +139,7 @@ class RowSums:
 
 
 class Timeline:
-    """USD over time by model, in a bounded number of intervals, which double when there are too many.
-
-    >>> from decimal import Decimal
-    >>> timeline = Timeline(most=2)
-    >>> for second in range(8):
-    ...     timeline.add(1000 + second, "gpt-5.5", Decimal(1))
-    >>> timeline.width, timeline.series()
-    (4, {'gpt-5.5': [(1000, Decimal('4')), (1004, Decimal('4'))]})
-    """
+    """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
     __slots__ = ("_buckets", "_most", "width")
 
@@ -183,8 +175,7 @@ class Timeline:
 class Totals:
     """Sums of postings by provider, model asked for, model served and tag. Safe to share between threads.
 
-    Postings are queued and added up together, either when the queue is full or when somebody reads the sums.
-    The totals of a forked child begin at zero: the parent's sums stay with the parent.
+    Postings are queued and added up together. Those of a forked child begin at zero.
     """
 
     __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")
@@ -260,10 +251,7 @@ class Totals:
 
 
 def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
-    """USD that the hits of a group would have cost, without those of unknown price.
-
-    All prompts of a price tier have the same prices, so the summed usage of a tier is priced at once.
-    """
+    """USD that the hits of known price would have cost, one sum for each tier, as its prices are equal."""
     tiers = group.prices().tiers(*group.priced)
     by_tier: dict[int, list[tuple[int, ...]]] = {}
     for counts in map(_counts, usages):

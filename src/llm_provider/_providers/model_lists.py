@@ -91,10 +91,9 @@ _OTHER_KINDS = re.compile(
 
 
 async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
-    """The models at OpenAI or a compatible host.
+    """The models at OpenAI, which tells the names alone, or a compatible host, which tells more.
 
-    OpenAI tells the names alone. Hosts tell more, in fields of their own, and some of them answer with a
-    plain list, which the SDK's `models.list` cannot read.
+    Some hosts answer with a plain list, which the SDK's `models.list` cannot read.
     """
     from .openai.files import sdk_client
 

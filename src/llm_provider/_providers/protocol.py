@@ -116,6 +116,8 @@ class AnyAnswer:
     """The reply as it was read, or the short fields of one with vectors."""
     origin: Origin | None = None
     """Who answered, as far as headers and the address tell."""
+    key: str | None = None
+    """The key of its cache entry; None if it has none."""
 
 
 @dataclass(slots=True)
@@ -168,18 +170,14 @@ class Connection(Protocol):
 
     @property
     def send_in_chunks(self) -> SendInChunks | None:
-        """`send` that yields the body as it arrives, at some more cost.
-
-        None where the SDK returns an answer only when all of it has arrived.
-        """
+        """`send` that yields the body as it arrives, at some more cost; None where the SDK cannot."""
 
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Send and yield the decoded events of the stream, in batches of those that arrived together.
+        """Yield the events of the stream in batches that arrived together, until `is_complete`.
 
-        It ends when `is_complete`, which is asked after each batch, is true. Closing the iterator cancels the
-        request.
+        Closing the iterator cancels the request.
         """
 
     async def close(self) -> None:
@@ -200,17 +198,10 @@ class StreamAssembler(Protocol):
         """Take one event; returns the text or delta that it adds, which may be empty."""
 
     def is_complete(self) -> bool:
-        """Whether the event that ends the answer has been fed. Nothing after it is read.
-
-        False where the format has no such event, or where `sse.events` ends with it.
-        """
+        """Whether the event that ends the answer has been fed; False where `sse.events` ends with it."""
 
     def reply(self) -> Any:
-        """The reply that the same request would have got without streaming.
-
-        Raises:
-            APIResponseValidationError: the stream ended before the provider marked it as complete.
-        """
+        """The reply without streaming; `APIResponseValidationError` if the stream ended before its mark."""
 
 
 class Adapter(Protocol):
@@ -248,11 +239,7 @@ class Opener(Protocol):
     """The module `connection` beside an adapter."""
 
     def connect(self, transport: str, most_bytes: int = ...) -> Connection:
-        """Import the SDK and open a connection, which reads at most `most_bytes` of an answer.
-
-        Raises:
-            MissingDependencyError: the SDK is not installed.
-        """
+        """Import the SDK and open a connection, which reads at most `most_bytes` of an answer."""
 
 
 class EmbeddingFormat(Protocol):
@@ -263,12 +250,7 @@ class EmbeddingFormat(Protocol):
     """
 
     def encode(self, request: EmbedRequest, target: Target) -> EncodedRequest:
-        """The operation, and all of the payload but the texts.
-
-        Raises:
-            UnsupportedParameterError: the model, or its host, does not have a parameter or its value.
-            RequestError: the model does not embed, as its name shows.
-        """
+        """The operation, and all of the payload but the texts; `RequestError` if the model does not embed."""
 
     def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
         """The payload of one request for these texts. The payload of a single text makes its cache key."""
@@ -277,21 +259,13 @@ class EmbeddingFormat(Protocol):
         """How much one request may hold."""
 
     def decode(self, reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
-        """The vectors of a reply to so many texts. The request may say how they are written.
-
-        Raises:
-            APIResponseValidationError: a vector is missing, comes twice, or is not a list of finite numbers.
-            LLMError: it is an error that came with status 200.
-        """
+        """The vectors of a reply to so many texts. The request may say how they are written."""
 
     def split(self, reply: Any, shares: Sequence[int]) -> list[Any]:
         """A reply to several texts as one reply for each text, in the order of the texts.
 
         Each is a valid reply by itself. The usage is divided in proportion to `shares`, one number for each
         text, so that the parts add up to the whole.
-
-        Raises:
-            APIResponseValidationError: as `decode`.
         """
 
     def usage(self, reply: Any) -> Usage | None:

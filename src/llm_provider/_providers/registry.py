@@ -47,11 +47,7 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
 
 
 def load_scores(model: str, target: Target) -> Any:
-    """The module that speaks the scores of a target's adapter. `model` is the user's name of the model.
-
-    Raises:
-        RequestError: the provider tells no log-probabilities of a given text.
-    """
+    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
     module = load_beside(target.route.adapter, "scores")
     if module is None:
         from .openai.scores import refuse_scores

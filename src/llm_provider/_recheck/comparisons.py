@@ -138,10 +138,7 @@ class BorderPrompts:
         return replace(plan, detectable=statistics.find_detectable(power), expected_cost=cost)
 
     def ask(self, plan: Recheck, ask: Ask) -> Recheck:
-        """Ask, and compare; without a reference, search for border prompts, and ask the reference.
-
-        `LLMError` if all calls failed, `OSError` if the history cannot be written.
-        """
+        """Ask, and compare; without a reference, search for border prompts, and ask the reference."""
         prompts, days_off = list(self._known), None
         if not self._known:
             prompts, plan = self._search(plan, ask)

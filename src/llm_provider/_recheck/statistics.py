@@ -21,11 +21,7 @@ _MOST_QUESTIONS = 20_000
 
 
 def sum_tail(count: int, size: int, share: float) -> float:
-    """The probability of `count` or more successes in `size` trials.
-
-    >>> round(sum_tail(2, 93, 0.001), 4), round(sum_tail(2, 93, 0.05), 3), sum_tail(160, 3000, 0.998)
-    (0.004, 0.95, 1.0)
-    """
+    """The probability of `count` or more successes in `size` trials."""
     if count <= 0 or count > size or not 0 < share < 1:
         return float(count <= 0 or (count <= size and share >= 1))
     if count < size * share:  # the first term may be too small for a float
@@ -63,11 +59,7 @@ def find_power(size: int, floor: float | None, share: float, usual: float = USUA
 
 
 def find_size(floor: float | None, share: float) -> int:
-    """The fewest questions with which this share of differing answers is seen, about 20,000 at most.
-
-    >>> find_size(0.001, 0.05), find_alarm(93, 0.001), find_size(0.01, 0.05), find_alarm(234, 0.01)
-    (93, 2, 234, 7)
-    """
+    """The fewest questions with which this share of differing answers is seen, about 20,000 at most."""
     size = 1
     while size < _MOST_QUESTIONS and find_power(size, floor, share) < POWER:
         size += max(1, size // 256)
@@ -97,10 +89,6 @@ def compare_within(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tupl
 
     All questions have equally many answers before and after. The test is a permutation test within questions
     of the mean total variation, whose null distribution is computed. The shift is without the noise.
-
-    >>> shift, p_value = compare_within([("a" * 20 + "b" * 10, "a" * 12 + "b" * 18)] * 20)
-    >>> round(shift, 2), p_value < 0.001
-    (0.23, True)
     """
     count, variation, squares, null = len(pairs[0][0]), 0, 0.0, {0: 1.0}
     for before, after in ((Counter(first), Counter(second)) for first, second in pairs):

@@ -77,8 +77,7 @@ def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
     """The single key that the environment has for a target, else that of a `.env` file.
 
     Without either, it is the environment's identity at the cloud of the target, and `NO_KEY` for a server of
-    one's own that may need none. Raises `MissingAPIKeyError`, whose message names the variables, and
-    `MissingDependencyError` if a cloud's identity needs a package that is not installed.
+    one's own that may need none. `MissingAPIKeyError` names the variables.
     """
     provider, variables = target.provider, target.route.key_variables
     key = find_written_key(provider, variables, env_file)
@@ -150,9 +149,6 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
 
     A list inside a list holds the keys of one account. Raises `RequestError` if a provider is unknown, has no
     key, or has one that is not text or cannot be sent.
-
-    >>> seal_keys({"openai": ["sk-a", ["sk-b1", "sk-b2"]]}, ["openai"])  # doctest: +ELLIPSIS
-    {'openai': ((APIKey(...),), (APIKey(...), APIKey(...)))}
     """
     if not isinstance(keys, Mapping):
         raise RequestError(
@@ -224,10 +220,7 @@ def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> C
 
 
 def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
-    """The accounts in a variable.
-
-    Commas or line breaks separate accounts; spaces separate the keys of one account.
-    """
+    """The accounts in a variable: commas or line breaks separate accounts, spaces the keys of one."""
     texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
     try:
         return _remove_duplicates([[APIKey(text) for text in account] for account in texts])

@@ -45,13 +45,9 @@ _ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses",
 
 
 def check_base_url(base_url: str) -> str:
-    """The base URL without a slash at its end.
+    """The base URL without a slash at its end; `RequestError` if no request may be sent there.
 
-    https may lead anywhere; plain http only to this machine or a private network. Link-local addresses are
-    refused.
-
-    Raises:
-        RequestError: the text is not a URL, or not one that a request may be sent to.
+    https may lead anywhere, plain http to this machine or a private network. No link-local address is taken.
 
     >>> check_base_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
@@ -98,10 +94,7 @@ def check_base_url(base_url: str) -> str:
 
 
 def _normalise_host(host: str) -> str:
-    r"""A host in ASCII, as a resolver would be asked for it. A host of plain ASCII stays as it is.
-
-    Raises:
-        ValueError: it is no host.
+    r"""A host in ASCII, as a resolver would be asked for it; `ValueError` if it is none.
 
     >>> _normalise_host("169\u3002254%2E169.254."), _normalise_host("bücher.example")
     ('169.254.169.254', 'xn--bcher-kva.example')
@@ -120,10 +113,7 @@ def _is_name(host: str) -> bool:
 
 
 def _addresses(host: str) -> list[_Address]:
-    """The IP address in `host`, and an address of IPv4 within one of IPv6; empty where `host` is a name.
-
-    Any spelling counts that a resolver accepts: 2852039166 is 169.254.169.254.
-    """
+    """The IP address in any spelling of `host`, and one of IPv4 within it; empty where it is a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -88,11 +88,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def one_of(words: object) -> Check:
-    """A check for a parameter that is one of the words of a `Literal`.
-
-    >>> one_of(Endpoint)("endpoint", "chat")
-    'chat'
-    """
+    """A check for a parameter that is one of the words of a `Literal`."""
     known = get_args(words)
     expected = f"{known[0]!r} or {known[1]!r}" if len(known) == 2 else f"one of {', '.join(known)}"
 

@@ -49,12 +49,7 @@ class _Library(NamedTuple):
 
 
 def identity_of(target: Target, env_file: EnvFile | None) -> TokenCredential:
-    """The environment's identity at the cloud of a target. Nothing is fetched yet.
-
-    Raises:
-        MissingDependencyError: the cloud's library is not installed.
-        RequestError: the region of AWS is not set.
-    """
+    """The environment's identity at the cloud of a target. Nothing is fetched yet."""
     cloud, keys = target.route.cloud, target.route.key_variables
     assert cloud is not None, "the caller has looked"
     library = _LIBRARIES[cloud.identity]

@@ -15,8 +15,7 @@ _SHORTEST_SCRUBBED = 6
 class Credential(abc.ABC):
     """What authorises requests: an API key, or an identity whose tokens change.
 
-    `identity` is a fingerprint that never changes. Limits, clients, uploads, budgets and the ledger tell
-    accounts apart by it.
+    `identity` is a fingerprint that never changes, by which all else tells accounts apart.
     """
 
     __slots__ = ("identity",)
@@ -53,10 +52,7 @@ class Credential(abc.ABC):
 
 
 class APIKey(Credential):
-    """A secret. Only `reveal()` returns the text; `identity` is a fingerprint that tells keys apart.
-
-    Raises:
-        RequestError: the text cannot be sent in a header, because it is empty or not printable ASCII.
+    """A secret of printable ASCII. Only `reveal()` returns the text; `identity` is a fingerprint.
 
     >>> APIKey("sk-secret")
     APIKey(746b4ad1ca9129e1)

@@ -1,7 +1,4 @@
-"""Defaults for the parameters of calls, which `Client(...)` and `Client.with_options` take.
-
-It is imported by the first client that has some.
-"""
+"""Defaults for the parameters of calls, which `Client(...)` and `Client.with_options` take."""
 
 from __future__ import annotations
 
@@ -21,14 +18,7 @@ _RIVALS = {
 
 
 def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str] = ()) -> JSONObject:
-    """The defaults that are set, each checked and normalised. None means "not set".
-
-    Messages name the `function` that the user called, and suggest `settings`, other names that it takes.
-
-    Raises:
-        TypeError: there is no such parameter.
-        RequestError: a value is invalid.
-    """
+    """The defaults that are set, checked and normalised. `settings` are other names to suggest."""
     for name in defaults:
         # A default list would hold the model of some calls.
         if name not in CHECKS or name == "fallback":
@@ -41,11 +31,6 @@ def fill(parameters: JSONObject, defaults: JSONMapping, names: Collection[str] |
 
     A default that is about tools is left out of a call without tools, and one that contradicts a parameter of
     the call is left out too. With `names`, the call takes only these.
-
-    >>> parameters = {"temperature": 0, "seed": None}
-    >>> fill(parameters, {"temperature": 1, "seed": 3, "tool_choice": "auto"})
-    >>> parameters
-    {'temperature': 0, 'seed': 3}
     """
     own = {name for name, value in parameters.items() if value is not None}
     left_out = {_RIVALS[name] for name in own & _RIVALS.keys()}

@@ -66,19 +66,7 @@ class EmbedRequest(TextRequest):
     def build(
         cls, model: str, inputs: Iterable[str], parameters: EmbedParameters, function: str = "embed"
     ) -> EmbedRequest:
-        """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed.
-
-        Raises:
-            TypeError: a parameter that does not exist.
-            RequestError: a value that cannot be sent; the message names the parameter or the text.
-
-        >>> EmbedRequest.build("text-embedding-3-small", ["Hi"], {"dimensions": 256}).inputs
-        ('Hi',)
-        >>> EmbedRequest.build("text-embedding-3-small", "Hi", {})  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ...
-        llm_provider._errors.RequestError: inputs must be a list of texts, not one str: write ...
-        """
+        """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed."""
         seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, _CHECKS, parameters)

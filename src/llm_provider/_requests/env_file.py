@@ -1,7 +1,4 @@
-"""API keys and servers from a `.env` file that a client was told to read.
-
-Nothing of the file gets into `os.environ`, a `repr`, a message or a pickle.
-"""
+"""API keys and servers from a `.env` file of a client, which get into no environment, `repr` or pickle."""
 
 from __future__ import annotations
 
@@ -17,12 +14,7 @@ _OWN = "LLM_PROVIDER_"
 
 
 class EnvFile:
-    """The variables of a `.env` file, as python-dotenv reads it.
-
-    Raises:
-        RequestError: there is no such file, it cannot be read, a line is not valid, or it has a variable that
-            only the environment may have.
-    """
+    """The variables of a `.env` file, as python-dotenv reads it, without those of the environment alone."""
 
     __slots__ = ("_values", "path")
 

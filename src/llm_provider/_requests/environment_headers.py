@@ -28,11 +28,7 @@ def adds_headers() -> bool:
 
 
 def read_headers(target: Target) -> dict[str, str]:
-    """The headers that the environment adds to a request.
-
-    Raises:
-        RequestError: a variable sets a header that the library sets, such as that of the key.
-    """
+    """The headers that the environment adds to a request; `RequestError` for those of the library."""
     if target.provider == "litellm":
         # It leaves them to the SDKs, so they are only checked.
         for variable in _VARIABLES.values():

@@ -1,7 +1,4 @@
-"""Names of parameters and prefixes of models that other tools use, and what to write here.
-
-It is imported to write the message for an unknown one.
-"""
+"""Names of parameters and prefixes of models that other tools use, for messages about unknown ones."""
 
 from __future__ import annotations
 
@@ -127,11 +124,7 @@ _SETTINGS = frozenset(
 
 
 def describe_unexpected(function: str, name: str, known: Collection[str]) -> str:
-    """The message for a parameter that a function does not have. `known` are the names of its parameters.
-
-    >>> describe_unexpected("call", "stop_sequences", ["stop"])
-    "call() got an unexpected parameter 'stop_sequences': write stop=['...']"
-    """
+    """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
     embeds = function in ("embed", "aembed")
     remedy = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
@@ -147,8 +140,6 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
         return f"{problem}: it is a setting of the client; write Client({name}=...)"
     return f"{problem}{guess} (a parameter of one provider's API goes into extra_body=)"
 
-
-# --- prefixes of models ------------------------------------------------------------------------------------
 
 _PORTS = {
     "lmstudio": 1234, "lm-studio": 1234, "llamacpp": 8080, "llama.cpp": 8080, "llama_cpp": 8080,
@@ -169,9 +160,6 @@ def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) 
     """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
 
     `rest` is the name behind the prefix, and `routes` are the other names of each provider.
-
-    >>> problem_with("google", "gemini-3.8-flash", {"gemini": ("google",)})
-    "model: there is no provider 'google'; write 'gemini/gemini-3.8-flash'"
     """
     name = prefix.lower()
     problem = f"model: there is no provider {prefix!r}"

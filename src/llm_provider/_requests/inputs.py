@@ -51,10 +51,6 @@ def batch_inputs(
     mappings. `metadata` is one value for each input, or a function of the row or of the prompt. With
     `awaited` the inputs may be an asynchronous iterable. Raises `TypeError` for the wrong kind of an
     argument, and `RequestError` if a value is missing, or a field of the template.
-
-    >>> rows = [{"word": "bird"}, {"word": "fish"}]
-    >>> batch_inputs("Translate: {word}", rows).prompts
-    ['Translate: bird', 'Translate: fish']
     """
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
@@ -80,12 +76,7 @@ def batch_inputs(
 
 
 def check_inputs(inputs: object) -> Iterable[Prompt]:
-    """The inputs of a batch without a template, as prompts.
-
-    Raises:
-        TypeError: the inputs are a single prompt, a table, or not iterable.
-        RequestError: a column has a row without a prompt.
-    """
+    """The inputs of a batch without a template, as prompts; `TypeError` for a single prompt or a table."""
     if is_table(inputs):
         names = _columns(inputs)
         raise TypeError(
@@ -150,12 +141,7 @@ def _columns(table: Any) -> list[object]:
 
 
 def _column(values: Any) -> list[Prompt]:
-    """The prompts of a pandas or polars Series or of an array.
-
-    Raises:
-        TypeError: the array has not one dimension.
-        RequestError: a row has no prompt.
-    """
+    """The prompts of a pandas or polars Series or of an array, which has one dimension."""
     dimensions = getattr(values, "ndim", 1)
     if dimensions != 1:
         raise TypeError(
@@ -208,9 +194,6 @@ def _labels(values: object) -> list[RowLabel] | None:
     return [RowLabel(value, names) for value in index.tolist()]
 
 
-# --- rows and templates ------------------------------------------------------------------------------
-
-
 def _rows(rows: Any) -> Iterable[object]:
     """The rows of a table or an iterable: a list where their number is known; a `TypeError` without rows."""
     if hasattr(rows, "collect_schema") and hasattr(rows, "collect"):
@@ -231,12 +214,7 @@ def _rows(rows: Any) -> Iterable[object]:
 
 
 def _filling(template: object, rows: object) -> Callable[[object, int], Prompt]:
-    """How a row and its number become a prompt.
-
-    Raises:
-        TypeError: there is no template.
-        RequestError: the template has a field that the table does not have.
-    """
+    """How a row and its number become a prompt; `RequestError` for a field that the table does not have."""
 
     def where(index: int) -> str:
         return f"rows[{index}]{_label(rows, index)}"
@@ -293,16 +271,8 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
         )
 
 
-# --- metadata ----------------------------------------------------------------------------------------
-
-
 def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:
-    """The metadata of each prompt. A function of the user's describes the rows, or the prompts.
-
-    Raises:
-        TypeError: it is neither a function nor an iterable.
-        RequestError: there are not as many values as inputs.
-    """
+    """The metadata of each prompt. A function of the user's describes the rows, or the prompts."""
     if metadata is None:
         return None
     if callable(metadata):

@@ -100,12 +100,7 @@ _REMEDIES = {
 
 
 def prompt_message(prompt: Sequence[object]) -> Message:
-    """The user message for a list of contents that is given as the prompt.
-
-    Raises:
-        RequestError: the list mixes contents with messages, is a list of texts only, or holds a content that
-            cannot be sent.
-    """
+    """The user message for a list of contents that is given as the prompt."""
     roles = [isinstance(content, Mapping) and "role" in content for content in prompt]
     if any(roles):
         other = roles.index(False)
@@ -152,9 +147,6 @@ def _encode_parts(contents: Sequence[object], where: str) -> list[Part]:
 def part_of(content: object, where: str) -> Part:
     """One content as a part in OpenAI's form. A dict with a type stays as it is.
 
-    Raises:
-        RequestError: it is no content, or of a kind that no provider takes.
-
     >>> part_of("Hello", "messages[0]")
     {'type': 'text', 'text': 'Hello'}
     """
@@ -184,11 +176,7 @@ def part_of(content: object, where: str) -> Part:
 
 
 def _check_part(part: Part, where: str) -> Part:
-    """A content part as the user wrote it.
-
-    Raises:
-        RequestError: it has no type, or not what its type needs. Providers check the parts of other types.
-    """
+    """A content part as the user wrote it. Providers check the parts of other types than OpenAI's."""
     kind = part.get("type")
     if not isinstance(kind, str):
         raise RequestError(f"{where} must be a dict with a 'type', such as {{'type': 'text', 'text': '...'}}")
@@ -253,11 +241,7 @@ def _encode_file(path: str | bytes, where: str) -> Part:
 
 
 def _read(path: str, where: str) -> tuple[bytes, int]:
-    """The content of a file, or its beginning if it is larger than a request can hold, and its size.
-
-    Raises:
-        RequestError: there is no such file, or it cannot be read or is empty.
-    """
+    """The content of a file, or its beginning if it is larger than a request can hold, and its size."""
     try:
         status = os.stat(path)  # noqa: PTH116 - pathlib is slow
         problem = None

@@ -41,22 +41,14 @@ def kind_of(model: str) -> ModelKind:
 
 
 def find_uncovered_kind(model: str) -> str | None:
-    """What a model does that this library does not cover; None for every other model.
-
-    >>> find_uncovered_kind("whisper-1"), find_uncovered_kind("gemini-3-pro-image")
-    ('transcribes speech', None)
-    """
+    """What a model does that this library does not cover; None for every other model."""
     name = model.rpartition("/")[2].lower()
     return next((what for pattern, what in _NOT_COVERED if pattern.fullmatch(name)), None)
 
 
 @functools.lru_cache(maxsize=1024)
 def check_answers(model: str, provider: str, name: str) -> None:
-    """Refuse a model that does something other than answer messages. `name` is its name at the provider.
-
-    Raises:
-        RequestError: the name is that of an embedding model, or of a kind that this library does not cover.
-    """
+    """Refuse a model that does something other than answer messages. `name` is its name at the provider."""
     if provider in _NAMES_ARE_OF_THE_USER:
         return
     if _EMBEDS.fullmatch(name.rpartition("/")[2].lower()):

@@ -16,15 +16,12 @@ from .checks import Check, flag, number, one_of, text
 
 
 class Parameter(NamedTuple):
-    """One row of the table.
+    """One row of the table, with the check that normalises a value.
 
-    Attributes:
-        check: Checks and normalises a value.
-        remedy: The advice in the error of a wire format that does not have the parameter. It is empty where
-            no format sends the parameter.
-        essential: Whether the answer is of another kind without it. Then `unsupported="drop"` keeps it.
-        is_label: Whether it is sent and does not change the answer, so it is not part of the cache key.
-        no_effect: A value that every provider honours, because it asks for nothing.
+    `remedy` is the advice in the error of a wire format that lacks the parameter; empty where none sends it.
+    `essential` says that the answer is of another kind without it: `unsupported="drop"` keeps it. `is_label`
+    says that it does not change the answer, so it is not part of the cache key. `no_effect` is a value that
+    every provider honours, because it asks for nothing.
     """
 
     check: Check
@@ -119,9 +116,7 @@ _RARE = {
         no_effect=("text",),
     ),
     "upstream": Parameter(
-        checks.check_upstream,
-        "leave it out; OpenRouter and Hugging Face's router have it",
-        essential=True,
+        checks.check_upstream, "leave it out; OpenRouter and Hugging Face's router have it", essential=True
     ),
     "safety_settings": Parameter(checks.check_safety_settings, "leave it out; Gemini has it"),
     "service_tier": Parameter(

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def relate(checked: JSONObject) -> None:
-    """Check parameters against each other, and move the rare ones into `options`.
-
-    Raises:
-        RequestError: two parameters contradict each other, or one lacks the other that it is about.
-    """
+    """Check parameters against each other, and move the rare ones into `options`."""
     if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
     for name in ("tool_choice", "parallel_tool_calls", "allowed_tools"):

@@ -1,7 +1,4 @@
-"""The end of the message for a wrong value: what to write instead, where the value suggests what is meant.
-
-It is imported to write such a message.
-"""
+"""The end of the message for a wrong value: what to write instead, where the value suggests it."""
 
 from __future__ import annotations
 

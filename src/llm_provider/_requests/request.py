@@ -71,19 +71,7 @@ class Request:
 
     @classmethod
     def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:
-        """Check and normalise the arguments of a call by the public function with this name.
-
-        Raises:
-            TypeError: a parameter does not exist.
-            RequestError: a value is invalid; the message names the parameter.
-
-        >>> Request.build("gpt-5.5", "Hi", {"stop": "END"}).stop
-        ('END',)
-        >>> Request.build("gpt-5.5", "Hi", {"temprature": 0})  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ...
-        TypeError: call() got an unexpected parameter 'temprature'; did you mean 'temperature'? ...
-        """
+        """Check and normalise the arguments of a call by the public function with this name."""
         seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, CHECKS, parameters)
@@ -116,9 +104,6 @@ def seal(parameters: Any) -> None:
     Every function that takes a key does this first. Tracebacks that show local variables, as in pytest and in
     error trackers, then show no key. For the same reason no local variable here holds the key.
 
-    Raises:
-        RequestError: the value cannot be a key.
-
     >>> parameters = {"api_key": "sk-secret"}
     >>> seal(parameters)
     >>> parameters
@@ -143,10 +128,6 @@ def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSO
     """The parameters that are set, each checked and normalised. None means "not set".
 
     `checks` has the check of each parameter of the `function` that the user called, which messages name.
-
-    Raises:
-        TypeError: a parameter that the function does not have.
-        RequestError: a value that cannot be sent.
     """
     checked: JSONObject = {}
     for name, value in parameters.items():
@@ -250,12 +231,5 @@ def _with_medium(message: Message, content: object, where: str) -> Message:
 
 
 def check(name: str, value: object) -> Any:
-    """Check and normalise one parameter as `Request.build` does. A client checks its defaults with it.
-
-    Raises:
-        RequestError: the value is invalid.
-
-    >>> check("cache", True)
-    'use'
-    """
+    """Check and normalise one parameter as `Request.build` does. A client checks its defaults with it."""
     return CHECKS[name](name, value)

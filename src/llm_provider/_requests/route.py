@@ -61,32 +61,26 @@ class Route:
     the package lists these hosts: environment variables, price sources and the simulator follow from the row.
 
     Attributes:
-        provider: The provider's name and the prefix of its models. It is litellm's name where litellm has
-            one.
+        provider: The provider's name and the prefix of its models: litellm's name where litellm has one.
         base_url: The provider's server; None where the adapter finds the server itself, and for several.
         adapter: The folder in `_providers` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
-        key_variables: The environment variables of the API key. The first that is set counts.
-            Default `<HOST>_API_KEY`.
+        key_variables: The variables of the API key, the first that is set counts. Default `<HOST>_API_KEY`.
         bare_names: A pattern of the model names that belong to this route without a prefix.
         key_required: Whether a call without an API key fails before it is sent.
         like_openai: Whether the API has every parameter that OpenAI's Chat Completions has.
         options: The parameters that the API has and few other compatible hosts; see `openai/chat.ACCEPTS`.
-        lacks: The parameters that the API does not have, although most compatible hosts do. Without `n`,
-            samples are sent as separate calls.
+        lacks: The parameters that most compatible hosts have and the API lacks. Without `n`, each sample is a
+            call.
         stores_answers: Whether the host has OpenAI's Responses API with stored answers.
         spelling: Parameters that the API names differently, each with its name there.
-        transport: The HTTP client under the SDK where the user chooses none, by measurement
-            (`python -m benchmarks transports`).
+        transport: The default HTTP client under the SDK, by measurement (`python -m benchmarks transports`).
         stream_usage: Whether a streamed answer has its usage only if `stream_options` asks for it.
-        json_schema: Whether the API takes a JSON schema for the answer. Where it does not, the prompt asks
-            for it.
+        json_schema: Whether the API takes a JSON schema for the answer. Else the prompt asks for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
-        embedding_limits: How much one request for embeddings may hold, where the adapter is `openai`. Default
-            `UNPUBLISHED`.
-        batches: The host's batch API, where the adapter is `openai`; None where it has none of OpenAI's
-            shape.
+        embedding_limits: What a request for embeddings may hold (adapter `openai`). Default `UNPUBLISHED`.
+        batches: The host's batch API (adapter `openai`); None where it has none of OpenAI's shape.
         scores: How the host tells the log-probabilities of a given text, by a name of the table in
             `openai/scores.py`; empty where it does not.
         parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and
@@ -94,11 +88,9 @@ class Route:
         output_only: Fields of an assistant message that other hosts return and this host refuses as input.
         litellm_names: The provider's names in litellm's price map, the one that prefixes its models first.
             Default the provider's own name.
-        other_names: Prefixes by which other tools call the provider, and litellm does not; an error names the
-            right one.
+        other_names: Prefixes that other tools use, and litellm does not; an error names the right one.
         genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
-        cloud: Where a cloud serves these models, and who may call them; None for all other providers. A cloud
-            may have several rows, one for each wire format.
+        cloud: Where a cloud serves these models, one row for each wire format; None for other providers.
         host: The host of the user's own that the row was made of; None for a row of `ROUTES`.
 
     >>> row = Route("example_ai", "https://api.example.com/v1")

@@ -166,12 +166,7 @@ _ROWS = (
     *CLOUD_ROWS,
     *(
         # Few hosts have `n`, and a host that ignores it would return one sample.
-        Route(
-            name,
-            url,
-            key_variables=(name_variable(name, "API_KEY"), *variables),
-            lacks=frozenset({"n"}),
-        )
+        Route(name, url, key_variables=(name_variable(name, "API_KEY"), *variables), lacks=frozenset({"n"}))
         for name, (url, *variables) in HOSTS.items()
     ),
 )
@@ -285,13 +280,6 @@ def resolve(
 
     Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
-
-    >>> resolve("gemini/gemini-3.8-flash").model
-    'gemini-3.8-flash'
-    >>> resolve("groq/openai/gpt-oss-120b").provider
-    'groq'
-    >>> resolve("bedrock/amazon.nova-2-pro-v1:0").provider
-    'litellm'
     """
     own = _find_host(model, hosts)
     if own is not None:
@@ -378,9 +366,6 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     location in litellm's variables, or of litellm's default, `us-central1`. A model at a cloud has the price
     of its region, and a deployment that of its model: the one that the user names, else the one that the
     answer names, `served`.
-
-    >>> price_names(resolve("litellm/anthropic/claude-sonnet-5-5"))
-    ('anthropic', 'claude-sonnet-5-5')
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")

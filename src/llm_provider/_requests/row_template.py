@@ -18,12 +18,9 @@ _MOST_DIGITS = 4
 
 
 def parse_template(template: str, name: str, example: str) -> tuple[str, list[str]]:
-    """A template that reads fields of rows alone, and the names of its columns.
+    """A template that reads fields of rows alone, else a `RequestError`, and the names of its columns.
 
     Messages call it by its `name`, and have an `example` of a field, such as "{text}".
-
-    Raises:
-        RequestError: the template is not valid, has no field, or reads something else than fields.
 
     >>> parse_template("{person.name:>10} {{}}", "the template", "{text}")
     ('{person[name]:>10} {{}}', ['person'])

@@ -37,19 +37,7 @@ class ScoreRequest(TextRequest):
     def build(
         cls, model: str, inputs: object, parameters: ScoreParameters, function: str = "score"
     ) -> ScoreRequest:
-        """Check and normalise the arguments of a function. `inputs` are the context and its continuations.
-
-        Raises:
-            TypeError: a parameter that does not exist.
-            RequestError: a value that cannot be sent; the message names the parameter or the text.
-
-        >>> ScoreRequest.build("lab/tiny", ("Hello", [" world", " moon"]), {}).inputs
-        (' world', ' moon')
-        >>> ScoreRequest.build("lab/tiny", ("Hello", [""]), {})
-        Traceback (most recent call last):
-        ...
-        llm_provider._errors.RequestError: continuations[0] is empty: an empty text has no probability
-        """
+        """Check and normalise the arguments of a function. `inputs` are the context and its continuations."""
         seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, _CHECKS, cast("JSONMapping", parameters))

@@ -144,10 +144,7 @@ def _result(item: JSONMapping) -> Message:
 
 
 def _of_gemini(content: JSONMapping, known: list[_Call]) -> Iterator[Message]:
-    """The messages for a content: an answer of the model, or the user's parts and results of functions.
-
-    `known` are the calls before it. Those of this content are added.
-    """
+    """The messages for a content of the model or the user. Its calls are added to the `known` ones."""
     parts = [_in_wire_words(plain(part)) for part in content["parts"]]
     if content.get("role") == "model":
         yield _turn_of_gemini(parts, known)

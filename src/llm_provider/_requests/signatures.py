@@ -44,10 +44,7 @@ def with_parameters(function: F) -> F:
 
 
 def document(docstring: str, group: str, rest: str) -> str:
-    """A docstring that has an entry for each parameter of a class in `parameters` as soon as it is shown.
-
-    They replace the entry of the `**` argument, whose name is `rest`. Without an entry they come last.
-    """
+    """A docstring with an entry for each parameter of a class in `parameters`, in the place of `rest`."""
     made = _Docstring(docstring)
     made.group, made.rest = group, rest
     return made
@@ -105,10 +102,7 @@ def _statements(module: str) -> list[ast.stmt]:
 
 
 class _Annotations(JSONObject):
-    """The annotations of a function, which `typing.get_type_hints` can evaluate.
-
-    Reading them imports what the module imports for type checkers only.
-    """
+    """The annotations of a function. Reading them imports what the module imports for type checkers only."""
 
     module: str
 

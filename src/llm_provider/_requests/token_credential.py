@@ -82,11 +82,10 @@ Source: TypeAlias = Callable[[asyncio.AbstractEventLoop], Token]
 
 
 class TokenCredential(Credential):
-    """An identity that fetches its tokens.
+    """An identity that fetches its tokens, with a `name` that holds no secret and is the same everywhere.
 
-    `name` holds no secret, and is the same in every process: limits, clients, uploads and budgets tell
-    identities apart by it. `open_source` is called again after a provider has refused a token. `describe`
-    returns the final error of a source that has no token to give; None where another attempt may help.
+    `open_source` is called again after a provider has refused a token. `describe` returns the final error of
+    a source that has no token to give; None where another attempt may help.
     """
 
     __slots__ = (
@@ -134,10 +133,7 @@ class TokenCredential(Credential):
                 self._token = self._source = None
 
     def correct_clock(self, headers: dict[str, str], date: str) -> bool:
-        """Whether these headers were signed minutes before or after a server's `Date`.
-
-        Then later ones are signed with the server's time.
-        """
+        """Whether these headers were signed minutes away from a server's `Date`; later ones get its time."""
         with contextlib.suppress(KeyError, ValueError):
             signed = calendar.timegm(time.strptime(headers["X-Amz-Date"], SIGNED_TIME))
             server = parsedate_to_datetime(date).timestamp()
@@ -240,10 +236,9 @@ forks.reset_in_child(_CREDENTIALS, TokenCredential.reset)
 
 
 def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
-    """The credential of the user's function, or coroutine function, which returns a token.
+    """The credential of the user's function, named `where`, which returns a token.
 
-    `where` is its name in messages, such as "keys['azure']". A coroutine runs on the event loop of the
-    requests.
+    A coroutine function runs on the event loop of the requests.
     """
 
     async def finish(result: Any) -> Any:

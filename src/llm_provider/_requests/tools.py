@@ -11,6 +11,7 @@ import difflib
 import functools
 import inspect
 import re
+import textwrap
 import weakref
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,6 @@ from .._json_values import JSONMapping, JSONObject
 from .._schemas.python_types import slow_pattern
 from .._types.messages import ToolCall
 from .._types.response import Choice
-from .docstrings import read_docstring
 
 Function: TypeAlias = Callable[..., Any]
 SentTool: TypeAlias = JSONMapping | str
@@ -57,10 +57,7 @@ _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
 class FunctionTool(JSONObject):
-    """An OpenAI-style tool that was made of a Python function or a class.
-
-    A copy and a pickle of it are plain dicts, because a function may have no pickle.
-    """
+    """An OpenAI-style tool of a Python function or a class. Its copy and its pickle are plain dicts."""
 
     __slots__ = ("_schema", "function")
 
@@ -105,23 +102,7 @@ _schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionar
 
 
 def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
-    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged.
-
-    Raises:
-        RequestError: an entry is no tool, or two tools have one name. The message names the tool.
-
-    >>> def weather(city: str, days: int = 1) -> str:
-    ...     '''The weather of a city.
-    ...
-    ...     Args:
-    ...         city: The name of the city.
-    ...     '''
-    >>> (tool,) = read_tools("tools", [weather])
-    >>> tool["function"]["description"], tool["function"]["parameters"]["required"]
-    ('The weather of a city.', ['city'])
-    >>> tool["function"]["parameters"]["properties"]["city"]
-    {'description': 'The name of the city.', 'type': 'string'}
-    """
+    """The tools of a call: functions and classes as `FunctionTool`, all others unchanged."""
     if not isinstance(value, (list, tuple)):
         written = getattr(value, "__name__", None) or cite(value)
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
@@ -139,11 +120,7 @@ def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
 
 
 def name_of(tool: SentTool) -> str | None:
-    """The name by which a model calls a tool; None for a tool without one.
-
-    >>> name_of({"type": "function", "function": {"name": "f"}}), name_of({"google_search": {}})
-    ('f', None)
-    """
+    """The name by which a model calls a tool; None for a tool without one."""
     if isinstance(tool, str):
         return tool
     function = tool.get("function")
@@ -168,11 +145,7 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choic
 
 
 def check_rounds(checked: JSONObject) -> None:
-    """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None.
-
-    Raises:
-        RequestError: there is no tool to run, or another parameter does not allow several rounds.
-    """
+    """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None."""
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
@@ -247,9 +220,6 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-# --- functions ---------------------------------------------------------------------------------------------
-
-
 def _tool_of_function(where: str, function: Function) -> FunctionTool:
     plain = plain_function(function)
     name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
@@ -267,11 +237,7 @@ def _tool_of_function(where: str, function: Function) -> FunctionTool:
 
 
 def plain_function(function: Function) -> Function:
-    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper.
-
-    >>> plain_function(functools.partial(print, end="")).__name__
-    'print'
-    """
+    """The function with the name, the annotations and the docstring of a partial, a method or a wrapper."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.ismethod(function):
@@ -339,11 +305,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
 def _parameters(
     where: str, function: Function, plain: Function
 ) -> Iterator[tuple[inspect.Parameter, object]]:
-    """The parameters that a model fills in, with their annotations.
-
-    Raises:
-        RequestError: a parameter has no annotation, or a model cannot fill it in.
-    """
+    """The parameters that a model fills in, with their annotations; `RequestError` for any other."""
     try:
         signature = inspect.signature(function)
         annotated = plain if inspect.isroutine(plain) else type(plain).__call__
@@ -394,9 +356,6 @@ def _is_described(annotation: object) -> bool:
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 
-# --- classes -----------------------------------------------------------------------------------------------
-
-
 def _tool_of_class(where: str, kind: type) -> FunctionTool:
     is_model = hasattr(kind, "model_json_schema")
     if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
@@ -418,9 +377,6 @@ def _tool_of_class(where: str, kind: type) -> FunctionTool:
         description = parameters.pop("description", "")
         schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
     return FunctionTool(name, schema, None)
-
-
-# --- schemas -----------------------------------------------------------------------------------------------
 
 
 class _NoSchemaError(Exception):
@@ -479,3 +435,35 @@ def _problems(error: ValueError) -> str:
         f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem["loc"] else problem["msg"]
         for problem in problems
     )
+
+
+_FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
+"""Lines with which a docstring without a description may begin."""
+
+
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description of a function, and those of its parameters, from its docstring."""
+    written = (
+        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
+    )
+    if not written:
+        return "", {}
+    import docstring_parser
+
+    head, _, rest = written.partition("\n")
+    if head.rstrip() in _FIRST_SECTIONS:
+        # Python and the parser take away the indentation that all lines but the first have in common.
+        rest = rest.lstrip("\n")
+        written = f"\n{head}\n{rest if rest.startswith(' ') else textwrap.indent(rest, '    ')}"
+    try:
+        parsed = docstring_parser.parse(written)
+    except docstring_parser.ParseError:
+        return written, {}
+    paragraphs = [text.strip() for text in (parsed.short_description, parsed.long_description) if text]
+    meanings = {
+        name.strip().lstrip("*"): " ".join(entry.description.split())
+        for entry in parsed.params
+        if entry.description
+        for name in entry.arg_name.split(",")
+    }
+    return "\n\n".join(paragraphs), meanings

@@ -33,10 +33,7 @@ _NOTHING = Allowed()
 def open_database(
     path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
 ) -> sqlite3.Connection:
-    """Open a database, whose own code does not run, without implicit transactions and for every thread.
-
-    `timeout` is how many seconds a statement waits for other processes.
-    """
+    """Open a database for every thread, without implicit transactions; none of its code runs."""
     connection = sqlite3.connect(
         path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False
     )
@@ -49,10 +46,9 @@ def open_database(
 
 
 def forbid_code(connection: sqlite3.Connection, allowed: Allowed = _NOTHING) -> None:
-    """Make every statement an error that would run a view or a trigger of the database.
+    """Make statements that would run a view or a trigger an error, on a connection that has read nothing.
 
-    SQLite asks while it prepares a statement, so executing one takes no longer. The connection must not have
-    read anything yet.
+    SQLite asks while it prepares a statement, so executing one takes no longer.
     """
     counters, counted, functions = allowed
 

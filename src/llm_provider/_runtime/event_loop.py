@@ -42,10 +42,9 @@ would all be prepared before the first of them is sent."""
 
 
 class Inbox:
-    """Runs functions on an event loop for other threads.
+    """Runs functions on an event loop for other threads: one wake-up serves all that are posted before.
 
-    Waking a loop takes a system call and a change of threads, which take longer than most posted functions.
-    So one wake-up serves all functions that are posted until the loop runs.
+    Waking a loop takes a system call and a change of threads, which take longer than most functions.
     """
 
     __slots__ = ("_loop", "_posted", "_woken")
@@ -56,11 +55,7 @@ class Inbox:
         self._woken = False
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
-        """Have the loop call a function, after those posted before. The function must not raise.
-
-        Raises:
-            RuntimeError: the loop is closed.
-        """
+        """Have the loop call a function, which must not raise; `RuntimeError` if the loop is closed."""
         self._posted.append((function, arguments))
         # `_empty` clears the mark before it reads the queue, so a function appended before that is found.
         if not self._woken:
@@ -139,10 +134,7 @@ cancel_task: Cancel = asyncio.Task.cancel
 
 
 class BackgroundTask(Generic[T]):
-    """A coroutine that runs as a task of the background loop for another thread.
-
-    It runs with a copy of the context variables of the thread or task that made it. `settle` is called once.
-    """
+    """A task of the background loop, with the context variables of the thread that made it."""
 
     __slots__ = ("_background", "_cancel", "_context", "_coroutine", "_settle", "_task")
 

@@ -95,13 +95,9 @@ TEMPORARY = ".tmp"
 
 @contextlib.contextmanager
 def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
-    """Open a file that replaces another one when the block ends well. It is on disk then.
+    """Open a file that replaces another one, on disk, when the block ends well. Else the other stays.
 
-    A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a file that is replaced
-    keeps its mode.
-
-    Raises:
-        OSError: it cannot be written. The other file is as it was.
+    A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a mode is kept.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:

@@ -68,9 +68,8 @@ def reset_in_child(objects: Iterable[T], reset: Callable[[T], object]) -> None:
 def wait_for_imports() -> None:
     """Wait until no other thread imports a module on behalf of this package.
 
-    It is the last hook before a fork. The other thread may need the locks that earlier hooks have taken. It
-    may also import their modules, whose hooks then run after the fork only. So each lock is free during the
-    wait, and is taken at its end.
+    It is the last hook before a fork, as the other thread may need the locks of earlier hooks, or import
+    their modules. So each lock is free during the wait, and is taken at its end.
     """
     if not _is_needed():
         return

@@ -23,15 +23,16 @@ T = TypeVar("T")
 def quickly_made(frozen: type[T]) -> type[T]:
     """Give a frozen dataclass with slots a faster `__init__` that does the same.
 
-    The `__init__` of a frozen dataclass calls `object.__setattr__` for each field. This one changes the
-    object's class to an open class with the same slots, assigns the fields, and changes the class back. No
-    other code sees the object in between.
+    The usual one calls `object.__setattr__` for each field. This one changes the object's class to an open
+    class with the same slots, assigns the fields, and changes it back before other code sees it.
     """
     entries = fields(cast("Any", frozen))
     absent = object()
     scope: JSONObject = {"frozen": frozen, "absent": absent, "set": object.__setattr__}
-    # A generic class needs the base Generic, and `type` needs its original form for it.
-    names = {"__slots__": [entry.name for entry in entries]}
+    # A frozen base has both methods of its own. A generic class needs the base Generic, and `type` needs its
+    # original form for it.
+    plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    names: JSONObject = {"__slots__": vars(frozen)["__slots__"], **plain}
     if "__orig_bases__" in vars(frozen):
         names["__orig_bases__"] = vars(frozen)["__orig_bases__"]
     scope["opened"] = type(f"_Open{frozen.__name__}", frozen.__bases__, names)

@@ -46,10 +46,7 @@ def is_unfinished(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """Let an interrupt (SIGINT) wait until a block of imports has ended.
-
-    Python calls signal handlers in the main thread alone, so in other threads there is nothing to do.
-    """
+    """Let a SIGINT, which Python handles in the main thread alone, wait until a block of imports ends."""
     handler, held = signal.getsignal(signal.SIGINT), []
     try:
         if callable(handler):
@@ -66,12 +63,7 @@ def hold_interrupts() -> Iterator[None]:
 
 
 def when_imported(action: Callable[[], T]) -> T:
-    """The result of an action that imports modules, which is repeated while another thread imports them.
-
-    Raises:
-        MissingDependencyError: a module is not installed.
-        Exception: the action has failed for another reason, or for too long.
-    """
+    """The result of an action that imports modules, repeated for a while as other threads import them too."""
     until = clock.monotonic() + LONGEST_IMPORT
     while True:
         missing = None

@@ -98,10 +98,7 @@ def read_large(read: Callable[[], T]) -> T:
 
 
 def _find_long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
-    """The start, the end and the ends of the inner objects and lists of each long list.
-
-    A list that contains long lists is left out. The result is empty if the brackets do not match.
-    """
+    """The start, the end and the ends of the inner values of each innermost long list; empty if malformed."""
     lists: list[tuple[int, int, list[int]]] = []
     open_parts: list[tuple[int, list[int]]] = []
     for token in _TOKEN.finditer(body):

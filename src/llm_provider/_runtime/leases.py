@@ -157,8 +157,8 @@ class _Files:
 class Leases:
     """The leases of one directory of this machine's disks, for the tasks of one event loop.
 
-    Processes that give the same directory exclude each other. With None, every lease is granted. `beat` are
-    the seconds between two heartbeats of a holder, and `patience` those after which it counts as stopped.
+    Processes with the same directory exclude each other; with None, all are granted. `beat` are the seconds
+    between heartbeats of a holder, and `patience` those after which it counts as stopped.
     """
 
     def __init__(
@@ -194,10 +194,7 @@ class Leases:
         return lease
 
     async def wait(self, name: str) -> Lease | None:
-        """Wait for the holder of a name that `take` did not give. Waiting processes have no order.
-
-        None once the holder has finished. The lease if the holder was killed, gave up or is stopped.
-        """
+        """Wait for a name, in no order: None once its holder has finished, the lease if it ended or hangs."""
         tag = _tag(name)
         seen = self._mark(tag)
         waited = silent = 0.0
@@ -246,12 +243,7 @@ _open_files: weakref.WeakValueDictionary[tuple[int, int], _Files] = weakref.Weak
 
 
 def check_own_directory(directory: Path) -> tuple[int, int]:
-    """The device and inode of a directory that only this user can write to.
-
-    Raises:
-        PermissionError: it is a link or a file, belongs to another user, or can be written by others.
-        OSError: there is no such directory.
-    """
+    """The device and inode of a directory; `PermissionError` unless only this user can write to it."""
     status = directory.lstat()
     own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     if not own or not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o022:
@@ -275,11 +267,7 @@ def hold(directory: Path, name: str) -> Lease | None:
 
     Another process that gets None for the name knows that this one is alive. The directory must not be one
     that a `Leases` uses. Unlike `Leases.take`, this function does not grant the name where locks are
-    unavailable.
-
-    Raises:
-        OSError: the directory cannot be used, or does not belong to the user alone.
-        ImportError: the platform has no such locks.
+    unavailable: there it raises an `ImportError`, and an `OSError` where the directory cannot be used.
     """
     return _files_in(directory).take(_tag(name))
 

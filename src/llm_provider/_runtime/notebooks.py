@@ -1,7 +1,4 @@
-"""Notebooks: which one this process runs in, and how it shows a value.
-
-No notebook is imported here: a process that runs in one has loaded it.
-"""
+"""Notebooks: which one, loaded already, this process runs in, and how it shows a value."""
 
 from __future__ import annotations
 

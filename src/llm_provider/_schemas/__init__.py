@@ -1,5 +1,4 @@
 """The structure that `response_format` asks for: JSON schemas, Python types, and the reading of answers.
 
-Order: json_schema, python_types, structure, reading, checking. Nothing here knows a provider. The rules of
-each provider are in its folder of `_providers`.
+Nothing here knows a provider. The rules of each provider are in its folder of `_providers`.
 """

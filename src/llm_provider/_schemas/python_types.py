@@ -1,7 +1,4 @@
-"""Python types as JSON schemas, by pydantic, which the providers' SDKs bring along.
-
-pydantic is imported by the first use of a type.
-"""
+"""Python types as JSON schemas, by pydantic, which the SDKs bring along and the first type imports."""
 
 from __future__ import annotations
 
@@ -41,12 +38,7 @@ def is_type(value: object) -> bool:
 
 
 def describe_type(annotation: Any) -> PydanticType:
-    """The schema of a type, and the function that reads its values.
-
-    Raises:
-        TypeError, ValueError, RuntimeError, NameError: pydantic cannot describe it; its own errors are among
-            these.
-    """
+    """The schema of a type, and the function that reads its values. It raises pydantic's errors."""
     if hasattr(annotation, "model_json_schema"):
         schema, load = annotation.model_json_schema(), annotation.model_validate_json
         core = annotation.__pydantic_core_schema__

@@ -43,11 +43,7 @@ class NoMatchError(ValueError):
 
 
 def read(text: str, structure: Structure) -> Reading:
-    """The value in the text of an answer.
-
-    Raises:
-        NoMatchError: there is not exactly one JSON value, or it does not match.
-    """
+    """The value in the text of an answer; `NoMatchError` if it is not exactly one that matches."""
     reading = read_at_once(text, structure)
     if reading is not None:
         return reading
@@ -129,11 +125,7 @@ def _candidates(value: object, structure: Structure) -> Iterator[object]:
 
 
 def drop_nulls(value: object, schema: Schema | None) -> object:
-    """A value without the nulls of fields that may be absent but not null.
-
-    Where every field is required, as in OpenAI's strict mode, a model writes null for a field that it leaves
-    out.
-    """
+    """A value without the nulls of fields that may be absent but not null, as models write in strict mode."""
     return _drop_nulls(value, schema, Search(schema, _MOST_STEPS), {})
 
 

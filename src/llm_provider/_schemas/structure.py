@@ -44,11 +44,7 @@ class Structure:
 
 
 def check_format(name: str, value: object) -> object:
-    """Return a `response_format`. pydantic is not asked about a type before the call is encoded.
-
-    Raises:
-        RequestError: it is none of the forms, or its schema is not valid.
-    """
+    """Return a `response_format` with a valid schema. pydantic reads a type when the call is encoded."""
     if isinstance(value, Mapping):
         if value.get("type") in ("text", "json_object"):
             return dict(value)
@@ -74,11 +70,7 @@ def check_format(name: str, value: object) -> object:
 
 
 def structure_of(response_format: object) -> Structure | None:
-    """The structure that a checked `response_format` asks for; None for plain text.
-
-    Raises:
-        RequestError: it is a type that no JSON schema describes.
-    """
+    """The structure that a checked `response_format` asks for; None for plain text."""
     if response_format is None:
         return None
     if isinstance(response_format, Mapping):
@@ -152,12 +144,7 @@ def _is_object(schema: object, root: JSONObject) -> bool:
 
 
 def strict_json(text: str) -> Any:
-    """JSON text as Python values. Unlike `json.loads`, it refuses NaN and Infinity, which are not JSON.
-
-    Raises:
-        ValueError: it is not JSON.
-        RecursionError: it has about 1,000 levels, which only some versions of Python read.
-    """
+    """JSON text as Python values, without NaN and Infinity. Deep nesting may be a `RecursionError`."""
     value = json.loads(text, parse_constant=_refuse)
     if text.count("[") + text.count("{") > _MOST_LEVELS:
         level: list[dict[str, object] | list[object]] = [[value]]

@@ -1,7 +1,4 @@
-"""Prompts and answers as JSON in the form of the GenAI conventions, for those who switch content on.
-
-Bytes of images and files are left out.
-"""
+"""Prompts and answers as JSON in the form of the GenAI conventions, without the bytes of media."""
 
 from __future__ import annotations
 
@@ -18,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def prompt_json(request: object) -> str | None:
-    """The messages or the texts of a request; None if it has neither.
-
-    >>> from types import SimpleNamespace
-    >>> prompt_json(SimpleNamespace(messages=[{"role": "user", "content": "Hi"}]))
-    '[{"role":"user","parts":[{"type":"text","content":"Hi"}]}]'
-    """
+    """The messages or the texts of a request; None if it has neither."""
     messages = getattr(request, "messages", None)
     if messages is not None:
         return _encode([_message(message) for message in messages])

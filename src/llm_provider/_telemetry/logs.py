@@ -70,11 +70,7 @@ def install_from_environment() -> None:
 
 
 def is_configured(logger: logging.Logger) -> bool:
-    """Whether a handler of the program gets the records of a logger.
-
-    >>> is_configured(logging.Logger("without handlers"))
-    False
-    """
+    """Whether a handler of the program gets the records of a logger."""
     here: logging.Logger | None = logger
     while here is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in here.handlers):
@@ -83,16 +79,10 @@ def is_configured(logger: logging.Logger) -> bool:
     return False
 
 
-# --- the lines -------------------------------------------------------------------------------------------
-
-
 def log_call(
     call: ObservedCall, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
-    """Log the end of a call at INFO: "ok" or the class of its error, and how long the caller waited.
-
-    Fields that are None are left out.
-    """
+    """Log the end of a call at INFO: "ok" or the class of its error, and its seconds. None is left out."""
     fields: dict[str, object] = {
         "operation": call.operation,
         "model": call.model_as_given,

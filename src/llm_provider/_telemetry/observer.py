@@ -34,10 +34,9 @@ _MOST_KEPT = 10_000
 
 
 class Observer:
-    """Observes the calls of one client.
+    """Observes the calls of one client; with `content`, log lines and spans hold prompts and answers.
 
-    `telemetry` is the setting of `Client`. With `content`, log lines and spans hold prompts and answers.
-    `statistics` returns the state of the engine's rate control.
+    `telemetry` is the setting of `Client`. `statistics` returns the state of the engine's rate control.
     """
 
     __slots__ = (
@@ -153,8 +152,8 @@ class Observer:
     ) -> None:
         """Note the end of a call that was sent, in the task that began to follow it with `watch`.
 
-        `outcome` is its result or its exception, and `attempts` are the requests sent for it. `usage` is that
-        of those that were billed, None if none was; `usd` is None where the cost is not known.
+        `outcome` is its result or exception, and `attempts` are its requests. `usage` is None if none was
+        billed; `usd` is None where the cost is not known.
         """
         seconds, call = clock.perf_counter() - watch.started, watch.call
         assert call is not None

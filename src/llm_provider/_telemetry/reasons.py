@@ -1,7 +1,4 @@
-"""Why a request failed, in a few words that never hold a prompt, an answer or a key.
-
-Messages of providers and SDKs may quote the request, so none of their text is used.
-"""
+"""Why a request failed, in a few words of our own: those of providers and SDKs may quote the prompt."""
 
 from __future__ import annotations
 
@@ -33,15 +30,7 @@ _NUMBERS = MappingProxyType({name: number for number, name in errno.errorcode.it
 
 
 def reason(error: BaseException) -> str:
-    """The reason of a failure.
-
-    >>> reason(RateLimitError("You, Jane, sent too much", status=429))
-    'rate limited (HTTP 429)'
-    >>> reason(APIConnectionError("no connection", code="ECONNREFUSED"))
-    'connection refused'
-    >>> reason(APITimeoutError("no first byte", phase="first_byte", limit=5.0))
-    'timeout of 5 s (first_byte)'
-    """
+    """The reason of a failure."""
     if isinstance(error, APIConnectionError):
         return _of_connection(error)
     if isinstance(error, APITimeoutError):

@@ -99,10 +99,7 @@ class Spans:
         self._content = content
 
     def start(self, operation: str, to: Destination, started: float) -> Started:
-        """Start the span of a call, and make it the current span of this task.
-
-        `started` is when the user made the call, by `clock.perf_counter`.
-        """
+        """Start the span of a call, as the current one of its task. `started` is by `clock.perf_counter`."""
         span = self._open(operation, to, started)
         return Started(span, self._attach(self._in_context(span)))
 
@@ -132,10 +129,7 @@ class Spans:
         return Started(span, self._attach(self._in_context(span)))
 
     def end_tool(self, started: Started, error: BaseException | None, content: object = None) -> None:
-        """End the span of a tool, in the task that started it.
-
-        `content` is what the model is told; None if it is told nothing.
-        """
+        """End the span of a tool in its task. `content` is what the model is told; None for nothing."""
         self._detach(started.token)
         span = started.span
         if span.is_recording():
@@ -173,10 +167,9 @@ class Spans:
     def end(
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
     ) -> None:
-        """End the span of a call, in the task that started it.
+        """End the span of a call, in the task that started it, with its result or its exception.
 
-        `outcome` is its result or its exception. `usage` is None if no request was billed, and `usd` where
-        the cost is not known.
+        `usage` is None if no request was billed, and `usd` where the cost is not known.
         """
         self._detach(started.token)
         self._close(started.span, call, outcome, usage, usd)
@@ -219,11 +212,7 @@ def version() -> str:
 def describe_target(
     operation: str, provider: str, model: str, base_url: str | None
 ) -> Mapping[str, str | int]:
-    """The attributes that say what is called and where.
-
-    >>> dict(describe_target("chat", "gemini", "gemini-3.8-flash", None))["gen_ai.provider.name"]
-    'gcp.gemini'
-    """
+    """The attributes that say what is called and where."""
     name = model.partition("/")[0] if provider == "litellm" else provider
     attributes: dict[str, str | int] = {
         OPERATION: operation,

@@ -1,7 +1,4 @@
-"""Tells why calls wait for more than a second: on standard error, in the progress bar, or through `logging`.
-
-A wait is told once for all calls of a scope that wait for the same reason, and then at growing intervals.
-"""
+"""Tells why calls wait for more than a second, once for all calls of a scope that wait for one reason."""
 
 from __future__ import annotations
 
@@ -51,10 +48,7 @@ class _LastLine:
 
 
 class Waits:
-    """Tells the waits of one client, in any thread.
-
-    With `show`, standard error or the progress bar has them; the log has them anyway.
-    """
+    """Tells the waits of one client in any thread: to the log, and with `show` where the user looks."""
 
     def __init__(self, *, show: bool) -> None:
         self._show = show
@@ -64,10 +58,7 @@ class Waits:
         self._current: tuple[float, str] = (-math.inf, "")
 
     def tell(self, scope: str, kind: Kind, text: str, *, seconds: float = 0.0, attempt: int = 0) -> None:
-        """Tell a wait for a provider and a model, unless the same was told a moment ago.
-
-        `seconds` is how long it lasts, if that is known. A higher `attempt` than before is always told.
-        """
+        """Tell a wait of some seconds, unless the same, or a later `attempt`, was told a moment ago."""
         now = clock.monotonic()
         end = now + (seconds or _SHOWN_SECONDS)
         # The same limit of the provider causes all of these.

@@ -85,7 +85,7 @@ _UNSEEN = Range(0.1, 1.0, 10.0)
 
 
 def likely_input_tokens(body: bytes, facts: Callable[[], RequestFacts]) -> int:
-    """A rough number of tokens that a request reads. It takes a microsecond, and may be off by half.
+    """A rough number of tokens that a request reads, which takes a microsecond and may be off by half.
 
     `facts` is only called for a body that may hold an image.
     """
@@ -103,10 +103,7 @@ def count_charged_tokens(provider: str, usage: Usage) -> float | None:
 
 
 def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int] | None = None) -> Range:
-    """About how many tokens a request reads.
-
-    `count` counts the tokens of a text exactly, if the model's tokenizer is available.
-    """
+    """About how many tokens a request reads. `count` counts those of a text, if the tokenizer is here."""
     provider, model = maker_names(target)
     host = target.route.host
     vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
@@ -168,10 +165,7 @@ def most_input_tokens(facts: RequestFacts, body: bytes, target: Target) -> int |
 
 
 def most_output_tokens(facts: RequestFacts, target: Target) -> int | None:
-    """The most tokens that a provider may bill for one answer, with reasoning; None if no bound is known.
-
-    The bound is the limit that the request sets, else the model's own.
-    """
+    """The most tokens of one answer, with reasoning: the limit in the request, else the model's; or None."""
     most = facts.max_output_tokens
     if most is None:
         limits = limits_of_target(target)

@@ -95,11 +95,7 @@ def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "
 
 
 def most_image_tokens(provider: str, model: str) -> int | None:
-    """The most tokens that an image can have for a model; None if no published rule says.
-
-    >>> most_image_tokens("gemini", "gemini-3.8-flash"), most_image_tokens("gemini", "gemini-2.5-flash")
-    (2240, None)
-    """
+    """The most tokens that an image can have for a model; None if no published rule says."""
     tiled = provider == "gemini" and _OLD_GEMINI.match(model) is not None
     return None if tiled else _MOST_TOKENS.get(provider)
 

@@ -1,7 +1,4 @@
-"""The largest input and output of each model: `model_limits.csv`.
-
-The file is read when the first limit is looked up, not on import. docs/estimates.md describes it.
-"""
+"""The largest input and output of each model, from `model_limits.csv`, when the first is looked up."""
 
 from __future__ import annotations
 
@@ -43,10 +40,9 @@ COLUMNS = ModelLimits._fields
 
 
 def limits_of(provider: str, model: str) -> ModelLimits | None:
-    """The limits of a model, None if the file has no row for it.
+    """The limits of a model, whose name matches as for `PriceTable.find`; None if the file has none.
 
-    A name is matched with a row in the same way as `PriceTable.find` matches it with a price. The regions of
-    a cloud have one row.
+    The regions of a cloud have one row.
     """
     if provider in CLOUDS:
         from .._money.cloud_names import drop_region
@@ -69,10 +65,7 @@ def limits_of_target(target: Target) -> ModelLimits | None:
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
-    """The valid rows of a file; `ValueError` if its first line is not `COLUMNS`.
-
-    Each invalid row is skipped with a `PriceWarning` that gives its line.
-    """
+    """The valid rows of a file; `ValueError` without `COLUMNS`, and a `PriceWarning` for a bad row."""
     name = os.path.basename(path)
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         header, *lines = file.read().split("\n")

@@ -1,7 +1,4 @@
-"""The models that can be called: the price table, the table of limits and the routes, joined.
-
-The list needs no network and loads no SDK.
-"""
+"""The models that can be called: the price table, the table of limits and the routes, joined."""
 
 from __future__ import annotations
 

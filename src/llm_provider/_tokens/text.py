@@ -84,23 +84,14 @@ _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
 
 
 class TextTokens(NamedTuple):
-    """Tokens of a text: those of English and code, and those of other languages and scripts.
-
-    They are separate because tokenizers agree much better about the former than about the latter.
-    """
+    """Tokens of English and code, and those of other languages, where tokenizers differ much more."""
 
     english: float
     other: float
 
 
 def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
-    """About how many tokens a text has in a vocabulary. Only some slices of a long text are read.
-
-    >>> round(text_tokens("The quick brown fox jumps over the lazy dog.").english)
-    10
-    >>> text_tokens("").english
-    0.0
-    """
+    """About how many tokens a text has in a vocabulary. Only some slices of a long text are read."""
     if len(text) > _LONG_TEXT:
         step = len(text) // _SLICES
         slices = "\n".join(text[number * step : number * step + _SLICE] for number in range(_SLICES))
@@ -169,10 +160,7 @@ def _remove_random_letters(text: str) -> tuple[str, dict[str, int]]:
         return "\0"
 
     text = _LONG_RUN.sub(remove, text)
-    return text, {
-        "hexadecimal": sum(map(len, hexadecimal)),
-        "random letters": before - len(text) + removed,
-    }
+    return text, {"hexadecimal": sum(map(len, hexadecimal)), "random letters": before - len(text) + removed}
 
 
 def _language_of(text: str, words: list[str]) -> str | None:

@@ -37,10 +37,7 @@ _loading = threading.Lock()
 
 @functools.lru_cache(maxsize=256)
 def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
-    """A function that counts the tokens of a text exactly as a model does; None if there is none here.
-
-    Models of OpenAI, also on other hosts, have one.
-    """
+    """A function that counts the tokens of a text as a model of OpenAI does; None if there is none here."""
     vocabulary = vocabulary_of(provider, model)
     if vocabulary not in ENCODINGS or importlib.util.find_spec("tiktoken") is None:
         return None
@@ -66,10 +63,7 @@ def counter_of_target(target: Target) -> Callable[[str], int] | None:
 
 @functools.cache
 def encoding_counter(name: str) -> Callable[[str], int] | None:
-    """A function that counts the tokens of a text in an encoding; None if that is not on this machine.
-
-    Loading an encoding takes about half a second and 30 MB.
-    """
+    """A function that counts tokens in an encoding, in half a second and 30 MB; None if it is not here."""
     folder = next((folder for folder in _folders() if _is_whole(folder, name)), None)
     if folder is None:
         return None

@@ -37,11 +37,10 @@ _OF_PROVIDER = {"gemini": "gemma", "mistral": "tekken", "deepseek": "deepseek"}
 
 
 def vocabulary_of(provider: str, model: str) -> str | None:
-    """The vocabulary of a model, or one like it; None if none is known.
+    """The vocabulary of a model, or one like it; None if none is known, as for Anthropic.
 
     tiktoken names `o200k_base` for all of OpenAI's chat models from gpt-4o to gpt-5, and none newer, so later
     models are assumed to share it. Google does not publish Gemini's vocabulary; Gemma is its open relative.
-    Anthropic publishes none.
     """
     name = model.lower()
     if provider == "openai" or name.startswith("openai/"):

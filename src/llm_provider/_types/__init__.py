@@ -1,4 +1,1 @@
-"""The values that users receive. All but `Results` are frozen.
-
-Order: usage, messages, response, embeddings, results_views, results.
-"""
+"""The values that users receive. All but `Results` are frozen."""

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from .._errors import FailedAttempt, MissingDependencyError
+from .._errors import MissingDependencyError
 from .._foreign_attributes import Hinting
 from .._runtime.frozen import quickly_made, with_late_field
 from .served_by import ServedBy
-from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
+from .usage import PaidResult, cost_text
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings(Hinting):
+class Embeddings(PaidResult, Hinting):
     """The vectors of some texts, in the order of the texts.
 
     `len()`, iteration and indexing work on `vectors`. `cost` is the real cost of this call in USD: 0 if all
@@ -33,15 +33,6 @@ class Embeddings(Hinting):
 
     vectors: tuple[list[float], ...]
     """Plain lists of floats. `numpy()` returns the same numbers in an eighth of the memory."""
-    usage: Usage
-    model: str
-    provider: str
-    cost: float | None = None
-    cost_source: CostSource | None = None
-    price: float | None = None
-    cached: bool = False
-    timing: Timing = NO_TIMING
-    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     served_by: ServedBy | None = field(default=None, repr=False)
     """Who answered the first text, as for `Response`."""
 
@@ -49,16 +40,6 @@ class Embeddings(Hinting):
     def dimensions(self) -> int:
         """How many numbers each vector has; 0 without vectors."""
         return len(self.vectors[0]) if self.vectors else 0
-
-    @property
-    def attempts(self) -> int:
-        """The number of requests that were sent for this call; 0 if all vectors came from the cache."""
-        return self.timing.attempts
-
-    @property
-    def maybe_billed(self) -> bool:
-        """Whether the provider may have charged for this call."""
-        return self.attempts > 0 or not self.cached
 
     def numpy(self) -> Any:
         """The vectors as a NumPy array: one row per text, float32.

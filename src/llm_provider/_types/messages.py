@@ -176,9 +176,5 @@ stream cost a fifth of its CPU time, because the garbage collector went through 
 
 
 def delta_of(step: Step) -> Delta:
-    """The `Delta` of a step.
-
-    >>> delta_of("Hello").text
-    'Hello'
-    """
+    """The `Delta` of a step."""
     return Delta(text=step) if isinstance(step, str) else step

@@ -1,7 +1,6 @@
-"""The functions that read citations, images, audio, server tools and who answered in a raw reply.
+"""Functions that read media, citations and who answered in a raw reply, and that write evidence.
 
-The package sets them as soon as it is imported, so they are there for a pickled answer too. They are no
-imports of `_types`, because the wire formats are in a layer above.
+The package sets them as soon as it is imported, because the wire formats are in a layer above.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .evidence import Evidence
     from .served_by import ServedBy
 
 read: Callable[[str, str, Any], Any]
@@ -17,3 +17,6 @@ read: Callable[[str, str, Any], Any]
 
 read_served_by: Callable[[str, Any, Mapping[str, str] | None], ServedBy | None]
 """Takes the provider, the reply, and what its headers said: fields of `ServedBy` by name."""
+
+export: Callable[..., Evidence]
+"""Takes results, a path, and the client that made them or None."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from .._errors import (
     READERS,
-    FailedAttempt,
     LengthFinishReasonError,
     LLMError,
     OutputError,
@@ -29,7 +28,7 @@ from .passed_over import PassedOver
 from .row_label import RowLabel
 from .scores import Scores
 from .served_by import ServedBy
-from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text, usage_from_dict
+from .usage import PaidResult, Timing, cost_text, usage_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -73,7 +72,7 @@ class ToolRounds:
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response(NoMapping, Generic[T_co]):
+class Response(PaidResult, NoMapping, Generic[T_co]):
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
 
     For type checkers, `Response[City]` is a response whose `parsed` is a `City`.
@@ -94,16 +93,7 @@ class Response(NoMapping, Generic[T_co]):
     """
 
     choices: tuple[Choice, ...]
-    usage: Usage
-    model: str
-    provider: str
     id: str | None = None
-    cost: float | None = None
-    cost_source: CostSource | None = None
-    price: float | None = None
-    cached: bool = False
-    timing: Timing = NO_TIMING
-    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     body: bytes = field(default=b"null", repr=False)
     response_format: Any = field(default=None, repr=False, compare=False)
     metadata: Any = field(default=None, repr=False)
@@ -119,6 +109,8 @@ class Response(NoMapping, Generic[T_co]):
     """For each sample, the fields of `served_by` that are not in `raw`, but in headers or the address."""
     passed_over: tuple[PassedOver, ...] = ()
     """The models before this one in the list of `fallback`, and why each did not answer."""
+    cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
+    """For each sample, the key of its cache entry; None where nothing was stored, as with cache="off"."""
 
     @property
     def served_by(self) -> ServedBy | None:
@@ -191,19 +183,10 @@ class Response(NoMapping, Generic[T_co]):
                 choices=(choice,),
                 body=json.dumps(reply).encode(),
                 origins=self.origins[number : number + 1],
+                cache_keys=self.cache_keys[number : number + 1],
             )
             for number, (choice, reply) in enumerate(zip(self.choices, replies, strict=True))
         ]
-
-    @property
-    def attempts(self) -> int:
-        """The number of requests that were sent for this call; 0 for a cache hit."""
-        return self.timing.attempts
-
-    @property
-    def maybe_billed(self) -> bool:
-        """Whether the provider may have charged for this call."""
-        return self.attempts > 0 or not self.cached
 
     @property
     def citations(self) -> list[Citation]:
@@ -401,6 +384,7 @@ class Response(NoMapping, Generic[T_co]):
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
             known["origins"] = tuple(known.get("origins") or ())
             known["passed_over"] = READERS["passed_over"](known.get("passed_over") or ())
+            known["cache_keys"] = tuple(known.get("cache_keys") or ())
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             if response_format is not None:
                 known["response_format"] = response_format
@@ -471,11 +455,7 @@ Result: TypeAlias = Response[Any] | LLMError
 
 
 def result_from_dict(fields: Mapping[str, Any]) -> Any:
-    """The response, the scores or the error that `to_dict` wrote.
-
-    Raises:
-        RequestError: it is the dict of none of them.
-    """
+    """The response, the scores or the error that `to_dict` wrote, else a `RequestError`."""
     if "scores" in fields:
         return Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, ca
 from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
 from .._words import format_usd
+from . import raw_reader
 from .response import Response, Result
 from .scores import Scores
 from .usage import Usage
@@ -17,6 +18,8 @@ from .usage import Usage
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from .evidence import Evidence
 
 ResultT = TypeVar("ResultT", bound=Result | Scores)
 T = TypeVar("T")
@@ -207,6 +210,67 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         from .results_views import to_jsonl
 
         to_jsonl(self, path)
+
+    def export(self, path: str | os.PathLike[str], *, client: Any = None) -> Evidence:
+        """Write the evidence of these results, which `verify` checks without keys and without a network.
+
+        The file holds requests, replies, results, who answered, prices, versions, the state of git, and
+        digests: docs/evidence.md. `PATH.intoto.json` beside it is a statement about its digest, which you can
+        sign. The requests come from the cache. `to_jsonl` writes results to be read again, and `cache export`
+        answers for another cache.
+
+        Args:
+            path: The file, such as "results.evidence.zip"; an existing one is replaced.
+            client: The `Client` that made the results, whose cache and prices are read; default that of the
+                module's functions.
+
+        Raises:
+            OSError: a file cannot be written.
+            RequestError: an element is no response, score or error.
+        """
+        return raw_reader.export(self, path, client)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        beside: Sequence[Result | Scores] | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
+        """Write a page for a browser: a table to filter, sort and search, whose rows open.
+
+        The page is one file that asks no server for anything, and runs nothing that a model wrote. Failed
+        calls come first. Replies as the provider sent them (`raw`) are not in it.
+
+        Args:
+            path: The file. An existing one is replaced when the page is on disk.
+            beside: Other results, such as those of another model or an earlier run, side by side with these.
+                Rows belong together if prompts and metadata are equal, else by metadata, prompt or position.
+                Rows that differ come before those that are the same.
+            names: What the page calls these results and the others; default their models.
+
+        Raises:
+            OSError: the file cannot be written.
+            RequestError: `path` is no path, `beside` are no results, or `names` are not as many.
+
+        >>> import tempfile, pathlib
+        >>> from llm_provider import Choice, Response, Usage
+        >>> answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p", cost=0.0)
+        >>> page = pathlib.Path(tempfile.mkdtemp(), "results.html")
+        >>> Results([answer]).to_html(page)
+        >>> page.stat().st_size > 1_000_000  # the table's component has 1.4 MB
+        True
+        """
+        from .._runtime.files import check_path
+        from .results_page import Run, check_results, name_runs, write_page
+
+        check_path("path", path)
+        runs: list[Results[Any]] = [self]
+        if beside is not None:
+            check_results(beside)
+            runs.append(Results(beside))
+        sums = (" · ".join(Results._summarise(run)) for run in runs)
+        write_page([Run(*run) for run in zip(name_runs(runs, names), runs, sums, strict=True)], path)
 
     @staticmethod
     def from_jsonl(path: str | os.PathLike[str]) -> Results[Result]:

@@ -1,7 +1,6 @@
 """`Results` as tables: a row for each sample, and for each input that failed.
 
-The sums of a table are those of its results: what the samples of one call share, such as its cost, is in the
-row of the first sample alone.
+What the samples of one call share, such as its cost, is in the row of the first sample alone.
 """
 
 from __future__ import annotations
@@ -199,9 +198,8 @@ def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
     return frame
 
 
-def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
-    """A DataFrame of polars, with the index of the inputs as its first columns."""
-    polars = import_optional("polars", "pip install polars")
+def columns_with_index(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
+    """The table by column, with the index of the inputs as its first columns."""
     table = columns(results)
     labels, names = _index(results, table["input_index"])
     values = zip(*labels, strict=True) if len(names) > 1 else [labels]
@@ -209,6 +207,13 @@ def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
         # As pandas names the columns that it makes of an index.
         own = str(name) if name is not None else "index" if len(names) == 1 else f"level_{number}"
         table = {f"index_{own}" if own in table else own: list(column)} | table
+    return table
+
+
+def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
+    """A DataFrame of polars, with the index of the inputs as its first columns."""
+    polars = import_optional("polars", "pip install polars")
+    table = columns_with_index(results)
     # Metadata may mix numbers and text in a column.
     frame: pl.DataFrame = polars.DataFrame(table, strict=False, schema_overrides=_TYPES)
     return frame

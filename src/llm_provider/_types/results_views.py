@@ -26,6 +26,15 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
     lines = (
         part.encode("utf-8", "backslashreplace") for result in results for part in _parts_of_line(result)
     )
+    write_file(lines, path)
+
+
+def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
+    """Write results into a file that is then complete, or into a pipe.
+
+    Raises:
+        OSError: the file cannot be written. An earlier file is as it was.
+    """
     # A link is kept, and the file behind it is replaced.
     goal = Path(path).expanduser().resolve()
     # A pipe or a device cannot be replaced.
@@ -66,10 +75,7 @@ _TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seco
 
 
 def as_html(results: Sequence[Result | Scores], summary: str) -> str:
-    """The results as an HTML table for a notebook: a line that sums them up, and the first samples.
-
-    If there are more samples than rows, errors are chosen first.
-    """
+    """The results as an HTML table: a line that sums them up, and the first samples, or rather errors."""
     # The sort keeps the order among errors and among responses.
     errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
     samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))

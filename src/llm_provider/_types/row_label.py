@@ -9,10 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class RowLabel:
-    """The label of an input in the index of a pandas object, and the names of the levels of the index.
-
-    `value` is a tuple if the index has several levels.
-    """
+    """The label of an input in the index of a pandas object: a tuple, if the index has several levels."""
 
     value: Any
     names: tuple[object, ...] = (None,)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .._errors import READERS, FailedAttempt
+from .._errors import READERS
 from .._foreign_attributes import Hinting
 from .._json_values import JSONMapping, JSONObject, json_value
 from .._runtime.frozen import quickly_made, with_late_field
 from .row_label import RowLabel
 from .served_by import ServedBy
-from .usage import NO_TIMING, CostSource, Timing, Usage, cost_text
+from .usage import PaidResult, Timing, cost_text
 
 
 @quickly_made
@@ -50,7 +50,7 @@ class Score(Hinting):
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores(Hinting):
+class Scores(PaidResult, Hinting):
     """The scores of some continuations of one context, in their order.
 
     `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
@@ -70,18 +70,11 @@ class Scores(Hinting):
 
     context: str
     scores: tuple[Score, ...]
-    usage: Usage
-    model: str
-    provider: str
-    cost: float | None = None
-    cost_source: CostSource | None = None
-    price: float | None = None
-    cached: bool = False
-    timing: Timing = NO_TIMING
-    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     served_by: ServedBy | None = field(default=None, repr=False)
     metadata: Any = None
     row_label: RowLabel | None = field(default=None, repr=False, compare=False)
+    cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
+    """The key of the cache entry of each distinct continuation; None where nothing was stored."""
 
     @property
     def logprobs(self) -> tuple[float, ...]:
@@ -92,16 +85,6 @@ class Scores(Hinting):
     def best(self) -> Score:
         """The most likely continuation; of several the first."""
         return max(self.scores, key=lambda score: score.logprob)
-
-    @property
-    def attempts(self) -> int:
-        """The number of requests that were sent for this call; 0 if all scores came from the cache."""
-        return self.timing.attempts
-
-    @property
-    def maybe_billed(self) -> bool:
-        """Whether the provider may have charged for this call."""
-        return self.attempts > 0 or not self.cached
 
     def to_dict(self) -> JSONObject:
         """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
@@ -115,6 +98,7 @@ class Scores(Hinting):
             "scores": lambda scores: tuple(map(Score.from_dict, scores)),
             "timing": lambda timing: Timing(**timing),
             "served_by": lambda served_by: ServedBy(**served_by),
+            "cache_keys": tuple,
             **READERS,
         }
         return cls(**{

@@ -1,12 +1,12 @@
-"""The tokens, the times and the cost of a call: `Usage` and `Timing`."""
+"""The tokens, the times and the cost of a call: `Usage` and `Timing`, and the results that have them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
-from .._errors import READERS
+from .._errors import READERS, FailedAttempt
 from .._foreign_attributes import NoMapping
 from .._runtime.frozen import quickly_made
 from .._words import format_usd
@@ -87,6 +87,31 @@ class Timing:
 
 NO_TIMING = Timing()
 """The timing of an answer that nobody measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidResult:
+    """What the results of all operations tell of their cost, as `Response` describes it."""
+
+    usage: Usage
+    model: str
+    provider: str
+    cost: float | None = None
+    cost_source: CostSource | None = None
+    price: float | None = None
+    cached: bool = False
+    timing: Timing = NO_TIMING
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for this call; 0 if all of it came from the cache."""
+        return self.timing.attempts
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for this call."""
+        return self.attempts > 0 or not self.cached
 
 
 def usage_from_dict(counts: Mapping[str, int]) -> Usage:

@@ -82,11 +82,6 @@ def extract_state(message: Message) -> JSONObject | None:
 
     They go back with the message, so that the model continues its reasoning between calls of tools. The calls
     are among them, because a tool keeps their arguments as values, and not the text that the model wrote.
-
-    >>> extract_state({"role": "assistant", "content": "Hi", "reasoning_content": "They greet me."})
-    {'reasoning_content': 'They greet me.'}
-    >>> extract_state({"role": "assistant", "content": "Hi"}) is None
-    True
     """
     state = {name: value for name, value in message.items() if name not in _HAVE_A_PLACE}
     if state and message.get("tool_calls"):
@@ -95,11 +90,7 @@ def extract_state(message: Message) -> JSONObject | None:
 
 
 def assistant_message(text: str | None, calls: list[CallOfFunction], state: JSONMapping | None) -> Message:
-    """An assistant message with a text, tool calls and the result of `extract_state`.
-
-    >>> assistant_message("Hi", [], None)
-    {'role': 'assistant', 'content': 'Hi'}
-    """
+    """An assistant message with a text, tool calls and the result of `extract_state`."""
     fields = dict(state or {})
     originals = {call["id"]: call for call in fields.pop("tool_calls", ())}
     message: JSONObject = {"role": "assistant", "content": text or None, **fields}
@@ -127,11 +118,7 @@ def _parse(arguments: str) -> object:
 
 
 def tool_call(call_id: str, name: str, arguments: object) -> CallOfFunction:
-    """A call of a function in an assistant message; `arguments` are JSON text, or values.
-
-    >>> tool_call("1", "weather", {"city": "Bern"})["function"]
-    {'name': 'weather', 'arguments': '{"city": "Bern"}'}
-    """
+    """A call of a function in an assistant message; `arguments` are JSON text, or values."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -151,13 +138,7 @@ def tool_message(call_id: str, content: object, *, is_error: bool) -> Message:
 
 
 def media_part(kind: str, address: str, **fields: str | None) -> dict[str, object]:
-    """A part of a message: an image, a recording, a video or a document, by its address or data URL.
-
-    >>> media_part("image", "https://x/a.png", detail="low")
-    {'type': 'image_url', 'image_url': {'url': 'https://x/a.png', 'detail': 'low'}}
-    >>> media_part("audio", "data:audio/wav;base64,UklGRg==")
-    {'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}
-    """
+    """A part of a message: an image, a recording, a video or a document, by its address or data URL."""
     details = {name: value for name, value in fields.items() if value is not None}
     if kind == "audio":
         header, _, data = address.partition(",")
@@ -189,11 +170,7 @@ def answer_metadata(response: Response) -> dict[str, object]:
 
 
 def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:
-    """Log probabilities in OpenAI's form.
-
-    >>> token_logprobs([TokenLogprob(token="Hi", logprob=-0.1)])
-    [{'token': 'Hi', 'logprob': -0.1, 'bytes': None, 'top_logprobs': []}]
-    """
+    """Log probabilities in OpenAI's form."""
     return [{**_token(token), "top_logprobs": list(map(_token, token.top))} for token in tokens or ()]
 
 

@@ -1,8 +1,4 @@
-"""A language model of DSPy: `dspy.configure(lm=LM("gpt-6.1-sol"))`.
-
-The requests go through the cache, rate control, retries, budgets and ledger of this library, and DSPy's own
-cache and retries are off. docs/integrations.md describes the use.
-"""
+"""A language model of DSPy, whose own cache and retries are off: `dspy.configure(lm=LM("gpt-6.1-sol"))`."""
 
 from __future__ import annotations
 
@@ -48,10 +44,7 @@ class _Scope:
     next_sample: int = 0
 
     def read_request(self, request: lm15.Request) -> tuple[str, list[Message], JSONObject]:
-        """The model, the conversation and the parameters of a call for all samples.
-
-        Another rollout has other samples.
-        """
+        """The model, the conversation and the parameters of a call. Another rollout has other samples."""
         model, messages, parameters = read_request(request)
         parameters |= self.own
         if self.samples > 1:

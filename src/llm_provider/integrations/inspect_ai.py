@@ -197,7 +197,8 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
             return output, call
         raw = response.raw
         # Without the time in the queue, which inspect counts as waiting.
-        call.set_response(raw if isinstance(raw, dict) else {"responses": raw}, _sending_time(response))
+        seconds = max(response.timing.total - response.timing.queue, 1e-6)
+        call.set_response(raw if isinstance(raw, dict) else {"responses": raw}, seconds)
         return ModelOutput(
             model=response.model,
             choices=[_choice(choice, response, tools) for choice in response.choices],
@@ -393,10 +394,6 @@ def _usage(usage: Usage, cost: float | None) -> ModelUsage:
         reasoning_tokens=usage.reasoning_output_tokens or None,
         total_cost=cost,
     )
-
-
-def _sending_time(response: Response) -> float:
-    return max(response.timing.total - response.timing.queue, 1e-6)
 
 
 def _without_media(key: object, value: object) -> object:

@@ -1,8 +1,4 @@
-"""A plugin of Simon Willison's `llm`: `llm -m llm_provider/claude-haiku-5-5 "Hello"`.
-
-The requests go through the cache, rate control, retries, budgets and ledger of this library.
-docs/integrations.md describes the use.
-"""
+"""A plugin of Simon Willison's `llm`: `llm -m llm_provider/claude-haiku-5-5 "Hello"`."""
 
 from __future__ import annotations
 

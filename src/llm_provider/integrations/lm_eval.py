@@ -1,12 +1,10 @@
 """A model of lm-evaluation-harness: `--model llm_provider --model_args model=lab/my-model`.
 
-The harness loads no plugins, so its command is run by this module:
+The harness loads no plugins, so its command is run by this module, whose import registers the model:
 
     python -m llm_provider.integrations.lm_eval run --model llm_provider --model_args model=lab/my-model ...
 
-In Python, importing this module registers the model. The requests go through the cache, rate control,
-retries, budgets and ledger of this library, and the scores through its checks. docs/integrations.md describes
-the use.
+Scores go through the checks of this library.
 """
 
 from __future__ import annotations
@@ -65,31 +63,18 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
         self._answering = {name: known[name] for name in names}
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """The log-probability of each continuation, and whether it is the greedy one.
-
-        Raises:
-            BatchError: a score failed.
-            RequestError: the server does not tell whether tokens are greedy.
-        """
+        """The log-probability of each continuation, and whether it is the greedy one."""
         scores = self._score([request.args for request in requests], disable_tqdm)
         return [(score.logprob, self._read_greedy(score)) for score in scores]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
-        """The log-probability of each whole text, which must fit into the model's context.
-
-        Raises:
-            BatchError: a text is too long, or the tokenizer puts no token in front of it.
-        """
+        """The log-probability of each whole text, which must fit into the model's context."""
         return [
             score.logprob for score in self._score([("", each.args[0]) for each in requests], disable_tqdm)
         ]
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """The answer to each prompt, which is sent as a user's message, up to the first stop text.
-
-        Raises:
-            BatchError: a call failed.
-        """
+        """The answer to each prompt, which is sent as a user's message, up to the first stop text."""
         answers: dict[int, str] = {}
         for _, group in groupby(sorted(enumerate(requests), key=_options_key), key=_options_key):
             indices, members = zip(*group, strict=True)

@@ -1,12 +1,10 @@
 """Batches: bounded memory, errors of the inputs, interruption."""
 
 import itertools
-import os
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -86,28 +84,6 @@ def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: R
         """
     )
     assert float(grown.stdout) < 50
-
-
-def test_an_interrupted_batch_keeps_what_was_answered(
-    simulator: Simulator, own_cache: Path, warm_python: list[str]
-) -> None:
-    # The last ones have no answer while the batch runs for the first time.
-    simulator.inject(Fault(hang=True), times=None, match="late")
-    prompts = [*(f"item {number}" for number in range(150)), *(f"late {number}" for number in range(100))]
-    code = f"from llm_provider import call_many; call_many('gpt-6.1-sol', {prompts}, max_concurrent=32)"
-    program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
-    assert wait_until(lambda: simulator.ledger().answered == 150)
-    program.send_signal(signal.SIGINT)
-    _, errors = program.communicate(timeout=60)
-    answered, said = re.findall(r"^(\d+) of 250 calls (.*)$", errors, re.MULTILINE)[0]
-    assert said == "are answered; the same call asks the rest and takes the answers from the cache"
-    # Some answers may have come that the batch has not handed out yet.
-    assert 0 < int(answered) <= 150
-    simulator.clear()
-    subprocess.run([*warm_python, "-c", code], check=True, env=dict(os.environ))
-    # Not one that was answered and had reached the process is asked for again; those whose answer was
-    # on the wire when the signal came are.
-    assert 100 <= simulator.ledger().requests <= 100 + 32
 
 
 @pytest.mark.parametrize(

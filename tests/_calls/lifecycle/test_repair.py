@@ -65,9 +65,12 @@ class TestRepair:
         assert sent.count("people") > json.dumps(first.body).count("people")
         assert (answer.timing.attempts, answer.cached) == (2, False)
         assert [failure.error for failure in answer.failures] == ["SchemaMismatchError"]
+        assert answer.price == answer.cost
+        assert answer.cost in (None, float(client.usage.spent))
+        assert answer.usage == client.usage.usage
         # The repaired answer is stored under the key of the question.
         again = ask_for_city(client, model=model)
-        assert (again.parsed, again.cached, again.cost) == (BERN, True, 0.0)
+        assert (again.parsed, again.cached, again.cost, again.price) == (BERN, True, 0.0, answer.price)
         assert len(simulator.requests()) == 2
 
     def test_an_answer_that_never_matches_is_an_error(self, client: Client, simulator: Simulator) -> None:

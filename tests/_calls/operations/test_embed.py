@@ -22,7 +22,6 @@ from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import default_prices_path
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
 
 MODEL = "text-embedding-3-small"
 GEMINI = "gemini-embedding-001"
@@ -178,25 +177,6 @@ class TestGroups:
         simulator.clear()
         client.embed(GEMINI, numbered(250), dimensions=2)
         assert texts_sent(simulator) == [numbered(250)[100:200]]
-
-
-class TestFailures:
-    def test_a_cancelled_task_cancels_its_requests_and_keeps_the_answered_texts(
-        self, client: Client, simulator: Simulator
-    ) -> None:
-        simulator.inject(Fault(hang=True), match="text 150", times=None)
-
-        async def main() -> None:
-            task = asyncio.create_task(client.aembed(GEMINI, numbered(250), dimensions=2))
-            while not is_stored(client, numbered(100)) or not is_stored(client, numbered(250)[200:]):
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-        asyncio.run(main())
-        assert wait_until(lambda: simulator.ledger().in_flight == 0)
-        assert simulator.ledger().disconnects == 1
 
 
 def is_stored(client: Client, texts: list[str]) -> bool:

@@ -458,44 +458,6 @@ def test_the_deadline_is_that_of_the_whole_loop(client: Client, asynchronous: bo
     assert ended == ["cancelled"] * asynchronous
 
 
-def test_cancelling_cancels_the_tools_and_the_requests(client: Client, simulator: Simulator) -> None:
-    async def main() -> list[str]:
-        begun = asyncio.Event()
-        ended: list[str] = []
-
-        async def slow() -> None:
-            """Takes long."""
-            begun.set()
-            try:
-                await asyncio.sleep(60)
-            finally:
-                ended.append("cancelled")
-
-        prompt = "use the tool slow({})"
-        options: dict[str, Any] = {"tools": [slow], "max_tool_rounds": 3, **CHAT[1]}
-        for work in (
-            client.acall(CHAT[0], prompt, **options),
-            client.acall_many(CHAT[0], [prompt], progress=False, **options),
-        ):
-            begun.clear()
-            task = asyncio.ensure_future(work)
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        begun.clear()
-        async with client.astream(CHAT[0], prompt, **options) as stream:
-            async for _ in stream:
-                break
-            await begun.wait()
-        while len(ended) < 3:
-            await asyncio.sleep(0.01)
-        return ended
-
-    assert asyncio.run(main()) == ["cancelled"] * 3
-    assert simulator.ledger().requests == 1
-
-
 def test_a_tool_may_make_calls_itself(client: Client) -> None:
     def expert(question: str) -> str:
         """Ask an expert."""

@@ -16,6 +16,7 @@ from litellm_support import (
     outgoing,
     sent,
 )
+from llm_provider import Client, RequestError
 from llm_provider._providers.litellm import adapter
 from llm_provider._providers.shared import rich_content
 from llm_provider._requests.api_keys import find_key
@@ -138,3 +139,49 @@ def test_litellm_says_nothing_and_stays_at_home(run_script: RunScript, simulator
         """.replace("ADDRESS", repr(simulator.url("anthropic")))
     )
     assert (done.stdout, done.stderr) == ("", "")
+
+
+VARIABLES = {
+    "litellm/openai/m": ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
+    "litellm/anthropic/m": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+    "litellm/text-completion-openai/m": ("OPENAI_BASE_URL",),
+    "litellm/azure/m": ("AZURE_API_BASE",),
+    "hosted_vllm/m": ("HOSTED_VLLM_API_BASE", "OPENAI_BASE_URL"),
+    "litellm/huggingface/a/m": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+    "litellm/groq/m": ("GROQ_API_BASE",),
+    "litellm/together_ai/m": ("TOGETHER_AI_API_BASE",),
+    "ollama/m": ("OLLAMA_API_BASE",),
+    "litellm/bedrock/anthropic.claude-3": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
+}
+ADDRESSES = (
+    "http://evil.example/v1",
+    "http://169.254.169.254/v1",
+    "http://[fe80::1]/v1",
+    "https://u:pw@e.com",
+)
+
+
+@needs_litellm
+@pytest.mark.parametrize(
+    ("model", "variable"), [(model, name) for model, names in VARIABLES.items() for name in names]
+)
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.sampled(5)
+def test_an_address_that_base_url_may_not_be(
+    monkeypatch: pytest.MonkeyPatch, model: str, variable: str, address: str
+) -> None:
+    monkeypatch.setenv(variable, address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with Client(cache="off") as client, pytest.raises(RequestError) as caught:
+        client.call(model, "Hi")
+    assert caught.value.message.startswith(variable)
+    assert "pw" not in str(caught.value)
+    assert (caught.value.cost, caught.value.maybe_billed) == (0.0, False)
+
+
+@needs_litellm
+def test_an_address_that_it_may_be(monkeypatch: pytest.MonkeyPatch, simulator: Simulator) -> None:
+    monkeypatch.setenv("HOSTED_VLLM_API_BASE", simulator.url("openai"))
+    monkeypatch.setenv("ANTHROPIC_API_BASE", "http://evil.example")  # of another provider
+    with Client(cache="off") as client:
+        assert client.call("hosted_vllm/m", "What is 2 + 2?").text == "4"

@@ -100,8 +100,6 @@ class SecondLevelAccess:
                 self._opened = self.level.open_store()
             return self._opened
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def read(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of those keys that have one, for a thread that may wait."""
         if self._read_fails or not keys:
@@ -127,11 +125,7 @@ class SecondLevelAccess:
         return [{key: values[key] for key in each if key in values} for each in lookups]
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The values of up to `MOST_KEYS` keys, read in this thread.
-
-        Raises:
-            Exception: the store has failed.
-        """
+        """The values of up to `MOST_KEYS` keys, read in this thread. It raises what the store raises."""
         answer = self.store.get_many(keys)
         if not isinstance(answer, Mapping):
             raise TypeError(f"get_many returned {type(answer).__name__}, not a mapping of keys to bytes")
@@ -146,14 +140,8 @@ class SecondLevelAccess:
         return self._reader.submit(lambda: self.get(keys)).result()
 
     def put_now(self, values: Mapping[str, bytes]) -> None:
-        """Send values in the writer's thread.
-
-        Raises:
-            Exception: the store has failed.
-        """
+        """Send values in the writer's thread. It raises what the store raises."""
         self._writer.submit(lambda: self._put(values)).result()
-
-    # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, writes: Sequence[Write]) -> None:
         """Send answers: at once if calls wait for that, else in the background."""
@@ -187,8 +175,6 @@ class SecondLevelAccess:
                 self._pending_bytes -= len(self._pending.pop(next(iter(self._pending))) or b"")
                 self._lost += 1
         self._try_later()
-
-    # --- outages -----------------------------------------------------------------------------------------
 
     def _report_failure(self, error: Exception, *, reading: bool) -> None:
         """Leave the store alone for a while, and warn of its first failure."""
@@ -236,8 +222,6 @@ class SecondLevelAccess:
                     if key in self._pending and self._pending[key] is value:
                         del self._pending[key]
                         self._pending_bytes -= len(value or b"")
-
-    # --- leases ------------------------------------------------------------------------------------------
 
     def take_lease(self, name: str) -> Future[bool]:
         """Take a lease, in the reader's thread. Without a working store every lease is granted."""
@@ -293,8 +277,6 @@ class SecondLevelAccess:
                 self._renew_later()
         for name in names:
             self._take(name, again=True)
-
-    # --- the end -----------------------------------------------------------------------------------------
 
     def statistics(self) -> SecondLevelStatistics:
         """The use so far, and the figures of the store."""

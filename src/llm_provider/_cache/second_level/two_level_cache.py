@@ -61,8 +61,6 @@ class TwoLevelCache(ResponseCache):
         self._copies: BatchQueue[tuple[str, bytes], None] = BatchQueue(self._writer, self._copy_all)
         self._copies_bytes = 0
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
         """The entry of a key. In a thread that runs an event loop, only the local store is read."""
         entry = super().get(key, ahead)
@@ -112,8 +110,6 @@ class TwoLevelCache(ResponseCache):
                 self._copies.submit(copy)
         return values
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
         written = super()._write_all(entries)
         pairs = zip(entries, written, strict=True)
@@ -128,8 +124,6 @@ class TwoLevelCache(ResponseCache):
             self._report_failure("write", error)
         return [None] * len(copies)
 
-    # --- leases ------------------------------------------------------------------------------------------
-
     def take_lease(self, key: str) -> Future[bool]:
         """Take the lease on a question; the result is False while another machine asks it."""
         return self._access.take_lease(key)
@@ -137,8 +131,6 @@ class TwoLevelCache(ResponseCache):
     def release_lease(self, key: str) -> None:
         """Release the lease once the answer is in the second level."""
         self._access.release_lease(key)
-
-    # --- maintenance -------------------------------------------------------------------------------------
 
     def stats(self) -> CacheStatistics:
         """The use of both levels in this process, and their sizes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,13 +39,13 @@ class Imported:
     kept: int
 
 
-def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
-    """Write every intact answer to a file, which appears once it is complete. Returns their number."""
+def write_archive(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
+    """Write the intact answers of some keys, or all, to a file once it is complete. Returns their number."""
     count = 0
     with replace_file(Path(path), new_mode=0o666) as file:
         file.write(_line({_FORMAT: SCHEMA_VERSION}))
-        for key, value in store.items():
-            fields = _fields(key, value)
+        for key, value in store.items() if keys is None else ((key, store.read(key)) for key in keys):
+            fields = None if value is None else _fields(key, value)
             if fields is not None:
                 file.write(_line({**fields, "digest": _digest(fields)}))
                 count += 1
@@ -53,11 +53,7 @@ def write_archive(store: Store, path: str | os.PathLike[str]) -> int:
 
 
 def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
-    """Add the answers of a file to the cache, once all of it is checked. Stored answers stay unchanged.
-
-    Raises:
-        RequestError: the file is not an archive, is of another version, or is damaged.
-    """
+    """Add the answers of a file to the cache, once all of it is checked; `RequestError` if it is damaged."""
     source = Path(path)
     total = sum(1 for _ in _rows(source))
     added = 0

@@ -91,10 +91,9 @@ class Explanation:
 
 
 def find_nearest(question: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:
-    """The similar question that differs least, the first of several.
+    """The similar question that differs least, the first of several; None without stored questions.
 
     Questions are similar if a text of one conversation is similar to one of the other, system prompts aside.
-    Without stored questions the result is None.
     """
     best: tuple[float, str, tuple[Difference, ...]] | None = None
     compared, texts = 0, _texts(question)

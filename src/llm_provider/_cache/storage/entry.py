@@ -83,15 +83,10 @@ class Question:
 class Entry(NamedTuple):
     """A stored answer; a tuple, which a hit makes in a third of the time that a frozen dataclass takes.
 
-    Args:
-        body: The provider's reply as it came.
-        seconds: The duration of the original call.
-        created: Unix time of the original call.
-        served: The model that answered, as the provider named it.
-        question: The question, for an entry that is to be stored; a hit does not read it.
-        price: USD that the answer cost; None where it is not known, as in entries of older versions.
-        origin: Who answered, as far as the headers and the address of the original call told: fields of
-            `ServedBy`. None in entries of older versions.
+    `body` is the provider's reply as it came, `seconds` the duration of the original call, `created` its Unix
+    time, and `served` the model that answered, as the provider names it. `question` is for an entry to be
+    stored; a hit does not read it. `price` is in USD. `origin` has the fields of `ServedBy` that the headers
+    and the address told. Both are None where they are not known, as in entries of older versions.
     """
 
     body: bytes

@@ -1,7 +1,4 @@
-"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers.
-
-Every function raises `OSError` or `sqlite3.Error` if the cache cannot be used.
-"""
+"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
 
 from __future__ import annotations
 

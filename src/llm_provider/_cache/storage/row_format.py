@@ -9,11 +9,10 @@ from diskcache.core import MODE_RAW
 
 
 class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores `bytes` inside the database, and reads nothing else.
+    """Stores `bytes` inside the database, and reads nothing else: any other row is an error, and a miss.
 
     diskcache's own formats unpickle values and open files that a row names, so anybody who can write the
-    database could run code or read files (CVE-2025-69872). Here such a row is an error, which the cache
-    counts as a miss.
+    database could run code or read files (CVE-2025-69872).
     """
 
     def put(self, key: object) -> tuple[str, bool]:

@@ -102,10 +102,9 @@ class _File:
 
 
 class Reader(_File):
-    """Reads a shard, even while another connection writes it. One thread at a time.
+    """Reads a shard, even while another connection writes it. One thread at a time. A missing one is empty.
 
-    A missing shard has no entries. All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if the
-    shard cannot be read.
+    All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if it cannot be read.
     """
 
     def read(self, key: str) -> bytes | None:
@@ -198,9 +197,7 @@ class Writer(_File):
     def write(self, rows: Sequence[Row], patience: float) -> None:
         """Store values in one transaction, waiting at most `patience` seconds for the lock.
 
-        Raises:
-            sqlite3.Error: the values are not stored.
-            ReplacedFileError: the values were written to a database that is deleted or replaced.
+        A `ReplacedFileError` says that they went into a database that is deleted or replaced.
         """
         now = clock.time()
         self._transact(_WRITE, [(key, now, now, value, tag) for key, value, tag in rows], patience)
@@ -244,10 +241,9 @@ class Writer(_File):
 
 
 def rescue(folder: Path) -> Iterator[list[Row]]:
-    """The rows of a damaged database that can still be read, 200 at a time.
+    """The rows of a damaged database, 200 at a time: from its beginning up to the damage, and from its end.
 
-    The database is read from its beginning up to the damage, and then from its end. The values may be
-    damaged: their own checksums detect that.
+    The values may be damaged: their own checksums detect that.
     """
     for direction in ("ASC", "DESC"):
         batch: list[Row] = []

@@ -83,8 +83,6 @@ class Store:
         self._held: list[Lock] = []
         _stores.add(self)
 
-    # --- reading -----------------------------------------------------------------------------------------
-
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
         readers = self._readers or self._open_for_reading()
@@ -182,13 +180,8 @@ class Store:
                 self._readers = [Reader(folder) for folder in _folders(root)]
             return self._readers
 
-    # --- writing -----------------------------------------------------------------------------------------
-
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
-        """Store values, with one transaction for each shard, and wait at most `patience` seconds for locks.
-
-        Returns the keys that are not stored, each with its error. `OSError`: this can be no cache.
-        """
+        """Store values, a transaction for each shard. Returns the keys that are not stored, with errors."""
         return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
 
     def insert(self, rows: Sequence[Row]) -> int:
@@ -255,8 +248,6 @@ class Store:
         journal = "delete" if is_network(self._directory, self._mounts) else "wal"
         self._writers = [Writer(folder, journal) for folder in _folders(root)]
         return self._writers
-
-    # --- creating and repairing --------------------------------------------------------------------------
 
     def _create(self) -> Path:
         network = is_network(self._directory, self._mounts)
@@ -418,11 +409,7 @@ def _sweep(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, where the system has such locks. It ends with the process at the latest.
-
-    Raises:
-        BlockingIOError: another process holds the lock, and `wait` is False.
-    """
+    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
     with contextlib.ExitStack() as stack:
         try:
             import fcntl

@@ -1,7 +1,4 @@
-"""A future that a task can await, but not cancel, so that a call ends only once its answer is stored.
-
-Imported, like asyncio, when an event loop needs one.
-"""
+"""A future that a task can await, but not cancel. Imported, like asyncio, when an event loop needs one."""
 
 from __future__ import annotations
 
@@ -12,10 +9,9 @@ T = TypeVar("T")
 
 
 class UncancellableFuture(asyncio.Future[T]):
-    """A future that cannot be cancelled.
+    """A future that cannot be cancelled: a task that awaits it is cancelled once the future is done.
 
-    A task that is cancelled while it awaits the future is cancelled once the future is done. `asyncio.shield`
-    and a second wait would do the same in two more iterations of the event loop.
+    `asyncio.shield` and a second wait would do the same in two more iterations of the event loop.
     """
 
     def cancel(self, msg: object = None) -> bool:

@@ -53,10 +53,7 @@ class Worker:
         return future
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
-        """Finish the queued work, run `last` and end the thread. A later `submit` starts another.
-
-        Returns False if there is no thread, so that `last` does not run.
-        """
+        """Finish the queued work, run `last` and end the thread; False, and no `last`, if there is none."""
         with self._lock:
             tasks, self._tasks = self._tasks, None
             thread, self._thread = self._thread, None
@@ -91,13 +88,9 @@ class BatchQueue(Generic[ItemT, ResultT]):
     """Collects the items that callers submit while a worker is busy, and has them done as one batch.
 
     Waking a thread takes longer than a write, and waking an event loop longer than a read. So a batch is one
-    task of the worker, and each event loop is woken once for all of its results.
-
-    Args:
-        worker: The worker that runs the batches.
-        work: Turns a list of items into as many results, in order. It must not raise.
-        linger: Seconds that a batch waits for more items if the last one had several. An item that comes
-            alone never waits.
+    task of the worker, and each event loop is woken once for all of its results. `work` turns items into as
+    many results, in order, and must not raise. A batch waits `linger` seconds for more items if the last one
+    had several. An item that comes alone never waits.
     """
 
     def __init__(

@@ -99,17 +99,16 @@ class Work(Protocol):
     ) -> Carrier:
         """The carrier of the calls.
 
-        `call` is the first of them, and `deliver` takes finished calls, on the background loop. `is_list`
-        says whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
+        `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
+        whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
         """
 
 
 class _Refusals:
     """Counts refusals by a budget, to stop reading an endless iterable when the budget is used up.
 
-    One refusal is not enough, because a shorter request may still fit. Reading stops after several refusals
-    without a paid answer between them. An iterable with a length is read to its end: every input gets a
-    result, and a stored answer costs nothing.
+    One refusal is not enough, because a shorter request may still fit: several without a paid answer between
+    them are. An iterable with a length is read to its end: every input gets a result, and hits are free.
     """
 
     def __init__(self, inputs: object, max_in_flight: int) -> None:
@@ -229,11 +228,7 @@ class Lane:
             self._carrier.flush()
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
-        """The results that the user gets.
-
-        Raises:
-            BaseException: a call ended with something else than an answer or an error of this library.
-        """
+        """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
         self._early_stop.warn()
         for index, result in finished:
             if index == END:
@@ -255,10 +250,9 @@ class Lane:
 
 
 class Driver:
-    """Batches that run side by side.
+    """Batches that run side by side. The inputs of several need a length.
 
-    The inputs of several batches need a length. `post` takes finished calls with their lane, on the
-    background loop. With `waits`, this thread waits for the batch anyway.
+    `post` takes finished calls with their lane, on the loop. With `waits`, this thread waits anyway.
     """
 
     def __init__(self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool) -> None:
@@ -271,13 +265,9 @@ class Driver:
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
 
     def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
-        """What is to be done next, until all inputs have their results.
+        """What is to be done next, until all inputs have their results; raises an error of the inputs.
 
-        It yields a lane to read its next input, a result to hand out, or None to wait for finished calls and
-        put them into `arrived`.
-
-        Raises:
-            BaseException: the error of the inputs, or of a batch as a whole.
+        It yields a lane to read its next input, a result to hand out, or None to wait for `arrived` calls.
         """
         while True:
             reading = True

@@ -35,14 +35,10 @@ def batch_lookup(
     metadata: Callable[[Prompt], Any] | None = None,
     example: Any = None,
 ) -> Lookup:
-    """The lookup of a batch.
+    """The lookup of a batch. It raises the `LLMError` or `TypeError` that every call would raise.
 
-    `metadata` gives that of each prompt, in the order of the prompts; None if there is none. `example` is an
-    input that is no prompt, as the others are; there is no template for such.
-
-    Raises:
-        LLMError: the model or a parameter is wrong, so every call would fail.
-        TypeError: there is no such parameter.
+    `metadata` gives that of each prompt, in order, if any. `example` is an input that is no prompt, without a
+    template.
     """
     shared = None
     if example is None:
@@ -98,7 +94,8 @@ def _by_template(
                 if key is not None:
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
-                        result = engine.answer_from(call, cache.get_here(key, ahead.pop(key, None)), started)
+                        entry = cache.get_here(key, ahead.pop(key, None))
+                        result = engine.answer_from(call, entry, started, key)
                     except LLMError as error:
                         result = error
                 if isinstance(result, Response):

@@ -11,8 +11,7 @@ from typing import Any
 def jupyter_bar(**options: Any) -> Any:
     """A bar of ipywidgets that becomes a line of text when it ends; None in a kernel without widgets.
 
-    tqdm's own bar for notebooks is saved as it was at first, "0%", and a notebook that is opened again has no
-    widgets.
+    tqdm's own bar is saved as it was at first, "0%", and has no widgets in a notebook that is opened again.
     """
     try:
         importlib.import_module("ipywidgets")
@@ -38,10 +37,7 @@ def jupyter_bar(**options: Any) -> Any:
 
 
 def marimo_bar(**options: Any) -> Any:
-    """A bar of marimo in the output of the cell, which leaves a line of text in the console of the cell.
-
-    marimo's bars need a total. Without one, the bar is text.
-    """
+    """A bar of marimo in the output of the cell, which leaves a line in its console; text without a total."""
     from tqdm import tqdm
 
     if not options.get("total"):

@@ -58,8 +58,7 @@ class _Group:
 class PrefixGate:
     """Decides when the calls of a batch start, and which part of their prompts is cached. On the loop.
 
-    `start` starts a call with its index. `is_list` says whether the inputs are all there, and read without
-    pauses.
+    `start` takes an index. `is_list` says whether the inputs are all there, and read without pauses.
     """
 
     def __init__(self, start: Callable[[int, Call[Any]], object], *, is_list: bool) -> None:

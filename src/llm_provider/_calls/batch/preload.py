@@ -1,8 +1,4 @@
-"""What a batch loads before its first request.
-
-Its connections may use up the file descriptors of the process. Then no module can be imported, and no file be
-opened.
-"""
+"""What a batch loads before its connections may use up all file descriptors, which imports need too."""
 
 from __future__ import annotations
 
@@ -47,10 +43,8 @@ _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
 def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
     """Load what the calls of a batch need later.
 
-    With `waits`, this thread waits for the batch anyway, and imports the SDK too.
-
-    Raises:
-        APIConnectionError: the process has too few file descriptors left, so nothing is sent.
+    With `waits`, this thread waits for the batch anyway, and imports the SDK too. An `APIConnectionError`
+    says that the process has too few file descriptors left, so nothing is sent.
     """
     with name_shortage():
         if engine not in _prepared:

@@ -1,8 +1,4 @@
-"""The progress bar of a batch.
-
-It is shown on a terminal and in a notebook, and elsewhere its text is a line once a minute.
-`notebook_bars` has the bars of notebooks.
-"""
+"""The progress bar of a batch, on a terminal and in a notebook; elsewhere a line once a minute."""
 
 from __future__ import annotations
 
@@ -98,10 +94,7 @@ class Progress:
             threads.start_thread(self._stay_fresh, "llm_provider progress")
 
     def update(self, result: object, index: int = 0) -> None:
-        """Count one result: a `Response`, or the error of a call that failed.
-
-        `index` is its number, which tells its model.
-        """
+        """Count one result: a `Response`, or the error of a call that failed. Its index tells its model."""
         self.sums.add(result)
         self._done += 1
         if self._lines:

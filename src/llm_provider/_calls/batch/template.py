@@ -116,9 +116,7 @@ class Template:
 def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     """The template of the calls that `prepare` makes; None if they differ in more than the prompt.
 
-    Raises:
-        LLMError: the model or a parameter is wrong, so every call would fail.
-        TypeError: there is no such parameter.
+    It raises the `LLMError` or `TypeError` that every call would raise.
     """
     # Random, so that no parameter contains them.
     marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]

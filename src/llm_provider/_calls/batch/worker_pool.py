@@ -68,10 +68,7 @@ class LiveWork:
 
 
 class WorkerPool:
-    """The workers of one batch, which run on the background loop.
-
-    `deliver` takes finished calls, on that loop. `is_list` says whether the inputs are all there.
-    """
+    """The workers of one batch, on the background loop, where `deliver` takes finished calls."""
 
     def __init__(self, work: LiveWork, deliver: Callable[[Finished], object], *, is_list: bool) -> None:
         self._work = work

@@ -1,7 +1,4 @@
-"""`unsupported="drop"`: the request without the parameters that its model or host does not have.
-
-It is imported by the first call that asks for it.
-"""
+"""`unsupported="drop"`: the request without the parameters that its model or host does not have."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top
 
 
 def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
-    """Encode a request. `dropped` of the result names the parameters that were refused and left out.
+    """Encode a request without the parameters that were refused, which `dropped` of the result names.
 
     Raises `UnsupportedParameterError` for a parameter that may not be left out.
     """
@@ -42,10 +39,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
-    """Warn of each parameter that a call leaves out.
-
-    `warned` has the models and parameters that were warned about before.
-    """
+    """Warn of each parameter that a call leaves out, if `warned` has not got it for this model yet."""
     each = ((each.request.model, name) for each in call.fallback or (call,) for name in each.encoded.dropped)
     for model_and_name in each:
         if model_and_name not in warned:

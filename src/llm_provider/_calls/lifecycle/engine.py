@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from ..._cache.response_cache import Entry, ResponseCache
-from ..._errors import BudgetExceededError, CacheMissError, LLMError, UnknownPriceError
+from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from ..._limits.concurrency import Concurrency
 from ..._limits.outage import still_waits
 from ..._limits.timeouts import Deadline, Patience
@@ -34,7 +34,7 @@ from ..._telemetry.logs import is_logging
 from ..._telemetry.observer import Observer
 from ..._telemetry.telemetry import SDK
 from ..._telemetry.waits import Waits
-from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by, size_error
+from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
 from ..early_stop import is_of_batch
 from ..observation import observe_call, observe_lookup
 from ..sending.recorder import CostRecorder
@@ -89,12 +89,7 @@ class Engine:
     # --- in the user's thread ----------------------------------------------------------------------------
 
     def prepare(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
-        """Route and encode a request.
-
-        Raises:
-            RequestError: the model or the provider cannot serve the request.
-            RuntimeError: the client is closed.
-        """
+        """Route and encode a request; `RequestError` if it cannot be served, `RuntimeError` after `close`."""
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
@@ -105,7 +100,9 @@ class Engine:
         encoded = operation.encode(request, target, adapter)
         body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
-            raise size_error(len(body), target.provider, request.model)
+            size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
+            problem = f"the request has {size}: pass large files as URLs"
+            raise RequestError(problem, provider=target.provider, model=request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
         call = Call(
             operation=operation,
@@ -140,10 +137,8 @@ class Engine:
     def lookup(self, call: Call[T]) -> T | None:
         """The result of a call from the cache; None if a part of it is not stored.
 
-        In a thread that runs an event loop, a second level of the cache is left to `run`.
-
-        Raises:
-            CacheMissError: a part is not stored, and the call may not be sent.
+        In a thread that runs an event loop, a second level of the cache is left to `run`. A `CacheMissError`
+        says that the call may not be sent.
         """
         if call.cache not in READING:
             return None
@@ -153,7 +148,8 @@ class Engine:
             return look_up(self, call)
         if len(call.parts) == 1:
             part = call.parts[0]
-            result = self.answer_from(call, self.cache.get(call.key(part)), call.started)
+            key = call.key(part)
+            result = self.answer_from(call, self.cache.get(key), call.started, key)
             if result is None and call.cache == "only" and not self.cache.has_second_level:
                 raise self.missing(call, part)
             return result
@@ -162,7 +158,7 @@ class Engine:
         ahead = self.cache.read_ahead(keys) if keys else {}
         for part in call.parts:
             key = call.key(part)
-            sample = self.sample(call, self.cache.get_here(key, ahead.get(key)))
+            sample = self.sample(call, self.cache.get_here(key, ahead.get(key)), key)
             if sample is None:
                 if call.cache == "only" and not self.cache.has_second_level:
                     raise self.missing(call, part)
@@ -193,16 +189,13 @@ class Engine:
             await asyncio.sleep(0)
         return result
 
-    def answer_from(self, call: Call[T], entry: Entry | None, started: float) -> T | None:
+    def answer_from(self, call: Call[T], entry: Entry | None, started: float, key: str) -> T | None:
         """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
-        `call` may be one that differs in its prompt. `started` is the monotonic time at which the user made
-        it.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
+        `call` may be one that differs in its prompt, and so in its `key`. `started` is the monotonic time at
+        which the user made it. A strict call raises `ModelDriftError` if another model answered than before.
         """
-        if entry is None or (answer := self.decode_entry(call, entry)) is None:
+        if entry is None or (answer := self.decode_entry(call, entry, key)) is None:
             return None
         change = self.recorder.hit(call, answer)
         if change is not None:
@@ -210,8 +203,8 @@ class Engine:
         result = call.operation.restore(call, entry, answer, started)
         return result if call.watch is None else observe_lookup(call, started, result)
 
-    def decode_entry(self, call: Call[Any], entry: Entry) -> AnyAnswer | None:
-        """The answer in a cache entry, if it can be served."""
+    def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:
+        """The answer in the cache entry of a key, if it can be served."""
         try:
             if len(entry.body) < LARGE:
                 answer = call.operation.decode(call, orjson.loads(entry.body), 1)
@@ -220,7 +213,7 @@ class Engine:
         except (LLMError, ValueError):
             # The entry was written by another version, whose decoder accepted other replies.
             return None
-        answer.origin = entry.origin
+        answer.origin, answer.key = entry.origin, key
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
@@ -248,7 +241,7 @@ class Engine:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
 
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
-        thread but the main one. An import that fails is reported when the call is sent.
+        thread but the main one. A failure is reported when the call is sent.
         """
         route, transport = call.target.route, self.settings.transport_of(call.target.route)
         if (route.adapter, transport) not in self._loaded:
@@ -259,13 +252,7 @@ class Engine:
     # --- on the background loop --------------------------------------------------------------------------
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
-        """Send a call that is not in the cache and return its result.
-
-        The task that runs it is cancelled by `cancel` only.
-
-        Raises:
-            LLMError: the call failed after its last retry, or its deadline has passed.
-        """
+        """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task."""
         if call.fallback:
             from .fallback import ask_in_turn
 
@@ -341,10 +328,7 @@ class Engine:
     async def _share(
         self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool = False
     ) -> list[Sample]:
-        """Get parts from equal calls under way, in this process or another, else deliver them.
-
-        `may_be_stored` says that time has passed since the parts were looked for in the cache.
-        """
+        """Get parts from equal calls under way, in this process or another, else deliver them."""
         state, keys = self.here(), list(map(call.key, parts))
         while (flight := state.flights.under_way(keys)) is not None:
             followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
@@ -435,12 +419,16 @@ class Engine:
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
     ) -> list[asyncio.Future[bool]]:
         """Begin to store the samples of some parts that are to be kept."""
-        here, created = self.here().loop, clock.time()
-        return [
-            self.cache.put_soon(call.key(part), sample.make_entry(call.build_question(part), created), here)
-            for part, sample in zip(parts, samples, strict=False)
-            if call.operation.is_kept(sample.answer, self.settings.kept)
-        ]
+        here, created, writes = self.here().loop, clock.time(), []
+        for part, sample in zip(parts, samples, strict=False):
+            answer = sample.answer
+            if call.operation.is_kept(answer, self.settings.kept):
+                question, answer.key = call.build_question(part), call.key(part)
+                entry = Entry(
+                    sample.body, sample.sending, created, answer.model, question, sample.price, answer.origin
+                )
+                writes.append(self.cache.put_soon(answer.key, entry, here))
+        return writes
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         """All parts from the cache; None if one of them is not stored."""
@@ -454,27 +442,25 @@ class Engine:
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
         here, stored = self.here().loop, {}
-        entries = [self.cache.get_soon(call.key(part), here) for part in parts]
-        for part, waiting in zip(parts, entries, strict=True):
+        keys = list(map(call.key, parts))
+        entries = [self.cache.get_soon(key, here) for key in keys]
+        for part, key, waiting in zip(parts, keys, entries, strict=True):
             entry = await waiting
-            if entry and (sample := await call.run_off_loop(partial(self.sample, call, entry), entry.body)):
+            read = partial(self.sample, call, entry, key)
+            if entry and (sample := await call.run_off_loop(read, entry.body)):
                 stored[part] = sample
         return stored
 
     # --- the end -----------------------------------------------------------------------------------------
 
-    def sample(self, call: Call[Any], entry: Entry | None) -> Sample | None:
-        """A part from its cache entry, if it can be served."""
-        if entry is None or (answer := self.decode_entry(call, entry)) is None:
+    def sample(self, call: Call[Any], entry: Entry | None, key: str | None = None) -> Sample | None:
+        """A part from the cache entry of its key, if it can be served."""
+        if entry is None or (answer := self.decode_entry(call, entry, key)) is None:
             return None
         return Sample(answer, entry.body, cached=True, price=entry.price)
 
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
-        """Put the parts of a call together and record the hits among them.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
-        """
+        """Put the parts of a call together and record the hits; a strict call may raise `ModelDriftError`."""
         self.recorder.check_samples(call, samples)
         return call.operation.result(call, samples)
 

@@ -26,10 +26,7 @@ async def deliver_once(
     find: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample] | None]],
     deliver: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample]]],
 ) -> list[Sample]:
-    """The parts of a call from another machine that asks for the same ones, else from the provider.
-
-    `find` looks for them in the cache, and `deliver` gets them from the provider and stores them.
-    """
+    """The parts of a call that another machine has put into the cache, else delivered ones."""
     assert isinstance(cache, TwoLevelCache)
     name = hashlib.sha256("+".join(map(call.key, parts)).encode()).hexdigest()
     pause, longest = _PAUSES

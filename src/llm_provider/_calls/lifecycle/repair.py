@@ -35,8 +35,7 @@ Accept: TypeAlias = Callable[["Call[Any]", Sequence[int], Sequence[Sample]], Awa
 def mismatch(call: Call[Any], answer: Any) -> str | None:
     """Where a sample that ended by itself does not match `response_format`; None if all of them do.
 
-    A refused or truncated answer, or one that calls tools, need not match. One that is too large to be
-    checked at once was checked before it was stored.
+    A refused or truncated answer, or a call of tools, need not match. A large one was checked before.
     """
     structure = call.encoded.structure
     if structure is None:
@@ -76,12 +75,9 @@ async def keep_matching(
     accept: Accept,
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
-    """Samples that match. Each is accepted as soon as it does.
+    """Samples that match. Each is accepted as soon as it does; `SchemaMismatchError` if one does not.
 
     `sender` asks again for those that do not match. It is None for a stream, whose samples are returned.
-
-    Raises:
-        SchemaMismatchError: a sample does not match. The others are accepted.
     """
 
     async def keep_one(part: int, sample: Sample) -> list[Sample]:
@@ -101,13 +97,7 @@ async def keep_matching(
 
 
 async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
-    """A sample that matches, after asking again for one that does not.
-
-    Its price and its times are those of all requests.
-
-    Raises:
-        SchemaMismatchError: no answer matches, or the model could not be asked again.
-    """
+    """A sample that matches, with the price and the times of all requests; else a `SchemaMismatchError`."""
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs
     sent = SentRequests()

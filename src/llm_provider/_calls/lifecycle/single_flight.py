@@ -136,12 +136,9 @@ class Flight(Generic[T]):
             raise asyncio.CancelledError
 
     async def follow(self, sent: SentRequests) -> Shared[T]:
-        """Wait for the result of the leader's request.
+        """Wait for the result of the leader's request, or raise a copy of the exception that ended it.
 
         `sent` has the requests of the call that waits, which may take over those of the leader.
-
-        Raises:
-            Exception: a copy of the exception that ended the request.
         """
         follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
         self._followers[follower] = sent
@@ -177,24 +174,7 @@ class Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """The flights of one event loop. `leases` keep other processes from sending the same request.
-
-    >>> async def call(flights):
-    ...     flight = flights.under_way(["key"])
-    ...     if flight is not None:
-    ...         return await flight.follow(SentRequests())
-    ...     with flights.lead(["key"], SentRequests()) as flight:
-    ...         print("sent")
-    ...         await asyncio.sleep(0.01)
-    ...         flight.result = "answer"
-    ...     return flight.result
-    >>> async def example():
-    ...     flights = Flights(Leases(None))
-    ...     return await asyncio.gather(*(call(flights) for _ in range(3)))
-    >>> asyncio.run(example())
-    sent
-    ['answer', Shared(value='answer', paid=False), Shared(value='answer', paid=False)]
-    """
+    """The flights of one event loop. `leases` keep other processes from sending the same request."""
 
     def __init__(self, leases: Leases, waits: Waits | None = None) -> None:
         self.leases = leases

@@ -1,4 +1,1 @@
-"""What is done with a model.
-
-`chat` and `embed` are operations. `count_tokens` and `list_models` are questions that are no calls.
-"""
+"""What is done with a model: the operations, and `count_tokens` and `list_models`, which are no calls."""

@@ -180,6 +180,7 @@ class Chat(Operation[Request, Response]):
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages),
             origins=() if entry.origin is None else (entry.origin,),
+            cache_keys=(answer.key,),
         )
 
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
@@ -219,6 +220,7 @@ class Chat(Operation[Request, Response]):
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages),
             origins=tuple([sample.answer.origin for sample in samples]),
+            cache_keys=tuple([sample.answer.key for sample in samples]),
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:

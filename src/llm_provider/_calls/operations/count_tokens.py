@@ -1,7 +1,4 @@
-"""The question how many tokens a request has, by the provider's own count.
-
-Providers bill nothing for it, so no cost is recorded and no budget is asked.
-"""
+"""How many tokens a request has, by the provider's own count, for which providers bill nothing."""
 
 from __future__ import annotations
 

@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 def find_destination(
     provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
 ) -> tuple[Target, Credential]:
-    """The server and the key to ask: those of the client, else those of the environment.
-
-    Of several keys the first is asked.
-
-    Raises:
-        RequestError: the provider gives no list.
-        MissingAPIKeyError: a key is required and none is set.
-    """
+    """The server, which must have a list, and the first key to ask, of the client or the environment."""
     route = settings.hosts.get(provider) or ROUTES[provider]
     if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
@@ -46,11 +39,7 @@ def find_destination(
 
 
 async def ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
-    """Ask for the models that a key reaches. Of several servers, those that answer should have the same.
-
-    Raises:
-        LLMError: the provider gave no list.
-    """
+    """Ask for the models that a key reaches. Of several servers, those that answer should have the same."""
     servers = target.servers
     # One of several may be down for long.
     max_retries = max_retries if len(servers) == 1 else min(max_retries, 1)

@@ -96,11 +96,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return RequestFacts("standard", 1, texts, (), 0, (), (), adds_input=False)
 
     def decode(self, call: Call[Scores], reply: Any, count: int) -> ScoreAnswer:
-        """A stored score, or a stored probe as long as it counts.
-
-        Raises:
-            APIResponseValidationError: it is neither.
-        """
+        """A stored score, or a stored probe as long as it counts; else `APIResponseValidationError`."""
         try:
             if clock.time() - reply.get("at", math.inf) > _PROBE_SECONDS:
                 raise APIResponseValidationError("the probe of this server is too old")
@@ -152,6 +148,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             context=request.context,
             scores=tuple(scores[text] for text in request.inputs),
             metadata=call.metadata,
+            cache_keys=tuple([sample.answer.key for sample in samples]),
             **summarize(call, samples),
         )
 
@@ -166,11 +163,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
 
 async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> Score:
-    """The score of a continuation.
-
-    Raises:
-        ScoreCheckError: the server's values cannot be right.
-    """
+    """The score of a continuation; `ScoreCheckError` if the server's values cannot be right."""
     from .score_requests import cut_ids, cut_text, move_spaces
 
     text, start, same = request.inputs[part], 0, None

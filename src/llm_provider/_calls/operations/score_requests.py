@@ -47,11 +47,7 @@ class Memory:
         self._locks: dict[object, asyncio.Lock] = {}
 
     async def get(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The value of a key, which `work` gets.
-
-        Raises:
-            LLMError: `work` failed.
-        """
+        """The value of a key, which `work` gets. It raises what `work` raises."""
         if key not in self._values:
             async with self._locks.setdefault(key, asyncio.Lock()):
                 value = self._values[key] if key in self._values else await self._try(key, work)
@@ -149,11 +145,7 @@ class ScoreRequests:
         return Prompt(text, await self.memory.get((target.base_url, target.model, text), ask))
 
     async def find_values(self, prompt: Prompt, start: int) -> Sequence[Position]:
-        """The values of a prompt from a token on.
-
-        Raises:
-            ScoreCheckError: they cannot be right.
-        """
+        """The values of a prompt from a token on; `ScoreCheckError` if they cannot be right."""
         if not self.form.by_token:
             return (await self.ask(prompt)).positions[start:]
         positions: list[Position] = []
@@ -179,11 +171,7 @@ class ScoreRequests:
 
 
 async def probe(requests: ScoreRequests, *, check_order: bool) -> None:
-    """Ask for what is known.
-
-    Raises:
-        ScoreCheckError: the server told something else.
-    """
+    """Ask for what is known; `ScoreCheckError` if the server tells something else."""
     for text in PROBES:
         prompt = await requests.read_prompt(text)
         first = await requests.ask(prompt)
@@ -244,9 +232,7 @@ def cut_ids(whole: Sequence[int], context: Sequence[int], begin: Sequence[int] |
     """The index of the first token of a continuation, and whether the context has the same tokens alone.
 
     `begin` are the tokens that the tokenizer puts in front of a text, where the replies do not show them.
-
-    Raises:
-        ScoreCheckError: the continuation would have no token, or none in front of its first one.
+    `ScoreCheckError` if the continuation would have no token, or none in front of its first one.
     """
     if len(whole) <= len(context):
         fail("slice", f"the context alone has {len(context)} tokens, and with the continuation {len(whole)}")
@@ -258,10 +244,7 @@ def cut_ids(whole: Sequence[int], context: Sequence[int], begin: Sequence[int] |
 
 
 def cut_text(tokens: Sequence[str], context: str) -> int:
-    """The index of the first token of a continuation, where the server tells texts of tokens alone.
-
-    Raises:
-        ScoreCheckError: no token ends where the context ends.
+    """The index of the first token of a continuation, by texts; `ScoreCheckError` if none ends before it.
 
     >>> cut_text(["<s>", " Hello", " world"], "Hello")
     2

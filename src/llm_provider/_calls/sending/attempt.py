@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """One request and its outcome: an answer, or an `LLMError`.
+    """One request for `count` parts of a call, and its outcome: an answer, or an `LLMError`.
 
-    The request asks for `count` parts of the call. `emit` receives the steps of a stream; it is None if the
-    answer is not streamed.
+    `emit` receives the steps of a stream; it is None if the answer is not streamed.
     """
 
     __slots__ = (
@@ -217,10 +216,7 @@ _SURELY_FLAT = 250
 
 
 class _Watch:
-    """Moves the end of an attempt's timer as its answer arrives.
-
-    The timer was started with the total timeout, which is never exceeded.
-    """
+    """Moves the end of an attempt's timer as its answer arrives, never beyond the total timeout."""
 
     def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
         self._timer = timer

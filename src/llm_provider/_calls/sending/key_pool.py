@@ -129,10 +129,7 @@ def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
 
 
 class KeyPool:
-    """The accounts that may send requests for one model to one server.
-
-    The names of the provider and the model are for warnings. There is at least one account.
-    """
+    """The accounts, at least one, for one model at one server. The names of both are for warnings."""
 
     def __init__(self, provider: str, model: str, accounts: Sequence[PooledAccount]) -> None:
         self._provider = provider
@@ -208,10 +205,7 @@ class KeyPool:
 
 
 class KeySelection:
-    """One call's way through a pool: the key of each of its requests.
-
-    The messages of the request are read only if the pool has several accounts.
-    """
+    """One call's key for each of its requests. Only a pool of several accounts reads the messages."""
 
     __slots__ = (
         "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request",
@@ -254,10 +248,7 @@ class KeySelection:
         first: bool = False,
         patience: Patience | None = None,
     ) -> Coroutine[Any, Any, Ticket]:
-        """Wait until an account may send a request, as `Scope.acquire` does.
-
-        Afterwards `scope` and `key` are those of this account.
-        """
+        """Wait as `Scope.acquire` does. Then `scope` and `key` are those of the account that is free."""
         if self._pool.has_one_key:
             return self.scope.acquire(
                 max_in_flight, tokens=tokens, at_once=at_once, first=first, patience=patience
@@ -385,10 +376,7 @@ class KeySelection:
 
 
 class KeyPools:
-    """The API keys of one client on its event loop.
-
-    `configured` has the client's accounts by provider, and `limiter` the scopes of all accounts.
-    """
+    """The API keys of one client on its loop; `configured` are those of the client, by provider."""
 
     def __init__(
         self, configured: Mapping[str, Accounts], limiter: Limiter, env_file: EnvFile | None = None
@@ -406,10 +394,6 @@ class KeyPools:
         The environment's list of keys is read once for each provider: a look-up for each call would take more
         time than all other work here. A single key of the environment is looked up for each call, so a
         notebook can set or replace it at any time.
-
-        Raises:
-            MissingAPIKeyError: a key is required and none is set.
-            RequestError: a key cannot be sent.
         """
         key: Credential | None = request.api_key
         if key is None and not self._accounts_of(target.route):

@@ -63,10 +63,7 @@ class BatchRow(NamedTuple):
 
 
 class CostRecorder:
-    """Computes the cost of a client's calls and keeps its totals.
-
-    `strict` is the default of `strict_model`.
-    """
+    """Computes the cost of a client's calls and keeps its totals. `strict` is its `strict_model`."""
 
     def __init__(self, prices: Callable[[], PriceTable], file: LedgerFile | None, *, strict: bool) -> None:
         self.totals = Totals()
@@ -77,12 +74,17 @@ class CostRecorder:
         self._names: dict[tuple[str | None, ...], _Names] = {}
 
     def record_answer(
-        self, call: Call[Any], sample: Sample, bound: Bound, batch: BatchRow | None = None
+        self,
+        call: Call[Any],
+        sample: Sample,
+        parts: Sequence[int],
+        bound: Bound,
+        batch: BatchRow | None = None,
     ) -> Decimal | None:
         """Record an answered request, set `change` of its sample, and return its cost in USD if known.
 
-        `bound` gives the most that it can have cost, and is called if the usage is not known. `batch` is the
-        row of a batch that it answers.
+        The request was for some `parts`. `bound` gives the most that it can have cost, and is called if the
+        usage is not known. `batch` is the row of a batch that it answers.
         """
         if not call.exchange.billed:
             return None
@@ -123,6 +125,8 @@ class CostRecorder:
             refused="strict_model" if refused else None,
             batch=None if batch is None else batch.batch,
             row=None if batch is None else batch.row,
+            # By these the answers of a tag are found in the cache.
+            keys=None if self._file is None or call.cache == "off" else list(map(call.key, parts)),
         )
         return cost
 
@@ -161,10 +165,7 @@ class CostRecorder:
         return set() if self._file is None else self._file.find_rows(batch)
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
-        """Record an answer that costs nothing. Returns the change, if another model answered than before.
-
-        Stored fingerprints are not compared.
-        """
+        """Record a hit. Returns the change if another model answered; fingerprints are not compared."""
         names, change = self._names_of(call, answer.model), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
             # Of the body of an answer only the name is read here: a hit takes few microseconds.
@@ -177,7 +178,7 @@ class CostRecorder:
         if answer.cost is not None:
             who = {} if self._file is None else _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
-            self._post(call, names, posting, id=answer.id)
+            self._post(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
             return change
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
@@ -185,15 +186,13 @@ class CostRecorder:
         if self._file is not None:
             price, who = group.price(answer.usage), _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
-            self._file.append(posting, base_url=names.alias[1] or None, id=answer.id, **_describe_call(call))
+            keys = None if answer.key is None else [answer.key]
+            details = _describe_call(call) | {"id": answer.id, "keys": keys}
+            self._file.append(posting, base_url=names.alias[1] or None, **details)
         return change
 
     def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
-        """Record the hits among the samples of a call, and check which model served them.
-
-        Raises:
-            ModelDriftError: another model answered than before, and the call is strict.
-        """
+        """Record the hits among the samples of a call; a strict one may raise `ModelDriftError`."""
         changed = None
         for sample in samples:
             if sample.cached:
@@ -243,7 +242,7 @@ class CostRecorder:
         except PriceWarning:
             return None
 
-    def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: str | None) -> None:
+    def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
         if call.watch is not None:
             observe_payment(call, posting)
         self.totals.post(posting)

@@ -1,7 +1,4 @@
-"""Reserves the worst case of a request in its budgets, and settles the real cost after its answer.
-
-The budgets are those of the client and of the call or batch. A request needs room in each of them.
-"""
+"""Reserves the worst case of a request in all of its budgets, and settles the real cost after its answer."""
 
 from __future__ import annotations
 
@@ -28,11 +25,7 @@ _PLACEHOLDER = Decimal("0.000001")
 
 
 class BudgetedRequest:
-    """The worst case of a request for some parts of a call, and the budgets that need room for it.
-
-    Raises:
-        UnknownPriceError: the worst case is not known, and a budget does not allow that.
-    """
+    """The worst case of a request for some parts of a call, and the budgets that need room for it."""
 
     def __init__(
         self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
@@ -62,11 +55,7 @@ class BudgetedRequest:
 
         A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
         unless it has waited for a budget before. With `first`, the call goes before others that wait for a
-        slot.
-
-        Raises:
-            BudgetExceededError: there will never be room for the request. No slot is held then.
-            RequestError: a budget's file cannot be used.
+        slot. With a `BudgetExceededError` no slot is held: there will never be room for the request.
         """
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.
@@ -127,10 +116,7 @@ class Hold:
         release(self._reservations)
 
     def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
-        """Count the cost of a failed request, or its worst case if it may have been billed.
-
-        `cost` is in USD; it is None unless the invalid answer reports its usage.
-        """
+        """Count the USD of a failed request, or its worst case if it may have been billed."""
         if not error.maybe_billed:
             self.count_nothing()
             return

@@ -17,14 +17,7 @@ T = TypeVar("T")
 
 
 async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
-    """The result of a request through an SDK.
-
-    `work` sends the request, and raises exceptions of the SDK and its transport, which the adapter maps.
-    `max_retries` is the most requests after the first.
-
-    Raises:
-        LLMError: the last request failed. Providers bill none of them.
-    """
+    """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
     attempts, budget = 0, retry.RetryBudget()
     while True:
         attempts += 1

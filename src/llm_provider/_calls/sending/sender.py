@@ -56,10 +56,7 @@ if TYPE_CHECKING:
 
 
 class Sender:
-    """The live delivery: sends each request now, at full price, under the limits of its scope.
-
-    The processes of a machine share `lease_directory`; it is None if there is none.
-    """
+    """The live delivery: sends each request now, at full price. The machine shares `lease_directory`."""
 
     def __init__(
         self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
@@ -328,7 +325,7 @@ class _Sending:
         sample.answer.origin = read_origin(self.call.target, self.headers)
         self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
-        cost = self.sender.recorder.record_answer(self.call, sample, self._bound)
+        cost = self.sender.recorder.record_answer(self.call, sample, self.parts, self._bound)
         sample.price = cost_of(sent.charges[self.charges_before :])
         if hold is not None:
             hold.count_answer(cost)
@@ -394,8 +391,7 @@ class _Sending:
     def _is_suspect(self, error: LLMError) -> bool:
         """Whether the input is rather the reason for a failure than an outage of the provider.
 
-        A connection that cannot be opened has no such reason. Neither has a failure while other calls wait
-        for the same provider: they may tell more.
+        It is none for a connection that cannot be opened, or while other calls, which tell more, wait too.
         """
         batch = self.call.early_stop
         if batch is None or not is_outage(error) or retry.is_free(error):
@@ -451,11 +447,7 @@ def _scrub(value: Any, key: Credential) -> Any:
 
 
 def _check_watchable(connection: Connection) -> None:
-    """Refuse timeouts that cannot be kept. As a default of the client, they are ignored in such a case.
-
-    Raises:
-        UnsupportedParameterError: the connection returns an answer only as a whole.
-    """
+    """Refuse timeouts that cannot be kept, as the answer comes as a whole. A default is ignored then."""
     if connection.send_in_chunks is None:
         raise UnsupportedParameterError(
             "timeout cannot have first_byte or idle here, because the SDK returns an answer only as a whole: "

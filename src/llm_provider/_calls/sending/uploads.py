@@ -44,10 +44,9 @@ class _Flight:
 
 
 class Uploads:
-    """The uploaded files of a client.
+    """The uploaded files of a client, shared by processes with the directory `leases`.
 
-    Ids are remembered in `directory`; without one, in this process alone. Processes share the directory
-    `leases`. The provider must keep a file for `kept` seconds after its use begins.
+    Their ids are kept in `directory`, if there is one. A provider must keep a file for `kept` seconds.
     """
 
     def __init__(self, directory: Path | None, leases: Path | None, *, kept: float = 0.0) -> None:
@@ -69,10 +68,7 @@ class Uploads:
         return ids
 
     async def upload(self, call: Call[Any], key: Credential, max_retries: int) -> dict[str, str]:
-        """Upload the files of a call that the account of a key does not have, one after the other.
-
-        Returns the id of each file by its reference. Raises an `LLMError` if a file cannot be uploaded.
-        """
+        """Upload the files of a call that a key's account lacks, and return all ids by reference."""
         ids: dict[str, str] = {}
         for attachment in call.encoded.uploads:
             name = _name(call, key, attachment)
@@ -99,10 +95,7 @@ class Uploads:
         return ids
 
     def forget(self, call: Call[Any], key: Credential, used: Mapping[str, str], error: LLMError) -> bool:
-        """Forget the files that a request referred to, if its error says that the provider has none of them.
-
-        `used` has the ids that the request used, by reference.
-        """
+        """Forget the files that a request used, if its error says that the provider has none of them."""
         if not isinstance(error, (BadRequestError, NotFoundError, PermissionDeniedError)):
             return False
         message = error.message.lower()
@@ -161,8 +154,6 @@ class Uploads:
             connection = self._connections[account] = when_imported(connect)
         return connection
 
-    # --- memory ------------------------------------------------------------------------------------------
-
     def _path(self, name: str) -> Path:
         assert self._directory is not None
         return self._directory / f"{name}.json"
@@ -196,10 +187,7 @@ class Uploads:
 
 
 def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
-    """A request in which the files have the ids that the provider gave them.
-
-    `ids` has the id of each file by its reference, and `body` has the references.
-    """
+    """A request in which the files have the ids of the provider, by the references in `body`."""
     payload, body = fill_ids(outgoing.encoded, body, ids)
     return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
 

@@ -39,8 +39,7 @@ def worst_case(
 ) -> Decimal | None:
     """The most USD that a request for `parts` of a call can cost; None if a price or a bound is not known.
 
-    The provider bills the prompt of several samples once. `variants` are the service levels that may serve
-    it; by default the one asked for and the standard one.
+    The prompt of several samples is billed once. `variants` are the service levels that may serve.
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = call.find_price_names()

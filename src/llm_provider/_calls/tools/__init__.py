@@ -1,4 +1,1 @@
-"""Rounds of tool calls.
-
-`loop` repeats calls until the model calls no more functions, and `runner` runs the functions.
-"""
+"""Rounds of tool calls: `loop` repeats calls until the model calls no more, `runner` runs the functions."""

@@ -40,10 +40,7 @@ _Ended: TypeAlias = Response | BaseException
 
 
 class Rounds:
-    """The rounds of one call.
-
-    `emit` receives the deltas and the results of tools; it is None for a call that is not streamed.
-    """
+    """The rounds of one call. `emit` gets deltas and results of tools; None for one that is not streamed."""
 
     def __init__(self, engine: Engine, call: Call[Response], emit: Emit | None = None) -> None:
         self._engine = engine
@@ -68,8 +65,7 @@ class Rounds:
     async def run(self, stored: Response | None = None) -> Response:
         """Ask until the model answers. `stored` is the answer of the first round if it was stored.
 
-        Raises `ToolRoundsExceededError` if the model still calls tools after the last round,
-        `APITimeoutError` after the deadline, and the `LLMError` of a round that failed.
+        Raises `ToolRoundsExceededError` after the last round, and what a round or the deadline raises.
         """
         try:
             return await self._ask_until_answered(stored)
@@ -123,10 +119,7 @@ class Rounds:
         return is_paused is not None and is_paused(response.raw)
 
     def _has_work(self, response: Response) -> bool:
-        """Whether the functions of an answer are to be run.
-
-        The user answers the calls of tools that are no Python functions, so such a call ends the rounds.
-        """
+        """Whether the functions of an answer are to be run. The user answers the calls of other tools."""
         if response.finish_reason != "tool_calls" or not response.tool_calls:
             return False
         return not any(map(self._is_for_user, response.tool_calls))
@@ -264,10 +257,9 @@ def later_choice(choice: str | JSONMapping | None) -> str | JSONMapping | None:
 
 
 def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) -> Response:
-    """The answer to a synchronous call, for the thread that waits. Interrupting the wait cancels the rounds.
+    """The answer to a synchronous call. Interrupting the wait cancels the rounds.
 
-    Raises:
-        RuntimeError: this is the thread in which the rounds would run.
+    A `RuntimeError` says that this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
     return _result(event_loop.wait(_submit(Rounds(engine, call).run(stored))))
@@ -284,15 +276,14 @@ def start_stream(engine: Engine, call: Call[Response], stored: Response | None, 
         _own_loop.refuse_its_thread()
 
     def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
+        def put_end(done: Future[_Ended]) -> None:
+            put(asyncio.CancelledError() if done.cancelled() else done.result())
+
         future = _submit(Rounds(engine, call, put).run(stored), loop)
-        future.add_done_callback(lambda done: put(_outcome(done)))
+        future.add_done_callback(put_end)
         return future.cancel
 
     return start
-
-
-def _outcome(done: Future[_Ended]) -> Response | BaseException:
-    return asyncio.CancelledError() if done.cancelled() else done.result()
 
 
 def batch_of(
@@ -307,8 +298,7 @@ def batch_of(
 ]:
     """The lookup and the run of a batch whose inputs have rounds of their own.
 
-    `metadata` gives that of each input, in the order of the inputs. With `here`, the rounds run on the event
-    loop of the caller.
+    `metadata` gives that of each input, in their order. With `here`, the rounds run on the caller's loop.
     """
     loop: asyncio.AbstractEventLoop | None = None
     if not here:

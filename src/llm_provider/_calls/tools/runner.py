@@ -61,11 +61,10 @@ async def run_tools(
     emit: Callable[[ToolResult], object],
     spans: Spans | None = None,
 ) -> list[ToolResult]:
-    """The results of the tools that an answer calls, in the order of the calls.
+    """The results of the tools that an answer calls, in the order of the calls; `emit` gets each at once.
 
-    The exception of a tool is a result. `seconds` is the time for all of them together, and `emit` receives
-    each result as soon as it is there. `TimeoutError` follows the end of the time, and `KeyboardInterrupt`
-    one that a tool raises; the asynchronous tools are cancelled then.
+    The exception of a tool is a result. `seconds` are for all together: then `TimeoutError` is raised, and
+    `KeyboardInterrupt` if a tool raises it; the asynchronous tools are cancelled then.
     """
 
     async def run(call: ToolCall) -> ToolResult:
@@ -190,15 +189,8 @@ async def _await_result(function: Callable[..., Any], arguments: JSONMapping) ->
 def content_of(value: Any) -> str | Sequence[JSONMapping]:
     """The content of a tool message for a value: a text as it is, media as parts, all else as JSON.
 
-    Half surrogate pairs, as in names of files that are not UTF-8, become U+FFFD.
-
-    Raises:
-        TypeError: the value has no form in JSON, or is larger than a request may be.
-
-    >>> content_of({"sunny": True}), content_of(None), content_of("warm")
-    ('{"sunny":true}', 'null', 'warm')
-    >>> content_of([{"type": "text", "text": "warm"}])
-    [{'type': 'text', 'text': 'warm'}]
+    Half surrogate pairs, as in names of files that are not UTF-8, become U+FFFD. `TypeError` if the value has
+    no form in JSON, or is larger than a request may be.
     """
     if isinstance(value, str):
         # The model reads the value of an enum of texts.

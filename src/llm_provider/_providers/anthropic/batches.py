@@ -34,8 +34,7 @@ from .decode import OPERATION
 from .files import sdk_client
 
 _LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
-"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent, so ours are
-smaller."""
+"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent: ours are smaller."""
 
 _PATH = "/v1/messages/batches"
 _PAGE = 100
@@ -80,10 +79,7 @@ class AnthropicBatches:
         return None
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch. It must be sent at most once.
-
-        The rows are sent as they are. The typed method would copy each of them several times.
-        """
+        """Submit a batch, at most once, with the rows as they are: the typed method would copy them."""
         rows = await asyncio.to_thread(path.read_bytes)
         body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
         headers = {**spec.headers, "content-type": "application/json"}

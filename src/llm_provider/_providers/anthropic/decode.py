@@ -1,7 +1,4 @@
-"""Anthropic's Messages format: reply or stream → `Answer`. Pure.
-
-The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
-"""
+"""Anthropic's Messages format: reply or stream → `Answer`. Pure."""
 
 from __future__ import annotations
 
@@ -41,12 +38,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a message object into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the message is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
-    """
+    """Turn a message object into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "content")
     blocks = reply.get("content")

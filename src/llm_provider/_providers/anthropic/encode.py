@@ -43,12 +43,7 @@ _ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the request.
-
-    Raises:
-        UnsupportedParameterError: the model does not accept a parameter.
-        RequestError: Anthropic has no form for a message, or two parameters contradict each other.
-    """
+    """Build the request."""
     family = family_of(target.known_model)
     if not family.schemas and request.response_format is not None:
         # Calls without a format do not need its modules.

@@ -1,7 +1,4 @@
-"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure.
-
-The sources are the API reference for `POST /v1/messages` and the types of the anthropic SDK 2.
-"""
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
 
 from __future__ import annotations
 
@@ -53,14 +50,10 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
 
 
 def encode_messages(messages: Sequence[Message], start: int) -> list[JSONObject]:
-    """The messages from `start` on, in Anthropic's form.
+    """The messages from `start` on, in Anthropic's form; `RequestError` for what has none.
 
-    Consecutive tool results become one user message, as Anthropic requires all results for one assistant
-    message together. Consecutive system messages become one as well. Anthropic refuses an empty turn, so an
-    assistant message without content that can be sent is left out.
-
-    Raises:
-        RequestError: Anthropic has no form for a message or part, which the error names.
+    Consecutive tool results become one user message, as Anthropic requires, and system messages one as well.
+    An assistant message without content that can be sent is left out: Anthropic refuses an empty turn.
     """
     converted: list[JSONObject] = []
     previous = ""
@@ -215,10 +208,7 @@ _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
 
 
 def original_blocks(message: Message) -> list[Block] | None:
-    """The blocks of the answer that a message came from, including thinking and its signatures.
-
-    None if it is not an answer of Anthropic's, or if its text or tool calls were edited since.
-    """
+    """The blocks of Anthropic's answer that a message came from, unless it was edited; else None."""
     fields = message.get("provider_specific_fields")
     if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
         return None

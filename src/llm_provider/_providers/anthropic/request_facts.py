@@ -54,10 +54,7 @@ def variant(encoded: EncodedRequest) -> str:
 
 
 def tier_variant(container: JSONMapping) -> str | None:
-    """The name in `prices.csv` of the service level in a request or in an answer's usage, if there is one.
-
-    Fast mode has prices of its own, and a field of its own beside the tier.
-    """
+    """The service level's name in `prices.csv`, if there is one. Fast mode is a field beside the tier."""
     return "fast" if container.get("speed") == "fast" else variant_of(container.get("service_tier"))
 
 

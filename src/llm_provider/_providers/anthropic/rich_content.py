@@ -1,7 +1,4 @@
-"""Citations and server tools in a message of Anthropic's format. Pure.
-
-The sources are the types of the anthropic SDK 2.11. Claude makes neither images nor audio.
-"""
+"""Citations and server tools in a message of Anthropic's format, which has no images and no audio. Pure."""
 
 from __future__ import annotations
 

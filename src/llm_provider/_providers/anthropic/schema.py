@@ -24,12 +24,7 @@ _FORMATS = frozenset(
 
 
 def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
-    """A schema in the form that the API accepts. Objects become closed.
-
-    Raises:
-        UnsupportedParameterError: it contains itself, or has an object with free keys. The message has the
-            JSON path of that part.
-    """
+    """A schema as the API accepts it, with closed objects and no recursion; else an error names the path."""
     recursion = next(find_recursions(schema), None)
     if recursion is not None:
         raise refuse(

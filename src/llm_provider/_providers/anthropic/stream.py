@@ -36,12 +36,7 @@ class Assembler:
         self._ended = False
 
     def feed(self, event: Any) -> Step:
-        """Take one event.
-
-        Raises:
-            APIResponseValidationError: the event does not fit those before it.
-            LLMError: the event reports a failure.
-        """
+        """Take one event; an `LLMError` if it reports a failure, or does not fit those before it."""
         if self._ended:
             return ""
         # Most events add text to a block that has some. Reading them here takes 17 % off a stream.

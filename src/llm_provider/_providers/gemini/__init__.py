@@ -1,5 +1,5 @@
-"""Gemini's `generateContent` format.
+"""Gemini's `generateContent` format, by the API reference and the types of google-genai 3.4.
 
-Beside the files of every format: `api_version` reads the version that the user chooses. `sdk_http_clients`
-sends the bytes of `connection`, whose requests go through `private_requests` or `typed_requests`.
+Beside the files of every format: `sdk_http_clients` sends the bytes of `connection`, whose requests go by
+`private_requests` or `typed_requests`.
 """

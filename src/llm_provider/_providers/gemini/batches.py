@@ -20,14 +20,7 @@ from ..._errors import LLMError
 from ..._json_values import JSONObject
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
-from ..shared.batches import (
-    BatchLimits,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    cut,
-    mark_unbilled,
-)
+from ..shared.batches import BatchLimits, BatchSpec, RemoteBatch, RowReply, cut, mark_unbilled
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE
 from . import embeddings

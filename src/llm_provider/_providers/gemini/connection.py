@@ -1,7 +1,7 @@
 """The connection to Gemini through the google-genai SDK.
 
 The payload that the cache key covers is sent byte for byte, by the HTTP clients of `sdk_http_clients`. The
-SDK's environment variables for other endpoints have no effect, and `api_version` reads the one for the API's
+SDK's environment variables for other endpoints have no effect, and `models` reads the one for the API's
 version. Requests take one of two routes through the SDK: `private_requests` with releases that it knows, else
 `typed_requests`.
 """
@@ -21,7 +21,7 @@ from ..protocol import IsComplete, OnHeaders, Outgoing, SendInChunks, never
 from ..transport import http_client, proxies
 from ..transport.certificates import share_context
 from . import sdk_http_clients
-from .api_version import split_version
+from .models import split_version
 from .private_requests import PrivateRequests, is_known
 from .typed_requests import TypedRequests
 
@@ -29,8 +29,7 @@ from .typed_requests import TypedRequests
 class GeminiConnection:
     """google-genai clients that share one HTTP client, one client per server and key.
 
-    `most_bytes` are the most decoded bytes of an answer. `private` says whether to use the SDK's private
-    methods; None decides by its release.
+    `private` says whether to use the SDK's private methods; None decides by its release.
     """
 
     def __init__(
@@ -101,10 +100,7 @@ class GeminiConnection:
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together.
-
-        `is_complete` is not used: Gemini's usage may come after its finish reason.
-        """
+        """Post and yield the events to their end: Gemini's usage may come after its finish reason."""
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:

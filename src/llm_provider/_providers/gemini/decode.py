@@ -1,7 +1,6 @@
 """Replies and errors of Gemini's `generateContent`. Pure.
 
-The sources are the Gemini API reference and the types of google-genai 3.4. Most models return function calls
-without an id; these get one that consists of the answer's id and their position.
+Most models return function calls without an id; these get the answer's id and their position.
 """
 
 from __future__ import annotations
@@ -59,11 +58,7 @@ _TRAFFIC: Mapping[str, str] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a `GenerateContentResponse` into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the reply is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
+    """Turn a `GenerateContentResponse` into an `Answer`; an `LLMError` if it is an error with status 200.
 
     >>> decode({"promptFeedback": {"blockReason": "SAFETY"}}).choices[0].finish_reason
     'content_filter'
@@ -159,9 +154,7 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
 def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) -> FinishReason:
     """Why the model stopped. A whole answer may have an unknown word for it, or none.
 
-    Raises:
-        APIResponseValidationError: the model failed to answer, as when it wrote a function call that Google
-            could not read. The request was billed, so it is not sent again.
+    A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
     word = candidate.get("finishReason")
     known = _FINISH.get(word) if isinstance(word, str) else "stop"
@@ -184,11 +177,7 @@ def _has_content(entry: JSONMapping) -> bool:
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
-    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate's parts.
-
-    Raises:
-        APIResponseValidationError: a part is malformed.
-    """
+    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate."""
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[JSONObject] = []
@@ -274,11 +263,7 @@ def _by_modality(details: Any) -> Mapping[str, int]:
 
 
 def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None = None) -> LLMError:
-    """The error for Google's error object, `{"error": {"code", "message", "status", "details"}}`.
-
-    >>> error_of({"error": {"status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "7s"}]}}, status=429)
-    RateLimitError('HTTP 429')
-    """
+    """The error for Google's error object, `{"error": {"code", "message", "status", "details"}}`."""
     error = _error_in(body)
     if isinstance(body, dict) and error is None:
         # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than

@@ -1,7 +1,4 @@
-"""A request → the body of Gemini's `generateContent`. Pure.
-
-The model is part of the operation, since it is in the URL and not in the body.
-"""
+"""A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from ..protocol import EncodedRequest
 from ..shared import earlier_answers
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload
-from .api_version import choose_version
 from .decode import PROVIDER
 from .messages import encode_contents
-from .models import Family, family_of
+from .models import Family, choose_version, family_of
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
@@ -27,12 +23,7 @@ _SEEDS = range(-(2**31), 2**31)
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the body of `generateContent`.
-
-    Raises:
-        UnsupportedParameterError: the model does not accept a parameter.
-        RequestError: Gemini's API has no form for a message, or two parameters contradict each other.
-    """
+    """Build the body of `generateContent`."""
     family = family_of(target.model)
     payload = encode_contents(request, signed=family.signed)
     payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)

@@ -24,8 +24,8 @@ from ..shared.files import (
 )
 from ..transport.proxies import all_work, check_proxy
 from ..transport.sdk_connection import limit_class
-from .api_version import split_version
 from .connection import without_warning
+from .models import split_version
 from .sdk_http_clients import certificates
 
 _LIMITS = FileLimits(

@@ -1,7 +1,6 @@
 """OpenAI-style messages → Gemini's `systemInstruction` and `contents`. Pure.
 
-An answer of Gemini's own is sent back as its original parts, thoughts and signatures included, unless the
-message was edited. The sources are the Gemini API reference and the types of google-genai 3.4.
+An answer of Gemini's own is sent back as its original parts, signatures included, unless it was edited.
 """
 
 from __future__ import annotations
@@ -62,10 +61,7 @@ class _Conversation:
 
 
 def encode_contents(request: Request, *, signed: bool) -> JSONObject:
-    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature.
-
-    Raises `RequestError` if Gemini's API has no form for a message or for a part of one.
-    """
+    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature."""
     state = _Conversation(request, signed)
     for index, message in in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]

@@ -1,11 +1,14 @@
-"""What each family of Gemini's models accepts."""
+"""What each family of Gemini's models accepts, and the version of the API that the user chooses."""
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from ..._errors import RequestError
 
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 _FROM_MINIMAL = {"minimal": "minimal", **LEVELS}
@@ -54,3 +57,32 @@ _FAMILIES = (
 @functools.lru_cache(maxsize=1024)
 def family_of(model: str) -> Family:
     return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))
+
+
+_VERSION = re.compile(r"v\d[a-z0-9]*")
+_VARIABLE = "GOOGLE_GENAI_API_VERSION"
+
+
+@functools.lru_cache(maxsize=256)
+def split_version(base_url: str | None) -> tuple[str | None, str | None]:
+    """A server's base URL without the version of the API at its end, and that version.
+
+    >>> split_version("https://example.com/gemini/v1beta")
+    ('https://example.com/gemini', 'v1beta')
+    >>> split_version("https://example.com")
+    ('https://example.com', None)
+    """
+    server, _, last = (base_url or "").rpartition("/")
+    return (server, last) if _VERSION.fullmatch(last) and not server.endswith("/") else (base_url, None)
+
+
+def choose_version(base_url: str | None) -> str | None:
+    """The version at the end of the base URL, else that of the SDK's `GOOGLE_GENAI_API_VERSION`."""
+    version = split_version(base_url)[1] or os.environ.get(_VARIABLE, "").strip()
+    if version == "beta":
+        return "v1beta"
+    if version and not _VERSION.fullmatch(version):
+        raise RequestError(
+            f"{_VARIABLE} must be a version such as 'v1beta', not {version!r}", provider="gemini"
+        )
+    return version or None

@@ -33,7 +33,7 @@ def is_known(version: str) -> bool:
 
 
 class PrivateRequests:
-    """Requests of one connection, which read at most `most_bytes` of an answer.
+    """Requests of one connection, of at most `most_bytes` an answer.
 
     The SDK prepares a request once, without its body, for all that follow. This saves a fifth of a call.
     """

@@ -1,7 +1,4 @@
-"""Citations, images, audio and server tools in a `GenerateContentResponse`. Pure.
-
-The sources are the Gemini API reference and the types of google-genai 3.4.
-"""
+"""Citations, images, audio and server tools in a `GenerateContentResponse`. Pure."""
 
 from __future__ import annotations
 

@@ -40,10 +40,8 @@ _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 def exchanging(outgoing: Outgoing, *, by_sdk: bool = False) -> Iterator[Exchange]:
     """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
 
-    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure.
-
-    Raises:
-        LLMError: the response is a failure whose body the SDK cannot read; the error is that of its status.
+    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure. Where it
+    cannot, an `LLMError` is that of the status.
     """
     exchange = Exchange(outgoing, by_sdk=by_sdk)
     token = _EXCHANGE.set(exchange)
@@ -69,10 +67,7 @@ def certificates() -> ssl.SSLContext:
 
 
 def build(transport: str, trusted: ssl.SSLContext, most_bytes: int) -> Any:
-    """The HTTP client for a transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2).
-
-    It reads at most `most_bytes` of an answer.
-    """
+    """The HTTP client for a transport: "aiohttp" (HTTP/1.1), "http2" or "http1" (both httpx2)."""
     if transport == "aiohttp":
         return _aiohttp_session(trusted, most_bytes)
     return _httpx_client(trusted, most_bytes, http2=transport == "http2")
@@ -168,10 +163,7 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
 async def _send_to_cloud(
     outgoing: Outgoing, url: str, headers: Mapping[str, str], send: Callable[[str, Any], Awaitable[Any]]
 ) -> Any:
-    """Send a request of the SDK's to the address of a cloud with a token, and with a new one after 401.
-
-    `send` takes the address and the headers.
-    """
+    """Call `send` with the address of a cloud and a token's headers, and with a new token after 401."""
     key, target = outgoing.key, outgoing.target
     kept = {name: value for name, value in headers.items() if name.lower() != "x-goog-api-key"}
     address = f"{target.base_url}/{outgoing.encoded.operation}"

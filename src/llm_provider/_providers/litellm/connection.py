@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
@@ -13,15 +14,20 @@ from typing import Any
 
 import orjson
 
-from ..._errors import APIResponseValidationError, MissingDependencyError, UnsupportedParameterError
+from ..._errors import (
+    APIResponseValidationError,
+    MissingDependencyError,
+    RequestError,
+    UnsupportedParameterError,
+)
 from ..._requests.api_keys import NO_KEY
+from ..._requests.base_url import check_base_url
 from ..._runtime.imports import install_command, is_unfinished
 from ..._settings import MAX_RESPONSE_BYTES
 from ..openai import embeddings
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from ..shared.replies import reply_body
 from ..shared.tool_charges import is_own_cost
-from .addresses import check_addresses
 from .errors import unsent_error
 from .stream import read_whole_reply
 
@@ -36,11 +42,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 def load() -> ModuleType:
     """Import litellm without its network access, banners and log lines.
 
-    A program that has imported litellm before has its own settings, which are kept. Only the banner is turned
-    off then, which litellm prints to standard output with each error.
-
-    Raises:
-        MissingDependencyError: litellm is not installed.
+    If a program has imported it before, only the banner that it prints with each error is turned off.
     """
     first = "litellm" not in sys.modules
     # Without the first, the import fetches prices from the network; without the second, the first structured
@@ -74,10 +76,7 @@ def load() -> ModuleType:
 
 
 class _TrueZero(int):
-    """A zero that counts as true.
-
-    When litellm 1.106 embeds through OpenAI's SDK, it replaces a false `max_retries` by its default of 2.
-    """
+    """A zero that counts as true: litellm 1.106 embeds by OpenAI's SDK with 2 for a false `max_retries`."""
 
     def __bool__(self) -> bool:
         return True
@@ -118,13 +117,7 @@ class LiteLLMConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Call `acompletion` for a stream and yield each chunk by itself.
-
-        `is_complete` is not used: litellm ends a stream itself.
-
-        Raises:
-            APIResponseValidationError: the stream ended without a finish reason.
-        """
+        """Call `acompletion` for a stream and yield each chunk by itself, until litellm ends it."""
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}
@@ -184,7 +177,7 @@ class LiteLLMConnection:
         if target.base_url is not None:
             arguments["api_base"] = target.base_url
         else:
-            check_addresses(self._litellm, target.model)
+            _check_addresses(self._litellm, target.model)
         # Where neither the call nor the client has a key, litellm reads its own environment variables.
         if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
             arguments["api_key"] = outgoing.key.reveal()
@@ -235,3 +228,38 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
     """Import litellm (or raise `MissingDependencyError`). It chooses its transport and reads any size."""
     return LiteLLMConnection(load())
+
+
+_ADDRESS = re.compile(r".*(API_BASE|BASE_URL|API_URL|ENDPOINT|ENDPOINT_URL|_URL)")
+
+_OTHER_STEMS = {
+    "BEDROCK": ("AWS_BEDROCK", "AWS_ENDPOINT_URL"),
+    "CODESTRAL": ("MISTRAL",),
+    "COHERE": ("CO_",),
+    "HUGGINGFACE": ("HF_",),
+    "SAGEMAKER": ("AWS_SAGEMAKER", "AWS_ENDPOINT_URL"),
+    "VOLCENGINE": ("ARK_",),
+    "WATSONX": ("WX_", "WML_"),
+}
+"""Beginnings of a provider's variables that do not begin with its name."""
+
+
+def _check_addresses(litellm: Any, model: str) -> None:
+    """Raise `RequestError` if the environment has an address for a model that no request may be sent to."""
+    try:
+        _, provider, _, own = litellm.get_llm_provider(model=model)
+    # litellm raises the same when it is asked for the model, and its reason is told then.
+    except Exception:
+        return
+    name = str(provider).upper().replace("-", "_")
+    stem = name.removeprefix("TEXT_COMPLETION_").partition("_")[0]
+    stems = (stem, *_OTHER_STEMS.get(stem, ()))
+    if own is None or "OPENAI" in name:
+        # Such a provider is called with the SDK of OpenAI, which has variables of its own.
+        stems += ("OPENAI",)
+    for variable, value in os.environ.items():
+        if value and variable.startswith(stems) and _ADDRESS.fullmatch(variable):
+            try:
+                check_base_url(value)
+            except RequestError as error:
+                raise RequestError(str(error).replace("base_url", variable, 1)) from None

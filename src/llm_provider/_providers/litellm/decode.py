@@ -11,12 +11,7 @@ from .encode import PROVIDER
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a completion into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the completion is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
-    """
+    """Turn a completion into an `Answer`."""
     answer = chat.decode(reply)
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
         thinking = part(entry, "message").get("thinking_blocks")

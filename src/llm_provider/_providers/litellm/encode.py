@@ -28,11 +28,7 @@ _NOT_IN_EXTRA_BODY = {
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the keyword arguments. litellm decides which parameters the provider accepts.
-
-    Raises:
-        RequestError: `extra_body` sets an argument that has a parameter of its own.
-    """
+    """Build the keyword arguments. litellm decides which parameters the provider accepts."""
     check_extra_body(request)
     if request.tools:
         request = with_named_tools(request, PROVIDER)
@@ -53,11 +49,7 @@ ACCEPTS: Accepts = {
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:
-    """Refuse fields that are arguments of the call, because litellm reads both from the same place.
-
-    Raises:
-        RequestError: `extra_body` sets an argument that has a parameter of its own.
-    """
+    """Refuse fields that are arguments of the call, because litellm reads both from the same place."""
     for name in request.extra_body or ():
         if name in _NOT_IN_EXTRA_BODY:
             raise RequestError(

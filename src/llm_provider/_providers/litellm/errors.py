@@ -23,13 +23,7 @@ from ..._errors import (
     UnsupportedParameterError,
 )
 from ..shared.error_bodies import error_fields
-from ..shared.errors import (
-    exception_chain,
-    failure_headers,
-    from_answer,
-    from_exception,
-    readable_message,
-)
+from ..shared.errors import exception_chain, failure_headers, from_answer, from_exception, readable_message
 
 _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "

@@ -17,13 +17,9 @@ from ..transport.sse import WholeReply
 
 
 async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:
-    """The reply behind a stream of litellm's whose server did not stream; None where it did.
+    """The reply behind a stream whose server did not stream, which litellm would drop; None where it did.
 
-    litellm reads such a body as a stream and drops it, so it is read here before litellm does.
-
-    Raises:
-        APIResponseValidationError: the reply has a format that is not known here. It was billed, so it is not
-            asked for again.
+    One in a form that is not known here was billed, so its error asks for no retry.
     """
     if not headers.get("content-type", "").startswith("application/json"):
         return None

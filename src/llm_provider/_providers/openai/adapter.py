@@ -23,12 +23,7 @@ __all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usag
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the request for the endpoint that serves this model with these parameters.
-
-    Raises:
-        UnsupportedParameterError: the model, or its endpoint, does not accept a parameter.
-        RequestError: the endpoint has no form for a message.
-    """
+    """Build the request for the endpoint that serves this model with these parameters."""
     if request.tools:
         request = adapt_tools(request, target.maker)
     family = family_of(target)

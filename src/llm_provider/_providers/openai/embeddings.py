@@ -1,7 +1,4 @@
-"""The embeddings wire format of OpenAI and the compatible hosts. Pure.
-
-Facts from the OpenAI API reference for `POST /embeddings`, and from the hosts' own where one is named.
-"""
+"""The embeddings wire format of OpenAI's API reference and of the compatible hosts' own. Pure."""
 
 from __future__ import annotations
 

@@ -131,12 +131,7 @@ def _needs_responses(options: JSONMapping) -> bool:
 
 
 def check_parameters(request: Request, family: Family) -> None:
-    """Refuse parameters that a model does not accept.
-
-    Raises:
-        UnsupportedParameterError: one of them is set.
-        RequestError: the answer may be speech, and nothing says in which voice.
-    """
+    """Refuse parameters that a model does not accept, and speech without a voice."""
     parameters = request.parameters_to_send()
     if not parameters:
         return

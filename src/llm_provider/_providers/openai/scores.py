@@ -48,12 +48,7 @@ class ScoreForm(NamedTuple):
         return {"model": model, self.text_field: text, special: True}
 
     def decode(self, reply: Any, prompt: Prompt, following: int | None = None) -> PromptAnswer:
-        """The values of a prompt, or with `by_token` the one of the token `following` it.
-
-        Raises:
-            ScoreCheckError: they cannot be right.
-            LLMError: it is an error that came with status 200.
-        """
+        """The values of a prompt, or with `by_token` the one of the token `following` it."""
         raise_error_in(expect_dict(reply, "answer"), "choices")
         try:
             positions, generated = self.read(reply, prompt)
@@ -233,12 +228,7 @@ _FORMS: Mapping[str, Mapping[str, ScoreForm]] = {
 
 
 def encode(request: ScoreRequest, target: Target) -> EncodedRequest:
-    """The payload without the texts. Its method is one that the server has.
-
-    Raises:
-        RequestError: the provider does not tell the log-probabilities of a given text.
-        UnsupportedParameterError: the server does not have the method.
-    """
+    """The payload without the texts. Its method is one that the server has, else it is refused."""
     forms = _FORMS.get(target.route.scores)
     if forms is None:
         raise refuse_scores(request.model, target)

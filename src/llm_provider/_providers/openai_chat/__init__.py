@@ -1,6 +1,6 @@
-"""OpenAI's Chat Completions format, which compatible hosts and litellm speak as well.
+"""OpenAI's Chat Completions format, by the API reference for `POST /chat/completions`.
 
-Beside the files of every format: `calls` reads tool calls, `text_chunk` recognises the chunks of a stream
-that only add text, `strict_schema` writes schemas for strict mode, and `usage` reads the counts of both
-formats.
+Compatible hosts and litellm speak it too. Beside the files of every format: `calls` reads tool calls,
+`text_chunk` recognises the chunks of a stream that only add text, `strict_schema` writes schemas for strict
+mode, and `usage` reads the counts of both formats.
 """

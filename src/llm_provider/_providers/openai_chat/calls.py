@@ -32,11 +32,7 @@ def _is_blank(body: JSONMapping) -> bool:
 
 
 def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
-    """The calls of a message, and the fields of the message that hold them, without what is no call.
-
-    Raises:
-        APIResponseValidationError: a call is malformed.
-    """
+    """The calls of a message, and the fields of the message that hold them, without what is no call."""
     value, legacy = message.get("tool_calls"), message.get("function_call")
     if value is not None and not isinstance(value, list):
         raise APIResponseValidationError(f"the answer's tool_calls is {type(value).__name__}, not a list")

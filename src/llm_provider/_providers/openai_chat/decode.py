@@ -1,8 +1,4 @@
-"""Chat completions of OpenAI and compatible hosts → `Answer`. Pure.
-
-The source is the OpenAI API reference for `POST /chat/completions`. Its totals of tokens include cached and
-reasoning tokens, as `Usage` does.
-"""
+"""Chat completions of OpenAI and compatible hosts → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
 from __future__ import annotations
 
@@ -49,12 +45,7 @@ _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
 
 
 def decode(reply: object) -> Answer:
-    """Turn a completion into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the completion is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
-    """
+    """Turn a completion into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "choices")
     choices = reply.get("choices")

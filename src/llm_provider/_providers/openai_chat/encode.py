@@ -1,7 +1,4 @@
-"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure.
-
-The source is the OpenAI API reference for `POST /chat/completions`.
-"""
+"""A request → the body of Chat Completions, of OpenAI and compatible hosts. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
 from ..protocol import EncodedRequest
-from ..shared.payload import Accepts, Draft, fill_payload
+from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_messages
 
 OPERATION = "chat/completions"
@@ -25,10 +22,7 @@ _MOST_SAMPLES = 128
 
 
 def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
-    """Build the payload. `accepts` are the parameters that the host has; default those of its route.
-
-    Raises `UnsupportedParameterError` if the host does not have a parameter, or its value.
-    """
+    """Build the payload. `accepts` are the parameters that the host has; default those of its route."""
     route = target.route
     if not route.json_schema and request.response_format is not None:
         # Calls without a format do not need its modules.
@@ -88,36 +82,21 @@ def _write_upstream(draft: Draft[None], value: str) -> None:
 
 
 COMMON: Accepts = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "stop": "stop",
-    "seed": "seed",
+    **keep_names(
+        "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
+        "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "user",
+    ),
     "tools": _write_tools,
-    "tool_choice": "tool_choice",
     "response_format": _write_format,
     "reasoning_effort": _write_effort,
     "endpoint": write_nothing,
-    "logprobs": "logprobs",
-    "top_logprobs": "top_logprobs",
-    "top_k": "top_k",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "logit_bias": "logit_bias",
-    "parallel_tool_calls": "parallel_tool_calls",
-    "user": "user",
-}
+}  # fmt: skip
 """The parameters of most hosts."""
 
 ACCEPTS: Accepts = {
     **COMMON,
+    **keep_names("metadata", "modalities", "prompt_cache_key", "service_tier", "store", "verbosity"),
     "allowed_tools": _write_allowed_tools,
-    "metadata": "metadata",
-    "modalities": "modalities",
-    "prompt_cache_key": "prompt_cache_key",
-    "service_tier": "service_tier",
-    "store": "store",
-    "verbosity": "verbosity",
 }
 """Parameter → the field, or the function that writes it. Few compatible hosts have all."""
 

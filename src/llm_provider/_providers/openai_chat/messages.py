@@ -28,11 +28,7 @@ _TEXT_ONLY = {"role", "content"}
 
 
 def encode_messages(messages: Sequence[Message], target: Target) -> list[Message]:
-    """The messages in the form that the host takes.
-
-    Raises:
-        RequestError: the host has no form for a message or a part, which the error names.
-    """
+    """The messages in the form that the host takes; `RequestError` for what has none."""
     # Most requests have only such messages, which every host takes as they are.
     return list(messages if all(map(_is_text, messages)) else _encode(messages, target))
 
@@ -91,10 +87,7 @@ def _without_media(message: Message, media: list[Any]) -> Message:
 
 
 def is_empty(message: Message, kept: Message) -> bool:
-    """Whether nothing of an answer is left in the fields that a host accepts.
-
-    OpenAI accepts an empty text, so a message that has nothing but that is sent.
-    """
+    """Whether nothing of an answer is left to send. OpenAI accepts an empty text, so that alone is sent."""
     if (
         message["role"] != "assistant"
         or kept.get("content")
@@ -105,12 +98,7 @@ def is_empty(message: Message, kept: Message) -> bool:
 
 
 def _in_input_form(message: Message, index: int, target: Target) -> Message:
-    """A message with fields of answers in the form that requests have, and its parts checked.
-
-    Raises:
-        RequestError: a part refers to an image in a file, which no host reads, or OpenAI has no form for a
-            part or for the beginning of its answer.
-    """
+    """A message with fields of answers in the form that requests have, and its parts checked."""
     is_openai = target.maker == "openai" and not target.custom_base_url
     if is_openai and message.get("prefix"):
         raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")

@@ -50,9 +50,7 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
     return RequestFacts(
         variant=variant(encoded),
         max_output_tokens=largest_limit(
-            payload.get("max_tokens"),
-            payload.get("max_completion_tokens"),
-            payload.get("max_output_tokens"),
+            payload.get("max_tokens"), payload.get("max_completion_tokens"), payload.get("max_output_tokens")
         ),
         texts=conversation.texts,
         media=conversation.media,

@@ -352,10 +352,7 @@ def _index(container: JSONMapping) -> int:
 
 
 def _content(pieces: Sequence[Any]) -> Any:
-    """The content of a message: a text, or a list of parts as Mistral's models return it.
-
-    Once a message has parts, its texts become parts as well.
-    """
+    """The content of a message: a text, or parts as of Mistral's models, whose texts become parts too."""
     with contextlib.suppress(TypeError):
         return "".join(pieces) or None
     parts: list[Any] = []
@@ -418,10 +415,7 @@ def _fold(kept: JSONObject, added: JSONMapping) -> None:
 
 
 def _add_entry(entries: list[Any], entry: Any) -> None:
-    """Add an entry to a list, or the next piece of its last entry.
-
-    A signature comes with the last piece, so an entry that has one is complete.
-    """
+    """Add an entry to a list, or the next piece of its last entry, which a signature ends."""
     if not isinstance(entry, dict):
         entries.append(entry)
         return

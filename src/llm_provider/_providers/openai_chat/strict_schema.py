@@ -50,11 +50,6 @@ def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | N
 
     If its root is no object, the answer is wrapped in one. Fine-tuned models accept no `bounds` such as
     `minimum`.
-
-    >>> strict_schema({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}})["required"]
-    ['a']
-    >>> strict_schema({"type": "object", "additionalProperties": {"type": "integer"}}) is None
-    True
     """
     try:
         adapter = _Strict(schema, bounds)

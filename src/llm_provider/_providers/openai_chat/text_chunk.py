@@ -18,10 +18,7 @@ READ_IN_FULL = frozenset(
 
 
 class TextChunks:
-    """Recognises chunks that add text to the first sample and nothing else.
-
-    Two such chunks of a stream differ in few values, so a chunk is compared with the one before it.
-    """
+    """Recognises chunks that only add text to the first sample by comparing each with the one before it."""
 
     __slots__ = ("_fields", "_piece")
 
@@ -34,10 +31,6 @@ class TextChunks:
         """The text of a chunk that only adds text; None for any other event.
 
         Its other fields are either not read by `chat_stream` or repeated in the last chunk.
-
-        >>> TextChunks().read({"choices": [{"index": 0, "delta": {"content": "Hel"}, "finish_reason": None}]})
-        'Hel'
-        >>> TextChunks().read({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         """
         try:
             (piece,) = event["choices"]

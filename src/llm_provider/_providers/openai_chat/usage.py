@@ -25,14 +25,7 @@ _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_t
 
 
 def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
-    """The usage in a usage object: that of Chat Completions, or with "input" and "output" that of Responses.
-
-    >>> read_usage({"prompt_tokens": 11, "prompt_tokens_details": {"audio_tokens": 375},
-    ...             "completion_tokens": 15, "total_tokens": 401})
-    Usage(input_tokens=386, output_tokens=15, audio_input_tokens=375)
-    >>> read_usage({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109})
-    Usage(input_tokens=35, output_tokens=74, reasoning_output_tokens=62)
-    """
+    """The usage in an object of Chat Completions, or of Responses with the names "input" and "output"."""
     read, written = count(usage, f"{read_name}_tokens"), count(usage, f"{written_name}_tokens")
     details = part(usage, f"{read_name}_tokens_details")
     written_details = part(usage, f"{written_name}_tokens_details")

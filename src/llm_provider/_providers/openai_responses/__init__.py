@@ -1,1 +1,4 @@
-"""OpenAI's Responses format. `items` and `calls` read its output items."""
+"""OpenAI's Responses format, by the API reference for `POST /responses`.
+
+`items` and `calls` read its output items.
+"""

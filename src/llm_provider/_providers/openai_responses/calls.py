@@ -1,7 +1,4 @@
-"""The output items of the Responses format that are calls, and the items that answer them. Pure.
-
-Besides functions, OpenAI's models call custom tools and tools that the user's program runs, such as a shell.
-"""
+"""The output items of the Responses format that are calls, such as of a shell, and their answers. Pure."""
 
 from __future__ import annotations
 
@@ -101,11 +98,10 @@ def entry_of(call: ToolCall) -> JSONObject | None:
 
 
 def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObject:
-    """The item that answers a call whose item has the type `kind`.
+    """The item that answers a call whose item has the type `kind`; `where` is its place in messages.
 
     A text that is a JSON object has the fields of the item. Any other content is the output of a command or
-    of a patch that succeeded, or an approval: "true" or "false". Raises `RequestError`, which names the place
-    `where`, if the content does not answer such a call.
+    of a patch that succeeded, or an approval: "true" or "false".
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}

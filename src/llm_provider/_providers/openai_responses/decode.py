@@ -1,8 +1,4 @@
-"""Response objects of OpenAI's Responses API → `Answer`. Pure.
-
-The source is the OpenAI API reference for `POST /responses`. Its totals of tokens include cached and
-reasoning tokens, as `Usage` does.
-"""
+"""Response objects of OpenAI's Responses API → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
 from __future__ import annotations
 
@@ -37,12 +33,7 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 
 
 def decode(reply: object) -> Answer:
-    """Turn a response object into an `Answer`.
-
-    Raises:
-        APIResponseValidationError: the response is malformed or incomplete.
-        LLMError: the reply is an error that came with status 200.
-    """
+    """Turn a response object into an `Answer`; an `LLMError` if it is an error with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "status" if "status" in reply else "output")
     ended_early, counts = end_before_completion(reply), usage(reply)
@@ -75,12 +66,7 @@ def decode(reply: object) -> Answer:
 
 
 def end_before_completion(reply: JSONObject) -> FinishReason | None:
-    """The reason for which the answer ended early; None where it is complete.
-
-    Raises:
-        APIResponseValidationError: the response has an unknown status, or goes on in the background.
-        LLMError: the response failed.
-    """
+    """The reason for which the answer ended early; None where it is complete. A failure is raised."""
     status, error = reply.get("status"), reply.get("error")
     if error or status == "failed":
         codes, message = error_fields(reply if error else {})

@@ -1,10 +1,9 @@
 """A request → the body of OpenAI's Responses API, for calls that Chat Completions does not serve. Pure.
 
-The source is the OpenAI API reference for `POST /responses`. Calls are stateless: `store` is false, so OpenAI
-stores nothing. Requests ask for encrypted reasoning, from which the model continues when its message is sent
-back. They do not ask for reasoning summaries, which OpenAI gives to verified organisations only;
-`reasoning_summary="auto"` asks for them.
-`store=True` stores the answer, and `previous_response_id` continues a stored one.
+Calls are stateless: `store` is false, so OpenAI stores nothing. Requests ask for encrypted reasoning, from
+which the model continues when its message is sent back, and not for reasoning summaries, which OpenAI gives
+to verified organisations only; `reasoning_summary="auto"` asks for them. `store=True` stores the answer, and
+`previous_response_id` continues a stored one.
 """
 
 from __future__ import annotations
@@ -16,19 +15,14 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
-from ..shared.payload import Accepts, Draft, fill_payload
+from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_input
 
 OPERATION = "responses"
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the payload.
-
-    Raises:
-        UnsupportedParameterError: this API does not have a parameter, such as `seed` or `stop`.
-        RequestError: this API has no form for a message, which the error names.
-    """
+    """Build the payload. This API has no `seed` and no `stop`."""
     payload: JSONObject = {
         "model": target.model,
         "input": list(encode_input(request.messages)),
@@ -88,26 +82,20 @@ def _write_logprobs(draft: Draft[None], value: bool) -> None:
 
 
 ACCEPTS: Accepts = {
+    **keep_names(
+        "temperature", "top_p", "top_logprobs", "parallel_tool_calls", "service_tier", "store",
+        "previous_response_id", "prompt_cache_key", "user", "metadata",
+    ),
     "max_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
     "tools": _write_tools,
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",
     "endpoint": chat.write_nothing,
     "logprobs": _write_logprobs,
-    "top_logprobs": "top_logprobs",
     "reasoning_summary": "reasoning.summary",
     "reasoning_context": "reasoning.context",
     "allowed_tools": _write_allowed_tools,
-    "parallel_tool_calls": "parallel_tool_calls",
     "verbosity": "text.verbosity",
-    "service_tier": "service_tier",
-    "store": "store",
-    "previous_response_id": "previous_response_id",
-    "prompt_cache_key": "prompt_cache_key",
-    "user": "user",
-    "metadata": "metadata",
-}
+}  # fmt: skip
 """Parameter → the field of the payload, or the function that writes it."""

@@ -30,9 +30,8 @@ _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
 class Assembler:
-    """Reads a stream of response events. The last one contains the whole response.
+    """Reads a stream of response events in the order of their numbers. The last one has the whole response.
 
-    Events are taken in the order of their sequence numbers, and each of them once. The last event decides.
     Text that only this event has becomes a delta too.
     """
 
@@ -53,12 +52,7 @@ class Assembler:
         return self._response is not None
 
     def feed(self, event: Any) -> Step:
-        """Take one event.
-
-        Raises:
-            LLMError: the event reports that the response failed.
-            APIResponseValidationError: the response is not what the deltas before it have shown.
-        """
+        """Take one event; an `LLMError` if the response failed, or is not what the deltas have shown."""
         if self._response is not None:
             return ""
         event = expect_dict(event, "stream event")
@@ -132,11 +126,7 @@ class Assembler:
         return ""
 
     def _rest(self) -> Step:
-        """The text and the calls of the response that no delta has shown.
-
-        Raises:
-            APIResponseValidationError: the deltas have shown something else.
-        """
+        """The text and the calls of the response that no delta has shown, if the others are as shown."""
         items = self._output()
         parts = [
             entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")
@@ -153,10 +143,7 @@ class Assembler:
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
 
     def _rest_of_call(self, index: int, item: JSONMapping) -> ToolCallDelta:
-        """The part of a call that no delta has shown.
-
-        Its id is shown here, as some servers give a call another one at its end.
-        """
+        """The part of a call that no delta has shown. At its end, some servers give a call another id."""
         call = tool_call(item)
         if index >= len(self._shown_calls):
             return ToolCallDelta(index=index, id=call.id, name=call.name, arguments=call.arguments)
@@ -204,10 +191,9 @@ def _without_nulls(response: JSONMapping) -> JSONObject:
 
 
 class _Order:
-    """Puts the events of a stream in the order of their sequence numbers, as far as a server has them.
+    """Puts the events of a stream in the order of their sequence numbers, without second copies.
 
-    An event that comes early is held back until those before it have arrived. A second copy of an event is
-    dropped. Where the numbers prove to be of another kind, events are taken as they come.
+    An early event is held back. Where numbers prove to be of another kind, events are taken as they come.
     """
 
     def __init__(self) -> None:

@@ -143,9 +143,7 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
 def expiry_error() -> LLMError:
     """The error of a row that the provider did not reach in time. Such a row costs nothing."""
     return APITimeoutError(
-        "the batch expired before the provider reached this row",
-        code="batch_expired",
-        maybe_billed=False,
+        "the batch expired before the provider reached this row", code="batch_expired", maybe_billed=False
     )
 
 
@@ -163,32 +161,17 @@ def mark_unbilled(error: LLMError) -> LLMError:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    r"""The lines of a body that arrives in pieces, without those that are empty.
-
-    >>> import asyncio
-    >>> async def example():
-    ...     async def pieces():
-    ...         for piece in (b"a\nb", b"c\n", b"\nd"):
-    ...             yield piece
-    ...     return [line async for line in lines_of(pieces())]
-    >>> asyncio.run(example())
-    [b'a', b'bc', b'd']
-    """
+    """The lines of a body that arrives in pieces, without those that are empty."""
     rest: list[bytes] = []
     async for piece in pieces:
         first, *others = piece.split(b"\n")
         rest.append(first)
         if others:
-            line = b"".join(rest)
-            if line:
+            for line in filter(None, (b"".join(rest), *others[:-1])):
                 yield line
-            for line in others[:-1]:
-                if line:
-                    yield line
             rest = [others[-1]]
-    line = b"".join(rest)
-    if line:
-        yield line
+    if last := b"".join(rest):
+        yield last
 
 
 def cut(text: str) -> Exception:

@@ -1,7 +1,4 @@
-"""Tool calls of a conversation, in the forms in which servers and models give them. Pure.
-
-A result without an id answers the first call without one, before it, that has no result yet.
-"""
+"""Tool calls of a conversation, in the forms in which servers and models give them. Pure."""
 
 from __future__ import annotations
 
@@ -15,25 +12,12 @@ from ..._types.messages import Message
 
 
 def make_id(message: int, call: int) -> str:
-    """The id of a call without one, by its place in the conversation.
-
-    >>> make_id(3, 0)
-    'call_3_0'
-    """
+    """The id of a call without one, by its place in the conversation."""
     return f"call_{message}_{call}"
 
 
 def find_id(messages: Sequence[Message], result: int) -> str:
-    """The id of the call that a result without an id answers.
-
-    Raises:
-        RequestError: every call before it has an id.
-
-    >>> calls = {"role": "assistant", "tool_calls": [{"id": ""}, {"id": ""}]}
-    >>> results = [{"role": "tool", "tool_call_id": ""}, {"role": "tool", "tool_call_id": ""}]
-    >>> find_id([calls, *results], 2)
-    'call_0_1'
-    """
+    """The id of the call that a result without an id answers, if a call before it has none."""
     before = 0
     for index in range(result - 1, -1, -1):
         message = messages[index]

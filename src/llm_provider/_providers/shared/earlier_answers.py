@@ -30,8 +30,8 @@ _NOTES = ("citations", "annotations")
 def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> None:
     """Warn of the content of an assistant message that only the provider which gave it accepts.
 
-    `own` is the value of `provider_specific_fields["provider"]` in this format's own answers. Such an answer
-    comes here only if the user changed it, and then its original content is outdated.
+    `own` is this format's value of `provider_specific_fields["provider"]`: such an answer was changed, so its
+    original content is outdated.
     """
     if not message.keys() <= _SENT:
         for kind in sorted(set(_list_lost_kinds(message, own))):

@@ -31,19 +31,14 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or target.route.host is not None or "embed" in name:
         return
-    if not _OTHER_MODELS.fullmatch(name) and find_uncovered_kind(name) is None:
-        return
     what = find_uncovered_kind(name)
     if what is not None:
-        raise RequestError(
-            f"{request.model} {not_covered(what)}", provider=target.provider, model=request.model
-        )
-    provider, _ = price_names(target)
-    raise RequestError(
-        f"{request.model} does not embed; use one of {', '.join(examples(provider))}",
-        provider=target.provider,
-        model=request.model,
-    )
+        problem = not_covered(what)
+    elif _OTHER_MODELS.fullmatch(name):
+        problem = f"does not embed; use one of {', '.join(examples(price_names(target)[0]))}"
+    else:
+        return
+    raise RequestError(f"{request.model} {problem}", provider=target.provider, model=request.model)
 
 
 def examples(provider: str | None = None) -> list[str]:

@@ -150,9 +150,6 @@ def from_answer(
     `status` is None or 200 where the failure came inside a stream or a 200. `codes` are the provider's code
     and type for it, the most specific first. Its message is shortened, and a web page is replaced by its
     title. The headers have lower-case names. `wait` are seconds, where the body says so rather than a header.
-
-    >>> from_answer(429, codes=("insufficient_quota",), message="You exceeded your quota").retryable
-    False
     """
     headers = headers or {}
     if "x-amzn-errortype" in headers:
@@ -245,11 +242,7 @@ _TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
 
 
 def from_exception(error: BaseException) -> LLMError:
-    """The error for an exception of a transport: there was no answer, or an incomplete one.
-
-    >>> from_exception(ConnectionRefusedError("refused")).maybe_billed
-    False
-    """
+    """The error for an exception of a transport: there was no answer, or an incomplete one."""
     # The SDKs wrap an error that this library raised while they read an answer.
     for link in exception_chain(error):
         if isinstance(link, LLMError):
@@ -315,8 +308,7 @@ def exception_chain(error: BaseException) -> Iterator[BaseException]:
 def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
     """The exception's chain, beginning with aiohttp's own exception where there is one.
 
-    The bridges from httpx to aiohttp raise `ConnectTimeout` or `ConnectError` for refused and for broken
-    connections alike, so their exceptions are left out.
+    The bridges from httpx to it raise the same for refused and broken connections, so these are left out.
     """
     links = list(exception_chain(error))
     for index, link in enumerate(links):
@@ -344,9 +336,7 @@ def readable_message(message: Any) -> str:
 
 def headers_of(response: Any) -> dict[str, str]:
     """An SDK response's headers with lower-case names; empty where there are none."""
-    headers = getattr(response, "headers", None)
-    if not headers:
-        return {}
+    headers = getattr(response, "headers", None) or {}
     return {str(name).lower(): str(value) for name, value in headers.items()}
 
 

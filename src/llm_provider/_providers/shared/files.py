@@ -69,11 +69,7 @@ class FileConnection(abc.ABC):
 
     @abc.abstractmethod
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file under a name, and wait until requests may refer to it.
-
-        Raises:
-            LLMError: the provider cannot read the file.
-        """
+        """Upload a file under a name, and wait until requests may refer to it."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -91,10 +87,7 @@ class FileModule(Protocol):
 
 
 def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
-    """A client of the openai or anthropic SDK for files, batches and lists of models.
-
-    Its bodies may be large, and the bridge to aiohttp would build them in memory.
-    """
+    """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
     from ..transport.authorization import authorise_all
     from ..transport.proxies import check_proxy
     from ..transport.sdk_connection import build_http_client, replace_headers
@@ -133,10 +126,7 @@ def module_of(target: Target) -> FileModule | None:
 def refer_to_files(
     request: Request, target: Target
 ) -> tuple[Request, tuple[Attachment, ...], Mapping[str, str]]:
-    """A request with references to the files that are too large for it, these files, and their headers.
-
-    Raises `RequestError` if a file is too large, and the provider or its API has no upload for it.
-    """
+    """A request with references to the files that are too large for it, these files, and their headers."""
     attachments = list(attachments_of(request.messages))
     if not attachments:
         return request, (), {}

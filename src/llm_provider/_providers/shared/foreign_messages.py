@@ -105,10 +105,7 @@ def _with_content(message: Message) -> Message:
 
 
 def with_every_call(message: Message) -> Message:
-    """An answer of the Responses API whose calls are all functions, as other formats have no shell or patch.
-
-    The answer to such a call is the result of this function.
-    """
+    """An answer of the Responses API whose calls are all functions, as others have no shell or patch."""
     items = _items_of(message)
     if not items:
         return message

@@ -52,9 +52,6 @@ _FUNCTION_NAMES = {
 def with_named_tools(request: Request, provider: str) -> Request:
     """The request with the provider's forms of the tools that are given by name, or in Anthropic's form.
 
-    Raises:
-        UnsupportedParameterError: the provider does not run such a tool.
-
     >>> request = Request.build("gemini-3.8-flash", "Hi", {"tools": ["web_search"]})
     >>> with_named_tools(request, "gemini").tools
     ({'google_search': {}},)
@@ -96,11 +93,7 @@ def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping
 
 
 def owner_of(tool: JSONMapping) -> str | None:
-    """The provider whose words a tool uses: "anthropic", "gemini", or None for a function or another's tool.
-
-    >>> owner_of({"type": "web_search_20250305", "name": "web_search"}), owner_of({"google_search": {}})
-    ('anthropic', 'gemini')
-    """
+    """The provider whose words a tool uses: "anthropic", "gemini", or None for a function and all others."""
     if "function" in tool:
         return None
     kind = tool.get("type")
@@ -112,12 +105,7 @@ def owner_of(tool: JSONMapping) -> str | None:
 
 
 def adapt_tools(request: Request, provider: str) -> Request:
-    """The request with its tools in the forms of the provider.
-
-    Raises:
-        UnsupportedParameterError: another provider runs a tool.
-        RequestError: the name of a function has other characters, or too many.
-    """
+    """The request with its tools in the forms of the provider, if it runs them and takes their names."""
     request = with_named_tools(request, provider)
     names = _FUNCTION_NAMES.get(provider)
     for index, tool in enumerate(request.tools or ()):

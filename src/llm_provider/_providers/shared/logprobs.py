@@ -29,13 +29,7 @@ _MANY = 2000
 
 
 def read_logprobs(field: Any) -> Any:
-    """The value of `Choice.logprobs` for a field of a reply: tokens, None if it has none, or a `LateValue`.
-
-    >>> read_logprobs({"tokens": ["Hi"], "token_logprobs": [-0.5]})
-    (TokenLogprob(token='Hi', logprob=-0.5, id=None, top=()),)
-    >>> read_logprobs({"chosenCandidates": [{"token": "Hi", "tokenId": 7, "logProbability": -0.5}]})[0].id
-    7
-    """
+    """The value of `Choice.logprobs` for a field of a reply: tokens, None without any, or a `LateValue`."""
     if not isinstance(field, dict):
         return None
     if any(isinstance(column, list) and len(column) > _MANY for column in field.values()):
@@ -49,19 +43,15 @@ def _read_json(text: bytes) -> tuple[TokenLogprob, ...] | None:
 
 def _read(field: JSONMapping) -> tuple[TokenLogprob, ...] | None:
     entries = field.get("content") or field.get("refusal")
+    tokens: Iterator[TokenLogprob]
     if isinstance(entries, list):
-        tokens = _tokens(entries)
+        objects = (entry for entry in entries if isinstance(entry, dict))
+        tokens = (token for entry in objects for token in _token(entry, entry.get("top_logprobs")))
     elif isinstance(field.get("chosenCandidates"), list):
         tokens = _of_gemini(field)
     else:
         tokens = _of_columns(field)
     return tuple(tokens) or None
-
-
-def _tokens(entries: Any) -> Iterator[TokenLogprob]:
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            yield from _token(entry, entry.get("top_logprobs"))
 
 
 def _token(entry: JSONMapping, top: Any, absent: Any = None) -> Iterator[TokenLogprob]:
@@ -87,11 +77,7 @@ def _of_gemini(field: JSONMapping) -> Iterator[TokenLogprob]:
         field["chosenCandidates"], tops if isinstance(tops, list) else ()
     ):
         if isinstance(entry, dict):
-            yield from _token(entry, _candidates(top), 0.0)
-
-
-def _candidates(top: Any) -> Any:
-    return top.get("candidates") if isinstance(top, dict) else None
+            yield from _token(entry, top.get("candidates") if isinstance(top, dict) else None, 0.0)
 
 
 def _of_columns(field: JSONMapping) -> Iterator[TokenLogprob]:

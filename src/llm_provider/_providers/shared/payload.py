@@ -18,15 +18,7 @@ Family = TypeVar("Family")
 
 @dataclass(slots=True)
 class Draft(Generic[Family]):
-    """A request while its parameters are written.
-
-    Attributes:
-        request: The request.
-        target: Where it goes.
-        family: What the model accepts.
-        payload: The body, which the writers change.
-        labels: The fields that are sent and are not part of the cache key.
-    """
+    """A request while its parameters are written into `payload`, and those outside the key into `labels`."""
 
     request: Request
     target: Target
@@ -47,12 +39,13 @@ A dot leads into an object: "reasoning.effort". A parameter that is missing is r
 """
 
 
-def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
-    """The draft's payload with the parameters that are set, and with `extra_body`.
+def keep_names(*names: str) -> dict[str, str]:
+    """Entries of parameters that have the same name in the wire format."""
+    return dict(zip(names, names, strict=True))
 
-    Raises:
-        UnsupportedParameterError: the wire format does not have a parameter, or the model does not accept it.
-    """
+
+def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
+    """The draft's payload with the parameters that are set, if they are accepted, and with `extra_body`."""
     for name, value in draft.request.parameters_to_send().items():
         row = PARAMETERS[name]
         write = accepts.get(name)

@@ -45,10 +45,7 @@ class PromptCacheFormat(Protocol):
         """Whether the target has a prompt cache that this module knows."""
 
     def units(self, payload: JSONMapping) -> list[Unit]:
-        """The units of a prompt in the order in which the model reads them.
-
-        It is empty if the user has set breakpoints, which are left alone.
-        """
+        """The units of a prompt as the model reads them; empty if the user has set breakpoints."""
 
     def minimum(self, model: str) -> int:
         """The fewest tokens of a prefix that the provider caches."""
@@ -98,10 +95,9 @@ def mark_of_call(form: PromptCacheFormat, payload: JSONMapping, model: str) -> P
 
 
 def prefixes(form: PromptCacheFormat, payload: JSONMapping, model: str) -> list[Prefix]:
-    """The beginnings of a prompt that the prompt cache may hold, the shortest first.
+    """The beginnings of a prompt that the prompt cache may hold, the shortest first, without the last unit.
 
-    The last unit is not part of any. Where the provider compares tokens, a long last text has a beginning
-    too.
+    Where the provider compares tokens, a long last text has a beginning too.
     """
     least, total, chain = form.minimum(model), 0, blake2b(digest_size=16)
     units, result = form.units(payload), list[Prefix]()

@@ -29,11 +29,10 @@ def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
 
 
 def reply_body(reply: object) -> bytes:
-    """A reply as JSON.
+    """A reply as JSON; an `APIResponseValidationError` if it is nested more than 254 levels deep.
 
-    Raises:
-        APIResponseValidationError: it is nested more than 254 levels deep, or has an integer beyond 64 bits
-            or a lone surrogate. Reading it again, printing and pickling would fail, or change it.
+    It is one too for an integer beyond 64 bits and a lone surrogate. Reading it again, printing and pickling
+    would fail, or change it.
     """
     try:
         return orjson.dumps(reply)

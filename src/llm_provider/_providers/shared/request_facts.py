@@ -1,7 +1,4 @@
-"""`RequestFacts`: the facts about a request that money, token and limit code needs, in one vocabulary.
-
-Each adapter reads them from its own payloads, so the names of a wire format's fields stay in its folder.
-"""
+"""`RequestFacts`: what money, token and limit code needs to know of a request, which each adapter reads."""
 
 from __future__ import annotations
 
@@ -70,12 +67,7 @@ class RequestFacts(NamedTuple):
 
 
 class Conversation:
-    """Collects the texts and media of a conversation.
-
-    Args:
-        labels: Names of fields whose texts a model is not shown.
-        medium_of: Finds the medium in a part of a message.
-    """
+    """Collects the texts and media of a conversation. `labels` are fields whose texts no model is shown."""
 
     __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
 
@@ -123,20 +115,12 @@ def variant_of(tier: object) -> str | None:
 
 
 def largest_limit(*limits: object) -> int | None:
-    """The largest of the limits that a payload sets; None if it sets none.
-
-    >>> largest_limit(None, 50, 70)
-    70
-    """
+    """The largest of the limits that a payload sets; None if it sets none."""
     return max((limit for limit in limits if isinstance(limit, int)), default=None)
 
 
 def find_words(payload: JSONObject, *words: str) -> set[str]:
-    """Those of some words that are a text or a field's name anywhere in a payload.
-
-    >>> find_words({"modalities": ["text", "audio"]}, "audio", "1h")
-    {'audio'}
-    """
+    """Those of some words that are a text or a field's name anywhere in a payload."""
     result: set[str] = set()
     remaining: list[Any] = [payload]
     while remaining:

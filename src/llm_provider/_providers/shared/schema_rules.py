@@ -46,11 +46,7 @@ def describe_limits(schema: JSONObject, limits: JSONMapping) -> JSONObject:
 
 
 def find_recursions(schema: JSONMapping) -> Iterator[str]:
-    """Yield the JSON path of each reference that makes a part of a schema contain itself.
-
-    >>> list(find_recursions({"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}))
-    ['$.$defs.Node.properties.next.$ref']
-    """
+    """Yield the JSON path of each reference that makes a part of a schema contain itself."""
     for word in _DEFINITIONS:
         for name, part in schema.get(word, {}).items():
             if isinstance(part, Mapping) and _reaches(part, part, schema, []):
@@ -93,7 +89,7 @@ def _parts(schema: JSONMapping, path: str) -> Iterator[tuple[str, JSONMapping]]:
 def encode_with_prompt(
     request: Request, encode: Callable[[Request], EncodedRequest]
 ) -> EncodedRequest | None:
-    """Encode a request whose system message asks for the schema, for models and hosts that do not enforce it.
+    """Encode a request whose system message asks for a schema that the model or host does not enforce.
 
     None if the answer has to match no schema. `encode` encodes a request without one.
     """

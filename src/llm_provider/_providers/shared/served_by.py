@@ -78,10 +78,7 @@ _ENGINES = (
 
 
 def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
-    """What the headers of an answer, and the region of its cloud, say; None if they say nothing.
-
-    Names of headers are in lower case, or the mapping ignores case.
-    """
+    """What the headers of an answer, by lower-case names, and its cloud's region say; None for nothing."""
     origin = {}
     if headers:
         for field, name in _ROWS.get(target.provider, _ANY).headers:
@@ -99,12 +96,9 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
 
 
 def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:
-    """Who answered; None if nothing is told.
+    """Who answered: the first of several replies. None if nothing is told.
 
-    Args:
-        provider: The route's name.
-        reply: The reply, or the replies of several samples. The first one counts.
-        origin: What `read_origin` returned. It comes before the body, but for the region.
+    `origin` is what `read_origin` returned. It comes before the body, but for the region.
 
     >>> read_served_by("openrouter", {"model": "z/glm", "provider": "DeepInfra"}, {"request_id": "1"})
     ... # doctest: +ELLIPSIS

@@ -202,10 +202,7 @@ def cost_in(usage: Any) -> Decimal | None:
 
 
 def is_own_cost(usage: JSONMapping) -> bool:
-    """Whether the cost in a usage that came through litellm is the provider's.
-
-    litellm adds a plain `cost` to the usage of streams, which is its own computation.
-    """
+    """Whether the cost of a usage is the provider's. litellm adds its own, a plain `cost`, to streams."""
     cost = usage.get("cost")
     return cost is None or isinstance(cost, dict) or "is_byok" in usage or "cost_details" in usage
 

@@ -31,12 +31,7 @@ class UnpinnedRouterWarning(UserWarning):
 
 
 def write_upstream(draft: Draft[Any], upstream: str) -> None:
-    """Write the host into the request, so that the router asks no other.
-
-    Raises:
-        RequestError: the request names another host too.
-        UnsupportedParameterError: the router does not choose by this.
-    """
+    """Write the host into the request, so that the router asks no other; refuse a second choice."""
     extra = draft.request.extra_body or {}
     if draft.target.provider == "huggingface":
         if "/" in upstream or upstream in _POLICIES:

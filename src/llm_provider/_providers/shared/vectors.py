@@ -23,9 +23,6 @@ def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     Anything else means little-endian float32. Raises `APIResponseValidationError` for any other or empty
     value, NaN and infinity. A list of vectors is what llama.cpp's server returns for a model that does not
     embed.
-
-    >>> vector_of([0.5, 1]), vector_of("AAAAPwAAgD8=")
-    ([0.5, 1.0], [0.5, 1.0])
     """
     vector = _unpack(value, encoding) if isinstance(value, str) else value
     if not isinstance(vector, list) or not vector:
@@ -61,11 +58,7 @@ def _unpack(text: str, encoding: str | None) -> list[float]:
 
 
 def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
-    """Check that there is one vector for each text, and that all have the same length.
-
-    Raises:
-        APIResponseValidationError: the number of vectors or their lengths are wrong.
-    """
+    """Check that there is one vector for each text, and that all have the same length."""
     if len(vectors) != texts:
         raise APIResponseValidationError(f"the answer holds {len(vectors)} vectors for {texts} texts")
     if len({len(vector) for vector in vectors}) > 1:
@@ -73,11 +66,7 @@ def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
 
 
 def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
-    """Divide a usage object: one object of the same form for each share. The counts add up to the whole.
-
-    >>> apportion({"prompt_tokens": 10}, [1, 2])
-    [{'prompt_tokens': 3}, {'prompt_tokens': 7}]
-    """
+    """Divide a usage object: one object of the same form for each share. The counts add up to the whole."""
     if type(value) is int and value >= 0:
         return list(_divide(value, shares))
     if isinstance(value, dict):

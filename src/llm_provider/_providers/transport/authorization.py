@@ -36,10 +36,9 @@ def is_refused(status: int | None, reason: str) -> bool:
 
 
 def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
-    """The headers of all requests with a key, beside those that an SDK writes for its provider.
+    """The headers of all requests with a key, beside those of an SDK; a changing token has its own.
 
-    A credential whose tokens change has headers of its own for each request. `omitted` is the SDK's mark of a
-    header that is left out.
+    `omitted` is the SDK's mark of a header that is left out.
     """
     cloud = target.route.cloud
     if cloud is None and key.is_static:
@@ -53,10 +52,7 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
 
 
 def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
-    """Let an httpx client write the headers of a cloud's key, or of a token, into each request.
-
-    A request whose token is refused is sent once more with a new one, also one with a file.
-    """
+    """Let an httpx client write a key's headers into each request, and renew a token once if refused."""
     fixed = key_headers(target, key, None)
     if not fixed:
         return
@@ -92,12 +88,7 @@ async def post_with_token(
     options: Any,
     **others: Any,
 ) -> Any:
-    """Call an SDK's method `post` with the headers of a credential whose tokens change.
-
-    Raises:
-        LLMError: there is no token.
-        Exception: that of the SDK.
-    """
+    """Call an SDK's method `post` with the headers of a credential whose tokens change."""
     renewed = False
     while True:
         headers = await key.headers("POST", url, content)

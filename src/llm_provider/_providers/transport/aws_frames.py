@@ -16,13 +16,7 @@ AWS_FRAMES = "application/vnd.amazon.eventstream"
 
 
 async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any], None]:
-    """The JSON of a stream's events, in batches of those that arrived together.
-
-    A frame that reports an exception becomes an event of the type "error", as Anthropic writes it.
-
-    Raises:
-        APIResponseValidationError: a frame is damaged.
-    """
+    """The events of a stream, in batches that arrived together. An exception becomes an "error" event."""
     library = import_optional("botocore.eventstream", install_command("bedrock"))
     buffer = library.EventStreamBuffer()
     async for chunk in chunks:

@@ -64,10 +64,7 @@ async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
 
 
 class LimitedContent:
-    """The `content` of an aiohttp response that somebody else reads, which it takes the place of.
-
-    An `APIResponseValidationError` follows the `most` bytes that can be read.
-    """
+    """The `content` of an aiohttp response for another reader, which raises after `most` bytes."""
 
     def __init__(self, answer: Any, most: int) -> None:
         self._content = answer.content
@@ -95,10 +92,7 @@ class LimitedContent:
 
 
 def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
-    """Make reading a response of `library`, which is httpx or httpx2, raise after `most` decoded bytes.
-
-    Encodings that were not accepted are not decoded.
-    """
+    """Make reading a response of httpx or httpx2 raise after `most` bytes, decoded where accepted."""
     names = response.headers.get("content-encoding", "").lower().split(",")
     # The last encoding was applied last.
     windows = [_WINDOWS[name.strip()] for name in reversed(names) if name.strip() in _WINDOWS]

@@ -44,10 +44,7 @@ def load(transport: str) -> None:
 
 
 def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
-    """An aiohttp session without cookies and without a limit of connections: `_limits` limits concurrency.
-
-    `kind` is its class, and `options` are further arguments of it.
-    """
+    """An aiohttp session of a class, without cookies or a limit of connections, as `_limits` has one."""
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(
@@ -65,9 +62,8 @@ def _connector_class() -> Any:
     class Connector(aiohttp.TCPConnector):
         """Gives out no pooled connection on which anything has arrived since its last answer.
 
-        That is the end of the connection, or an answer that nobody asked for, which aiohttp would take for
-        the answer to the next request. aiohttp notices either when its event loop reads from the socket,
-        which may be after the next request was written to it.
+        That is its end, or an answer that nobody asked for, which aiohttp would take for the next answer. It
+        notices either when its event loop reads from the socket, perhaps after the next request.
         """
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
@@ -92,9 +88,8 @@ def _answer_class() -> Any:
     class Answer(aiohttp.ClientResponse):
         """Refuses an answer that its connection has given before, to an earlier request.
 
-        The connector finds what arrives before a request is sent. What arrives after that is known by its
-        headers only, which are never the same twice if they have an id. Servers that give their answers no id
-        are trusted.
+        What arrives after the connector's look is known by its headers only, which are never the same twice
+        if they have an id. Servers without ids are trusted.
         """
 
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
@@ -168,10 +163,7 @@ def is_readable(transport: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def connecting_within(seconds: float | None) -> Any:
-    """The `ClientTimeout` that limits only the opening of a connection, from the name lookup to TLS.
-
-    `_calls/sending/attempt` has one timer for everything else.
-    """
+    """The `ClientTimeout` of the opening of a connection. `_calls/sending/attempt` times everything else."""
     import aiohttp
 
     return aiohttp.ClientTimeout(total=None, connect=seconds)
@@ -308,11 +300,7 @@ class _Streaming(_Succeeded):
 
 
 def library_of(client_class: type) -> ModuleType:
-    """The module `httpx` or `httpx2`: openai 2 is built on the first, openai 3 and anthropic on the second.
-
-    Raises:
-        TypeError: the class derives from neither.
-    """
+    """The module `httpx` or `httpx2`: openai 2 is built on the first, openai 3 and anthropic on the other."""
     for kind in client_class.__mro__:
         root = kind.__module__.partition(".")[0]
         if root in ("httpx", "httpx2"):

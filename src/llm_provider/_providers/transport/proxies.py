@@ -18,10 +18,7 @@ _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 
 def is_direct() -> bool:
-    """Whether requests need no proxy: none is set, or only such as aiohttp cannot use.
-
-    `check_proxy` refuses the requests that would need one of those.
-    """
+    """Whether requests need no proxy: none is set, or only such as `check_proxy` refuses."""
     return not any(_problem(url, "aiohttp") is None for url in _proxies().values())
 
 
@@ -38,8 +35,7 @@ def all_work(transport: str) -> bool:
 def check_proxy(base_url: str | None, transport: str) -> None:
     """Refuse a server that can only be reached through a proxy which the transport cannot use.
 
-    `base_url` is None for a provider's own server, which has https. The message of the `RequestError` names
-    the variable and the remedy, and not the proxy, whose URL may have a password.
+    Without a `base_url`, it has https. The message has the variable, and no URL, which may have a password.
     """
     proxies = _proxies()
     if not proxies:
@@ -57,11 +53,7 @@ def check_proxy(base_url: str | None, transport: str) -> None:
 
 
 def proxy_in(detail: str) -> str:
-    """The proxy that a failed connection was for, for the end of a message; empty if it was for none.
-
-    Where the message of the HTTP client names no host, the connection may have been for any. The proxy's
-    password is left out.
-    """
+    """The proxy of a failed connection, for the end of a message, without its password; empty without one."""
     for name, url in _proxies().items():
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")

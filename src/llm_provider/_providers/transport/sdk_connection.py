@@ -13,11 +13,10 @@ import contextlib
 import functools
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from ..._requests.api_keys import Credential
 from ..._requests.route import Route
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical
@@ -36,28 +35,13 @@ READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
 
 
-class _Endpoint:
+class _Endpoint(NamedTuple):
     """One operation of one server with one key: the SDK's method that posts, URLs, and more headers."""
 
-    __slots__ = ("headers", "post", "stream_url", "url")
-
-    def __init__(
-        self,
-        client: Any,
-        path: str,
-        key: Credential,
-        headers: Mapping[str, Any],
-        stream_url: Callable[[str], str],
-    ) -> None:
-        self.post = client.post if key.is_static else functools.partial(post_with_token, key, client.post)
-        self.headers = headers
-        # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
-        base = str(client.base_url).rstrip("/")
-        if path.startswith("//"):
-            # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
-            base, path = base.removesuffix("/v1"), path[1:]
-        self.url = base + path
-        self.stream_url = stream_url(self.url)
+    post: Any
+    url: str
+    stream_url: str
+    headers: Mapping[str, Any]
 
 
 class PostConnection:
@@ -106,9 +90,16 @@ class PostConnection:
         endpoint = self._endpoints.get(key)
         if endpoint is None:
             client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
-            # Each request has the others.
-            headers = key_headers(target, outgoing.key, self._sdk.Omit()) if outgoing.key.is_static else {}
-            endpoint = self._endpoints[key] = _Endpoint(client, path, outgoing.key, headers, self._stream_url)
+            post, headers = functools.partial(post_with_token, outgoing.key, client.post), {}
+            if outgoing.key.is_static:
+                post, headers = client.post, key_headers(target, outgoing.key, self._sdk.Omit())
+            # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
+            base = str(client.base_url).rstrip("/")
+            if path.startswith("//"):
+                # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
+                base, path = base.removesuffix("/v1"), path[1:]
+            url = base + path
+            endpoint = self._endpoints[key] = _Endpoint(post, url, self._stream_url(url), headers)
         return endpoint
 
     def _client(self, outgoing: Outgoing) -> Any:
@@ -248,8 +239,6 @@ def _parse_urls_once(client: Any) -> Any:
 
 def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> Any:
     """The SDK's kind of HTTP client over a transport: "aiohttp", "http2" or "http1".
-
-    It reads at most `most_bytes` of an answer.
 
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """

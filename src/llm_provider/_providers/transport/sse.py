@@ -30,14 +30,7 @@ class WholeReply(dict[str, Any]):
 
 
 class EventSplitter:
-    r"""Splits a stream of bytes, in chunks of any size, into the data of its events.
-
-    >>> splitter = EventSplitter()
-    >>> splitter.feed(b'data: {"a"')
-    []
-    >>> splitter.feed(b': 1}\n\ndata: [DONE]\n\n: a comment\n')
-    [b'{"a": 1}', b'[DONE]']
-    """
+    """Splits a stream of bytes, in chunks of any size, into the data of its events."""
 
     __slots__ = ("_begun", "_pieces", "_rest")
 
@@ -102,12 +95,8 @@ async def events(
     """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
 
     With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
-
     A body that is not an event stream but a JSON object becomes one event, a `WholeReply`. The entries of a
     JSON list are events, as Gemini sends them.
-
-    Raises:
-        APIResponseValidationError: the data of an event is not JSON.
     """
     splitter = EventSplitter()
     # The bytes so far, until the first event, if they may be JSON.

@@ -1,0 +1,54 @@
+"""The command `llm-provider export`: evidence that a stranger can check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .._errors import RequestError
+from .output import PROGRAM
+from .parsing import Command
+
+if TYPE_CHECKING:
+    from .._types.evidence import Evidence
+
+_EPILOG = f"""\
+Writes requests, replies, results, who answered, prices, versions and digests to OUT, and a statement about
+its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` checks it without keys.
+`cache export` writes answers for another cache instead.
+
+  {PROGRAM} export study.evidence.zip --results answers.jsonl   # of `map` or Results.to_jsonl
+  {PROGRAM} export study.evidence.zip --model gpt-6.1-sol
+  {PROGRAM} export study.evidence.zip --tag study --ledger costs.jsonl
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("out", metavar="OUT", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--results", "answers", metavar="FILE", type=click.Path(path_type=Path), help="a file of answers"
+)
+@click.option("--model", metavar="MODEL", help="the stored answers of this model")
+@click.option("--tag", metavar="TAG", help="the stored answers of this `track` block")
+@click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def run_export(
+    out: Path, answers: Path | None, model: str | None, tag: str | None, ledger: str | None, *, as_json: bool
+) -> None:
+    """Write evidence of answers, which a stranger can check without keys."""
+    from .._client.evidence import export_stored
+
+    if (answers is None) == (model is None and tag is None):
+        raise RequestError("give --results FILE, or select stored answers by --model, --tag, or both")
+    print_evidence(
+        export_stored(out, answers, {"model": model, "tag": tag, "ledger": ledger}), as_json=as_json
+    )
+
+
+def print_evidence(evidence: Evidence, *, as_json: bool) -> None:
+    """Print what a file holds."""
+    about = {"sha256": evidence.sha256, "rows": evidence.rows, "manifest": evidence.manifest}
+    print(json.dumps(about) if as_json else evidence)

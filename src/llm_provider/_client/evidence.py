@@ -1,0 +1,64 @@
+"""Writes evidence with the cache and the prices of a client."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._errors import LLMError, RequestError, cite
+from .._evidence.export import write_evidence
+from .._evidence.stored_answers import read_entries, read_file
+from .._json_values import JSONObject
+from .._types.evidence import Evidence
+from .client import Client
+from .functions import default_client
+
+if TYPE_CHECKING:
+    from .._cache.selection import Selection
+
+
+def export_results(
+    results: Sequence[Any],
+    path: str | os.PathLike[str],
+    client: Client | None,
+    selection: JSONObject | None = None,
+) -> Evidence:
+    """Write the evidence of results. It raises what `Results.export` raises."""
+    if client is not None and not isinstance(client, Client):
+        raise RequestError(f"client must be the Client that made the results, not {cite(client)}")
+    runner = (client or default_client())._runner  # noqa: SLF001 - of the same layer
+    engine = runner.engine
+    about = selection or {"by": "results"}
+    return write_evidence(results, path, engine.cache, engine.settings, runner.prices(), about)
+
+
+def export_stored(path: Path, answers: Path | None, selection: Selection) -> Evidence:
+    """Write the evidence of a file of answers, or of a part of the cache.
+
+    Raises:
+        RequestError: nothing is selected, or the file has other lines.
+        OSError: a file cannot be read or written.
+    """
+    client = default_client()
+    engine = client._runner.engine  # noqa: SLF001 - as above
+
+    def find_format(model: str, base_url: str | None) -> str | None:
+        with contextlib.suppress(LLMError):
+            return engine.settings.find_target(model, base_url).route.adapter
+        return None
+
+    results: list[Any]
+    if answers is not None:
+        results = list(read_file(answers, engine.cache, find_format))
+        about: JSONObject = {"by": "results"}
+    else:
+        keys = engine.cache.find_keys(**selection)
+        results = list(read_entries(engine.cache, keys, find_format))
+        about = {"by": "cache", "left_out": len(keys) - len(results)}
+        about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
+    if not results:
+        raise RequestError("there is nothing to export: no answer is selected")
+    return export_results(results, path, client, about)

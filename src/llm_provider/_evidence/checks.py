@@ -1,0 +1,225 @@
+"""What is computed anew of a row: its keys, answers, usage, who answered, parsed values, price and cost.
+
+The export computes them too, and a row says why a value cannot be computed of what it holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from .._cache.key import cache_key
+from .._errors import LLMError, OutputError
+from .._json_values import JSONObject, json_value
+from .._money.pricing import PriceTable
+from .._providers import registry
+from .._providers.protocol import Answer
+from .._providers.shared.served_by import read_served_by
+from .._requests.routing import ROUTES
+from .._runtime.canonical_json import canonical
+from .._runtime.exact_decimal import total
+from .._types.response import Response
+from .._types.scores import Score
+from .._types.usage import Usage
+
+FORMATS = frozenset(row.adapter for row in ROUTES.values())
+_OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")
+"""What a response shows of its first sample."""
+
+
+def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, str]]:
+    """Each value of a row that is another one when it is computed, with the reason; none if all agree."""
+    if type(row.get("result")) is not dict:
+        yield "result", "there is none"
+        return
+    result = row["result"]
+    kind = _list_of_error if result.get("error") else _list_of_scores if "scores" in result else _list_of_chat
+    for name, make in (("keys", _compare_keys), *kind(row, prices)):
+        try:
+            claimed, computed = make(row)
+        except Exception as error:  # a file of a stranger may hold anything, and a decoder raises any error
+            yield name, f"it cannot be computed: {error!r}"
+        else:
+            if claimed != computed:
+                yield name, f"it is {_cite(claimed)}, and computed {_cite(computed)}"
+
+
+_Compare = Callable[[JSONObject], tuple[Any, Any]]
+"""Makes what a row says and what is computed of its parts."""
+
+
+def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
+    known = [request for request in row["requests"] if "why" not in request]
+    return [request["key"] for request in known], list(map(make_key, known))
+
+
+def make_key(request: JSONObject) -> str:
+    """The cache key of a request without headers."""
+    return cache_key(
+        provider=request["provider"],
+        base_url=request["base_url"],
+        operation=request["operation"],
+        body=canonical(request["payload"]),
+        headers={},
+        draw=request["draw"],
+    )
+
+
+def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
+    result = row["result"]
+    pieces = _list_pieces(result)
+    answers = [Replies(row, piece) for piece in pieces]
+    yield "answers", lambda _: _compare_answers(pieces, answers, result)
+    yield "usage", lambda _: (result["usage"], json_value(sum_usage(flatten(answers))))
+    yield "served_by", lambda _: _compare_origins(pieces, answers)
+    yield "parsed", lambda _: (result["parsed"], _parse(result))
+    yield "price", lambda _: (result["price"], _float(find_price(flatten(answers), row["priced"], prices)))
+    yield "cost", lambda _: (result["cost"], 0.0 if result["cached"] else result["price"])
+
+
+def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
+    result = row["result"]
+    pieces = _list_pieces(result)
+    yield "error", lambda _: (result, LLMError.from_dict(result).to_dict())
+    yield "answers", lambda _: _compare_answers(pieces, [Replies(row, piece) for piece in pieces])
+
+
+def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
+    result = row["result"]
+    distinct = list({score["text"]: score for score in result["scores"]}.values())
+    sums = [sum(score["token_logprobs"]) for score in result["scores"]]
+    yield "logprobs", lambda _: ([score["logprob"] for score in result["scores"]], sums)
+    replies = [_read_reply(reply) for reply in row["replies"]]
+    yield "scores", lambda _: (distinct, [json_value(Score.from_dict(reply["score"])) for reply in replies])
+
+
+def _list_pieces(result: JSONObject) -> list[JSONObject]:
+    """The answers that a result is made of: its rounds, the samples of an error, or itself."""
+    rounds = result.get("tool_rounds") or {"responses": result.get("samples")}
+    pieces: list[JSONObject] = rounds["responses"] or ([] if result.get("error") else [result])
+    return pieces
+
+
+class Replies:
+    """The decoded replies of an answer, which are read when they are needed first."""
+
+    def __init__(self, row: JSONObject, piece: JSONObject) -> None:
+        self._row, self._piece, self._answers = row, piece, list[Answer]()
+        self.raw: Any = None
+
+    def read(self) -> Sequence[Answer]:
+        if not self._answers:
+            if self._row["format"] not in FORMATS:
+                raise ValueError(f"{_cite(self._row['format'])} is no format of replies")
+            self.raw = raw = _read_reply(self._piece["body"])
+            size = len(self._piece["choices"])
+            alike = size > 1 and isinstance(raw, list) and len(raw) == size
+            self._answers = decode_replies(self._row["format"], raw if alike else [raw])
+        return self._answers
+
+
+def decode_replies(form: str, replies: Sequence[Any]) -> list[Answer]:
+    """The replies of a provider as answers. A usage of zeros counts as none."""
+    answers = list(map(registry.load(form).decode, replies))
+    for answer in answers:
+        usage = answer.usage
+        if usage is not None and not usage.output_tokens and not usage.input_tokens:
+            answer.usage = None
+    return answers
+
+
+def flatten(answers: Sequence[Replies]) -> list[Answer]:
+    return [each for answer in answers for each in answer.read()]
+
+
+def _read_reply(body: str) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return json.loads(body)
+
+
+def _compare_answers(
+    pieces: Sequence[JSONObject], answers: Sequence[Replies], result: JSONObject | None = None
+) -> tuple[Any, Any]:
+    claimed, computed = list[Any](), list[Any]()
+    for piece, late in zip(pieces, answers, strict=True):
+        answer, choices = late.read(), [_without_tools(choice) for choice in piece["choices"]]
+        first = _without_tools({name: piece[name] for name in _OF_CHOICE})
+        claimed.append((choices, first, piece["id"], piece["model"]))
+        made = json_value([choice for each in answer for choice in each.choices])
+        model = answer[0].model or piece["model"]
+        computed.append((made, {name: made[0][name] for name in _OF_CHOICE}, answer[0].id, model))
+    if result is not None and pieces[-1] is not result:
+        claimed.append([result[name] for name in ("body", "choices", "text", "model", "id")])
+        computed.append([pieces[-1][name] for name in ("body", "choices", "text", "model", "id")])
+    return claimed, computed
+
+
+def _without_tools(choice: JSONObject) -> JSONObject:
+    """A sample whose calls do not name the functions of the program."""
+    return {**choice, "tool_calls": [{**call, "tool": None} for call in choice["tool_calls"]]}
+
+
+def _compare_origins(pieces: Sequence[JSONObject], answers: Sequence[Replies]) -> tuple[Any, Any]:
+    computed = []
+    for piece, late in zip(pieces, answers, strict=True):
+        late.read()
+        origins = piece["origins"]
+        who = read_served_by(piece["provider"], late.raw, origins[0] if origins else None)
+        computed.append(None if who is None else who.to_dict())
+    return [piece["served_by"] for piece in pieces], computed
+
+
+def _parse(result: JSONObject) -> Any:
+    if result["response_format"] is None:
+        return None
+    try:
+        return json_value(Response.from_dict(result).parsed)
+    except OutputError:
+        return None
+
+
+def sum_usage(answers: Sequence[Answer]) -> Usage:
+    """The usage of some answers together."""
+    return sum((answer.usage for answer in answers if answer.usage is not None), Usage())
+
+
+def find_price(answers: Sequence[Answer], priced: JSONObject | None, prices: PriceTable) -> Decimal | None:
+    """The USD of some answers: what they say, else that of a price list; None if one is not known.
+
+    `priced` has the names, the service level and the time (Unix seconds) by which the list is searched.
+    """
+    amounts: list[Decimal] = []
+    for number, answer in enumerate(answers):
+        usd = answer.cost
+        if usd is None and answer.usage is not None and priced is not None:
+            usd = prices.cost(
+                priced["provider"],
+                priced["model"],
+                answer.usage,
+                variant=priced["variant"]
+                if priced["variant"] == "batch"
+                else answer.service_tier or priced["variant"],
+                at=datetime.fromtimestamp(priced["at"], UTC),
+            )
+        if usd is not None:
+            amounts.append(usd)
+        elif answer.usage is not None or not number:
+            # Of several samples in one reply, the first has the usage of all.
+            return None
+    return total(amounts)
+
+
+def _float(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _cite(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,163 @@
+"""The file of the evidence: a zip in one form only, so that it can be written again from its parts.
+
+Every member is stored as it is, with ZIP64 fields, and without dates, modes, comments and compression. So the
+names, sizes and checksums of the members determine each other byte of the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from .._errors import EvidenceError
+from .._runtime.files import full_disk, replace_file
+
+_CHUNK = 1 << 20
+_LOCAL = struct.Struct("<4s5H3I2H")
+_LONGEST_LINE = 1 << 28
+"""Bytes. The longest answer that a client reads by default has a quarter of it."""
+_NAME = re.compile(rb"[a-z0-9_]{1,40}\.(jsonl|json|eval)")
+_MOST_PARTS = 8
+_DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
+"""1980-01-01, the first version with ZIP64, and the number that refers to the ZIP64 fields."""
+
+
+class Part(NamedTuple):
+    """A member of the file."""
+
+    name: str
+    start: int
+    """The offset of its bytes in the file."""
+    size: int
+    crc: int
+    sha256: str
+
+    def read_lines(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Its lines, without their ends.
+
+        Raises:
+            EvidenceError: a line has no end, or is too long.
+        """
+        position, end = self.start, self.start + self.size
+        while position < end:
+            file.seek(position)
+            line = file.readline(min(_LONGEST_LINE, end - position))
+            if not line.endswith(b"\n"):
+                raise EvidenceError(f"{self.name}, byte {position - self.start:,}: a line without an end")
+            position += len(line)
+            yield line[:-1]
+
+
+def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]]) -> str:
+    """Write members, which are made one after the other, and return the SHA-256 of the file.
+
+    Raises:
+        OSError: the file cannot be written. An earlier file is as it was.
+    """
+    try:
+        with replace_file(path, 0o666) as file:
+            written: list[Part] = []
+            for name, chunks in parts:
+                begin = file.tell()
+                file.write(_make_header(Part(name, 0, 0, 0, "")))
+                start, crc = file.tell(), 0
+                for chunk in chunks:
+                    crc = zlib.crc32(chunk, crc)
+                    file.write(chunk)
+                end = file.tell()
+                part = Part(name, start, end - start, crc, "")
+                file.seek(begin)
+                file.write(_make_header(part))
+                file.seek(end)
+                written.append(part)
+            file.write(_make_directory(written))
+    except OSError as error:
+        raise full_disk(error, path, "the results are in memory") or error from None
+    return hash_file(path)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_parts(file: IO[bytes]) -> dict[str, Part]:
+    """The members of a file, each compared with its checksum, and every other byte with what it must be.
+
+    Raises:
+        EvidenceError: the file is not what `write_parts` writes of these members.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    parts: list[Part] = []
+    while (head := file.read(_LOCAL.size))[:4] == b"PK\3\4":
+        parts.append(_read_part(file, head, size))
+        if len(parts) > _MOST_PARTS or len({part.name for part in parts}) < len(parts):
+            raise EvidenceError(f"{parts[-1].name} is one part too many: a file of evidence has no such part")
+    if not parts:
+        raise EvidenceError("this is no file of evidence: its first bytes are not those of a zip")
+    directory = _make_directory(parts)
+    end = parts[-1].start + parts[-1].size
+    file.seek(end)
+    if file.read(len(directory) + 1) != directory:
+        raise EvidenceError(f"byte {end:,} or later: the directory at the end of the file differs")
+    return {part.name: part for part in parts}
+
+
+def _read_part(file: IO[bytes], head: bytes, size: int) -> Part:
+    begin = file.tell() - len(head)
+    if len(head) < _LOCAL.size:
+        raise EvidenceError(f"byte {begin:,}: the file is cut")
+    fields = _LOCAL.unpack(head)
+    name = file.read(min(fields[9], 64))
+    extra = file.read(20)
+    if not _NAME.fullmatch(name) or len(extra) < 20:
+        raise EvidenceError(f"byte {begin:,}: no header of a part of evidence")
+    length: int = struct.unpack("<Q", extra[4:12])[0]
+    part = Part(name.decode(), file.tell(), length, fields[6], "")
+    if _make_header(part) != head + name + extra:
+        raise EvidenceError(f"{part.name}: its header differs, near byte {begin:,}")
+    if part.start + length > size:
+        raise EvidenceError(f"{part.name}: the file is cut, or the size of this part was changed")
+    digest, crc = hashlib.sha256(), 0
+    for chunk in iter(functools.partial(_read_at_most, file, part.start + length), b""):
+        crc = zlib.crc32(chunk, crc)
+        digest.update(chunk)
+    if crc != part.crc:
+        raise EvidenceError(f"{part.name}: its bytes differ from its checksum")
+    return part._replace(sha256=digest.hexdigest())
+
+
+def _read_at_most(file: IO[bytes], end: int) -> bytes:
+    return file.read(min(_CHUNK, end - file.tell()))
+
+
+def _make_header(part: Part) -> bytes:
+    """The bytes before a member."""
+    name = part.name.encode()
+    fields = (_VERSION, 0, 0, 0, _DAY, part.crc, _ABOVE, _ABOVE, len(name), 20)
+    return _LOCAL.pack(b"PK\3\4", *fields) + name + struct.pack("<2H2Q", 1, 16, part.size, part.size)
+
+
+def _make_directory(parts: list[Part]) -> bytes:
+    """The bytes behind the members."""
+    entries = []
+    for part in parts:
+        name = part.name.encode()
+        fields = (_VERSION, _VERSION, 0, 0, 0, _DAY, part.crc, _ABOVE, _ABOVE, len(name), 28, 0, 0, 0, 0)
+        offset = part.start - len(_make_header(part))
+        extra = struct.pack("<2H3Q", 1, 24, part.size, part.size, offset)
+        entries.append(struct.pack("<4s6H3I5H2I", b"PK\1\2", *fields, _ABOVE) + name + extra)
+    body, start = b"".join(entries), parts[-1].start + parts[-1].size
+    sizes = (len(parts), len(parts), len(body), start)
+    end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, *sizes)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(body), 1)
+    return body + end + locator + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, _ABOVE, _ABOVE, 0)

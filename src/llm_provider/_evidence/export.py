@@ -1,0 +1,108 @@
+"""Writes the evidence of results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from .._cache.response_cache import ResponseCache
+from .._errors import LLMError, RequestError
+from .._json_values import JSONObject
+from .._money.price_rows import PriceRow, PriceWarning
+from .._money.pricing import PriceTable
+from .._runtime.files import check_path, replace_file
+from .._settings import Settings
+from .._types.evidence import Evidence
+from .._types.response import Response
+from .._types.scores import Scores
+from .container import Part, write_parts
+from .json_lines import write_json
+from .manifest import Figures, describe_git, describe_versions, make_manifest
+from .rows import RowMaker
+from .verification import MANIFEST, PRICES, ROWS, STATEMENT, write_statement
+
+
+def write_evidence(
+    results: Sequence[Any],
+    path: str | os.PathLike[str],
+    cache: ResponseCache,
+    settings: Settings,
+    prices: PriceTable,
+    selection: JSONObject,
+) -> Evidence:
+    """Write the evidence of results to a file, and the statement about it beside the file.
+
+    Raises:
+        RequestError: an element is no response, score or error.
+        OSError: a file cannot be written.
+    """
+    for index, result in enumerate(results):
+        if not isinstance(result, (Response, Scores, LLMError)):
+            kind = type(result).__name__
+            raise RequestError(
+                f"results[{index}] is a {kind}: evidence is made of responses, scores and errors"
+            )
+    goal = Path(check_path("path", path)).expanduser()
+    maker, figures = RowMaker(cache, settings, prices), Figures()
+    parts: list[Part] = []
+    about = {
+        "selection": selection,
+        "settings": _describe_settings(settings),
+        "versions": describe_versions(),
+        "git": describe_git(),
+    }
+    manifest: JSONObject = {}
+
+    def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:
+        yield ROWS, _note(parts, ROWS, _count(maker, results, figures))
+        yield PRICES, _note(parts, PRICES, (write_json(_describe(row)) + b"\n" for row in maker.price_rows))
+        manifest.update(make_manifest(parts, figures, about))
+        yield MANIFEST, [write_json(manifest) + b"\n"]
+
+    with warnings.catch_warnings():
+        # The rows say that a price is not known.
+        warnings.simplefilter("ignore", PriceWarning)
+        digest = write_parts(goal, make_parts())
+    with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
+        file.write(write_statement(goal, digest, manifest))
+    return Evidence(path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=True)
+
+
+def _count(maker: RowMaker, results: Sequence[Any], figures: Figures) -> Iterator[bytes]:
+    for line, row in maker.make_lines(results):
+        figures.add(row)
+        yield line
+
+
+def _note(parts: list[Part], name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, whose size and digest are noted at their end."""
+    digest, size = hashlib.sha256(), 0
+    for chunk in chunks:
+        digest.update(chunk)
+        size += len(chunk)
+        yield chunk
+    parts.append(Part(name, 0, size, 0, digest.hexdigest()))
+
+
+def _describe(row: PriceRow) -> JSONObject:
+    return {
+        name: format(value, "f") if isinstance(value, Decimal) else str(value)
+        for name, value in row._asdict().items()
+        if value is not None
+    }
+
+
+def _describe_settings(settings: Settings) -> JSONObject:
+    """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
+    return {
+        "cache": settings.cache,
+        "cache_finish_reasons": sorted(settings.kept),
+        "strict_model": settings.strict_model,
+        "max_retries": settings.max_retries,
+        "rate_control": settings.rate_control,
+    }

@@ -1,0 +1,44 @@
+"""JSON in one form: sorted names, no spaces, and what JSON lacks as Python writes it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import orjson
+
+from .._errors import EvidenceError, RequestError
+from .._runtime.canonical_json import canonical
+
+
+def write_json(value: object) -> bytes:
+    """A value as JSON; `read_json` reads it.
+
+    >>> write_json({"b": float("nan"), "a": 10**30})
+    b'{"a":1000000000000000000000000000000,"b":NaN}'
+    """
+    try:
+        return canonical(value)
+    except RequestError:
+        # NaN, whole numbers of more than 64 bits, and halves of a surrogate pair.
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def read_json(text: bytes, where: str) -> Any:
+    """The value of a text that `write_json` has written.
+
+    Raises:
+        EvidenceError: `write_json` would have written it in another way.
+    """
+    try:
+        value = orjson.loads(text)
+        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == text:
+            return value
+    except (ValueError, TypeError):
+        pass
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        if write_json(value) == text:
+            return value
+    raise EvidenceError(f"{where}: this is not JSON in its canonical form")

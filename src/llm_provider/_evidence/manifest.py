@@ -1,0 +1,109 @@
+"""The manifest of the evidence, and the statement beside the file."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+from collections import Counter, defaultdict
+from decimal import Decimal
+from typing import Any
+
+from .._json_values import JSONObject
+from .._runtime.exact_decimal import exact, total
+from .container import Part
+
+FORMAT, VERSION = "llm_provider evidence", 1
+PREDICATE = "https://github.com/llm-provider/llm-provider/evidence/v1"
+_PACKAGES = (
+    "llm-provider-call", "openai", "anthropic", "google-genai", "litellm", "aiohttp", "orjson",
+    "jsonschema-rs", "pydantic",
+)  # fmt: skip
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class Figures:
+    """The sums of rows, in all and by model: they name what is known, and count what is not."""
+
+    def __init__(self) -> None:
+        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._usd: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, row: JSONObject) -> None:
+        """Count a row."""
+        result = row["result"]
+        model = f"{result['provider']}/{result['model']}"
+        sums = self._sums[model]
+        sums["errors" if result.get("error") else "scores" if "scores" in result else "responses"] += 1
+        sums["cached"] += bool(result["cached"])
+        for name in _COUNTS:
+            sums[name] += (result["usage"] or {}).get(name, 0)
+        for name in ("cost", "price"):
+            usd = result.get(name)
+            if usd is not None:
+                self._usd[model, name] = exact().add(self._usd[model, name], Decimal(repr(float(usd))))
+            elif name == "cost" or not result.get("error"):
+                sums[f"{name}_unknown"] += 1
+        for name, reason in row["not_computed"].items():
+            self._reasons[str(name)][str(reason)] += 1
+        for request in row["requests"]:
+            if "why" in request:
+                self._reasons["key of a sample"][str(request["why"])] += 1
+
+    def to_dict(self) -> JSONObject:
+        """The sums, with USD as exact text."""
+        models = {model: self._describe([model]) for model in sorted(self._sums)}
+        reasons = {name: dict(counts) for name, counts in self._reasons.items()}
+        return {"total": self._describe(list(self._sums)), "models": models, "not_computed": reasons}
+
+    def _describe(self, models: list[str]) -> JSONObject:
+        counts: Counter[str] = sum((self._sums[model] for model in models), Counter())
+        usd = {name: total(self._usd[model, name] for model in models) for name in ("cost", "price")}
+        return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
+
+
+def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
+    """The manifest of some parts."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "parts": {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts},
+        "figures": figures.to_dict(),
+        **about,
+    }
+
+
+def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:
+    """An in-toto statement about the file, whose predicate is the manifest without the digests of parts."""
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": sha256}}],
+        "predicateType": PREDICATE,
+        "predicate": {key: value for key, value in manifest.items() if key != "parts"},
+    }
+
+
+def describe_versions() -> JSONObject:
+    """The versions of Python and of the packages that have to do with an answer."""
+    versions: dict[str, Any] = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def describe_git() -> JSONObject | None:
+    """The commit of the working folder and whether it has changes; None where there is none."""
+    try:
+        commit = _run_git("rev-parse", "HEAD").strip()
+        return {"commit": commit, "dirty": bool(_run_git("status", "--porcelain").strip())}
+    except (OSError, subprocess.SubprocessError, UnicodeError):
+        return None
+
+
+def _run_git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, capture_output=True, check=True, text=True, timeout=10).stdout  # noqa: S603 - constant

@@ -1,0 +1,310 @@
+"use strict";
+// The page of `Results.to_html`. All text of models enters it as text nodes, never as HTML.
+
+const { runs, rows, states } = JSON.parse(document.getElementById("data").textContent);
+const sideBySide = runs.length > 1;
+const byId = (id) => document.getElementById(id);
+
+/** An element with a class and a text, or with children. */
+function element(tag, name = "", ...children) {
+  const node = document.createElement(tag);
+  node.className = name;
+  node.append(...children.map((child) => (typeof child === "string" ? visible(child) : child)));
+  return node;
+}
+
+/** A text whose invisible controls are written out: those of terminals, and those that reorder text. */
+function visible(text) {
+  const code = (mark) => `[U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g, code);
+}
+
+const asText = (value) =>
+  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 1);
+
+/** The text of a message, whose parts are texts or short descriptions of media. */
+function contentText(content) {
+  if (!Array.isArray(content)) return asText(content);
+  return content.map((part) => part.text ?? `[${part.type ?? "part"}] ${asText(part)}`).join("\n");
+}
+
+/** A prompt as one text: of messages, the last one of the user. */
+function promptText(prompt) {
+  if (!Array.isArray(prompt)) return asText(prompt);
+  return contentText((prompt.findLast((message) => message.role === "user") ?? prompt.at(-1))?.content);
+}
+
+// Samples of one call have one prompt, which is written once.
+for (const [number, row] of rows.entries()) {
+  row.number = number;
+  row.sides.forEach((side, run) => {
+    if (!side) return;
+    side.cells = Object.fromEntries(runs[run].columns.map((name, column) => [name, side.cells[column]]));
+    side.cells.prompt ??= runs[run].prompts[side.cells.input_index] ?? null;
+  });
+}
+
+/** What a search looks through: every text and number of a row, made when it is first searched. */
+function searchText(row) {
+  const texts = [];
+  const collect = (value) => {
+    if (value !== null && typeof value === "object") Object.values(value).forEach(collect);
+    else if (value !== null && !String(value).startsWith("data:image/")) texts.push(value);
+  };
+  row.searchText ??= (collect(row.sides), texts.join("\n").toLowerCase());
+  return row.searchText;
+}
+
+// The table.
+
+const LONG = new Set(["prompt", "text"]);
+const WIDTHS = { input_index: 72, sample: 84, prompt: 270 };
+const STATES = { single: "only one" };
+const TITLES = {
+  input_index: "#", finish_reason: "finish reason", input_tokens: "input tokens",
+  output_tokens: "output tokens", cache_read_input_tokens: "tokens from cache", reasoning_output_tokens: "reasoning tokens",
+  cost: "cost $", price: "price $", seconds: "seconds", text: "answer",
+};
+const title = (name) => TITLES[name] ?? name;
+const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const show = (value) => (typeof value === "number" ? number.format(value) : asText(value));
+const CELL_CHARACTERS = 400;
+
+/** What a cell of the table has: a failed row has its error in the place of the answer. */
+function cellValue(name, cells) {
+  const value = (name === "text" ? cells.text ?? cells.error_message : cells[name]) ?? null;
+  return name === "prompt" ? promptText(value) : value !== null && typeof value === "object" ? asText(value) : value;
+}
+
+/** The column of one value, of a run or of the first run that has it. */
+function column(name, run, header = title(name)) {
+  const cells = ({ sides }) => (run === undefined ? sides.find((side) => (side?.cells[name] ?? null) !== null) : sides[run])?.cells;
+  const numeric = rows.some((row) => typeof cells(row)?.[name] === "number");
+  const long = LONG.has(name);
+  return {
+    headerName: visible(header),
+    colId: `${name} ${run ?? ""}`,
+    valueGetter: ({ data }) => cellValue(name, cells(data) ?? {}),
+    valueFormatter: ({ value }) => visible(show(value).slice(0, CELL_CHARACTERS)),
+    cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
+    filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
+    suppressFloatingFilterButton: !numeric || name in WIDTHS,
+    type: numeric ? "numericColumn" : undefined,
+    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 380) : numeric ? 120 : 140),
+  };
+}
+
+function columns() {
+  const state = {
+    headerName: "state",
+    field: "state",
+    width: 118,
+    pinned: "left",
+    filter: "agTextColumnFilter",
+    suppressFloatingFilterButton: true,
+    comparator: (left, right) => Object.keys(states).indexOf(left) - Object.keys(states).indexOf(right),
+    cellRenderer: ({ value }) => element("span", `state ${value}`, STATES[value] ?? value),
+  };
+  const names = [...new Set(runs.flatMap((run) => run.columns))].filter((name) => name !== "error_message");
+  // Of two runs, what is the same in all rows has one column. Failed rows do not know their prompts.
+  const value = (side, name) => asText(side?.cells[name]);
+  const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
+  const same = (name) => rows.every(({ sides }) => sides.some((side) => missing(side, name)) || value(sides[0], name) === value(sides.at(-1), name));
+  const group = (name) => ({ headerName: title(name), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
+  return [state, ...names.map((name) => (!sideBySide || (name !== "text" && same(name)) ? column(name, sideBySide ? undefined : 0) : group(name)))];
+}
+
+let shownState = "all";
+let words = [];
+const grid = agGrid.createGrid(byId("table"), {
+  theme: agGrid.themeQuartz.withParams({
+    accentColor: "var(--accent)", backgroundColor: "var(--surface)", borderColor: "var(--line)",
+    foregroundColor: "var(--text)", textColor: "var(--text)", headerTextColor: "var(--muted)", iconColor: "var(--muted)",
+    chromeBackgroundColor: "var(--page)", headerBackgroundColor: "var(--page)", rowHoverColor: "var(--hover)",
+    inputPlaceholderTextColor: "var(--muted)", browserColorScheme: "inherit", fontFamily: "inherit", fontSize: 13,
+    headerHeight: 34, rowHeight: 50, wrapperBorder: false, wrapperBorderRadius: 0,
+  }),
+  rowData: rows,
+  columnDefs: columns(),
+  defaultColDef: { sortable: true, resizable: true, floatingFilter: true, suppressHeaderFilterButton: true },
+  getRowId: ({ data }) => String(data.number),
+  ensureDomOrder: true,
+  animateRows: false,
+  isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
+  doesExternalFilterPass: ({ data }) =>
+    (shownState === "all" || data.state === shownState) && words.every((word) => searchText(data).includes(word)),
+  onRowClicked: ({ node }) => openRow(node.rowIndex),
+  onCellKeyDown: ({ event, node }) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    openRow(node.rowIndex);
+  },
+  onModelUpdated: ({ api }) => {
+    const count = api.getDisplayedRowCount();
+    byId("count").textContent = `${number.format(count)} of ${number.format(rows.length)} rows`;
+  },
+});
+
+// Search and the states of rows.
+
+byId("title").textContent = visible(runs.map((run) => run.name).join("  ·  "));
+byId("summary").textContent = visible(runs.map((run) => (sideBySide ? `${run.name}: ${run.summary}` : run.summary)).join("\n"));
+document.title = byId("title").textContent;
+
+let waiting;
+byId("search").addEventListener("input", ({ target }) => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    grid.onFilterChanged();
+  }, 120);
+});
+byId("search").addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.target.value) event.target.blur();
+  if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+  event.preventDefault();
+  focusRow(0);
+});
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.matches("input, textarea, select");
+  if (event.key !== "/" || typing || byId("row").open || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  byId("search").select();
+});
+
+for (const [state, count] of [["all", rows.length], ...Object.entries(states)]) {
+  if (!count) continue;
+  const button = element("button", "", `${STATES[state] ?? state} ${number.format(count)}`);
+  button.type = "button";
+  button.setAttribute("aria-pressed", String(state === shownState));
+  button.addEventListener("click", () => {
+    shownState = state;
+    for (const other of byId("states").children) other.setAttribute("aria-pressed", String(other === button));
+    grid.onFilterChanged();
+  });
+  byId("states").append(button);
+}
+
+function focusRow(index) {
+  if (index >= grid.getDisplayedRowCount()) return;
+  grid.ensureIndexVisible(index);
+  grid.setFocusedCell(index, grid.getFocusedCell()?.column ?? "state");
+}
+
+// A row that is open.
+
+let openIndex = 0;
+const dialog = byId("row");
+
+function openRow(index) {
+  const row = grid.getDisplayedRowAtIndex(index)?.data;
+  if (!row) return;
+  openIndex = index;
+  const sides = row.sides.map((side, run) => side && { ...side, name: runs[run].name });
+  const label = row.sides.find(Boolean).cells;
+  byId("row-title").textContent = `Row ${label.input_index}${label.sample ? `, sample ${label.sample}` : ""}`;
+  byId("row-title").append(" ", element("span", `state ${row.state}`, STATES[row.state] ?? row.state));
+  byId("previous").disabled = index === 0;
+  byId("next").disabled = index + 1 >= grid.getDisplayedRowCount();
+  dialog.style.setProperty("--width", sideBySide ? "1240px" : "820px");
+  byId("content").style.setProperty("--sides", sides.length);
+  byId("content").replaceChildren(...details(sides));
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+const move = (step) => openRow(openIndex + step);
+byId("previous").addEventListener("click", () => move(-1));
+byId("next").addEventListener("click", () => move(1));
+byId("close").addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+dialog.addEventListener("close", () => focusRow(openIndex));
+dialog.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowLeft") move(-1);
+  if (event.key === "ArrowRight") move(1);
+});
+
+/** A block of text in the direction of its script. */
+function block(text, name = "") {
+  const node = element("pre", name, text);
+  node.dir = "auto";
+  return node;
+}
+
+function messages(conversation) {
+  if (!Array.isArray(conversation)) return [block(asText(conversation))];
+  return conversation.flatMap(({ role, content, tool_calls: calls, ...rest }) => [
+    element("p", "role", [role, rest.name ?? rest.tool_call_id].filter(Boolean).join(" · ")),
+    ...(asText(content) ? [block(contentText(content))] : []),
+    ...(calls ?? []).map((call) => block(`${call.function?.name}(${call.function?.arguments})`, "code")),
+  ]);
+}
+
+const asCode = (values) => values.map((value) => block(asText(value), "code"));
+const asCalls = (calls) => calls.map((call) => block(`${call.name}(${asText(call.arguments)})`, "code"));
+const SECTIONS = [
+  ["Prompt", ({ cells, extra }) => !extra.messages && cells.prompt !== null && messages(cells.prompt)],
+  ["Conversation", ({ extra }) => extra.messages && messages(extra.messages)],
+  ["Reasoning", ({ extra }) => extra.reasoning && [block(extra.reasoning)]],
+  ["Tool calls", ({ extra }) => extra.tool_calls && asCalls(extra.tool_calls)],
+  ["Tools that the provider ran", ({ extra }) => extra.server_tool_calls && asCode(extra.server_tool_calls)],
+  ["Answer", ({ cells }) => (cells.error ? [block(`${cells.error}: ${cells.error_message}`, "failed")] : cells.text && [block(cells.text)])],
+  ["Images", ({ extra }) => extra.images?.map(picture)],
+  ["Sources", ({ extra }) => extra.citations?.map((source) => block(Object.values(source).map(asText).join("\n")))],
+  ["Requests that failed before", ({ extra }) => extra.failures && asCode(extra.failures)],
+];
+
+function picture({ address, description }) {
+  if (!address) return element("p", "note", description);
+  const image = element("img");
+  image.src = address;
+  image.alt = description;
+  return image;
+}
+
+/** The sections of a row: what both sides share once, the rest side by side, and a table of the facts. */
+function details(sides) {
+  const nodes = sideBySide ? sides.map((side, run) => element("p", "name", runs[run].name + (side ? "" : ": no such row"))) : [];
+  for (const [name, read] of SECTIONS) {
+    let contents = sides.map((side) => (side && read(side)) || null);
+    if (!contents.some(Boolean)) continue;
+    const texts = contents.map((content) => content?.map((node) => node.textContent).join("\n"));
+    const once = name === "Prompt" ? !texts[1] || !texts[0] || texts[0] === texts[1] : texts[0] === texts.at(-1);
+    if (once) contents = [contents.find(Boolean)];
+    else if (name === "Answer" && sides.every((side) => side?.cells.text)) contents = differences(sides);
+    const heading = once && sideBySide && name === "Answer" ? "Answer of both" : name;
+    nodes.push(...contents.map((content) => element("section", once ? "wide" : "", ...(content ? [element("h3", "", heading), ...content] : []))));
+  }
+  return [...nodes, element("section", "wide", element("h3", "", "Facts"), facts(sides))];
+}
+
+/** Two answers with the words that only one of them has; plain where that takes longer than half a second. */
+function differences(sides) {
+  const [before, after] = sides.map(({ cells }) => visible(cells.text));
+  const parts = Diff.diffWordsWithSpace(before, after, { timeout: 500 });
+  if (!parts) return [[block(before)], [block(after)]];
+  const marked = (other, tag) => {
+    const node = block("");
+    node.append(...parts.filter((part) => !part[other]).map((part) => (part.added || part.removed ? element(tag, "", part.value) : part.value)));
+    return [node];
+  };
+  return [marked("added", "del"), marked("removed", "ins")];
+}
+
+function facts(sides) {
+  const flat = sides.map((side) => {
+    if (!side) return {};
+    const { prompt, text, error, error_message: message, ...cells } = side.cells;
+    return { ...cells, ...side.extra.facts };
+  });
+  const names = [...new Set(flat.flatMap(Object.keys))].filter((name) => flat.some((values) => (values[name] ?? null) !== null));
+  const line = (name) => {
+    const values = flat.map((each) => show(each[name]));
+    const row = element("tr", values.length > 1 && values[0] !== values[1] ? "differs" : "");
+    const head = element("th", "", title(name));
+    head.scope = "row";
+    row.append(head, ...values.map((value) => element("td", "", value)));
+    return row;
+  };
+  return element("table", "", element("tbody", "", ...names.map(line)));
+}
