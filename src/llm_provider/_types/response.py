@@ -364,6 +364,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         Raises:
             RequestError: it is not the dict of a response.
 
+        >>> from llm_provider import Usage
         >>> answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p")
         >>> Response.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
         True
