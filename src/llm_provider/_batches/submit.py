@@ -81,10 +81,7 @@ class Submitter:
         ]
 
     async def settle(self, record: Record) -> None:
-        """Find out whether a batch was submitted: it becomes submitted, planned, or removed, or is `damaged`.
-
-        `UncertainBatchError` says that it cannot be found out.
-        """
+        """Find out whether a batch was submitted, planned or `damaged`; else an `UncertainBatchError`."""
         if record.remote is not None:
             return
         begun = record.submitting or record.created

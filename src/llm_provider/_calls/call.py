@@ -152,10 +152,7 @@ class Operation(Exchange, Generic[R, T]):
         return True
 
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
-        """The result of a call of one part that the cache answers.
-
-        `call` may differ in its prompt. `started` is the monotonic time at which the user made the call.
-        """
+        """The result of a call of one part, perhaps with another prompt, that the cache answers."""
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     @abstractmethod

@@ -55,12 +55,7 @@ def run_view(files: tuple[Path, ...], output: Path | None, *, opens: bool) -> No
 
 
 def read_answers(path: Path) -> Iterator[Result]:
-    """The answers of a file.
-
-    Raises:
-        OSError: the file cannot be read.
-        RequestError: a line is no answer.
-    """
+    """The answers of a file; `RequestError` if a line is none."""
     with path.open("rb") as file:
         lines = Table().read(file) if path.suffix.lower() == ".csv" else ((text, None) for text in file)
         for number, (text, line) in enumerate(lines, start=1):

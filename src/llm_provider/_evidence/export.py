@@ -35,12 +35,7 @@ def write_evidence(
     prices: PriceTable,
     selection: JSONObject,
 ) -> Evidence:
-    """Write the evidence of results to a file, and the statement about it beside the file.
-
-    Raises:
-        RequestError: an element is no response, score or error.
-        OSError: a file cannot be written.
-    """
+    """Write the evidence of results to a file, and the statement about it beside the file."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, Scores, LLMError)):
             kind = type(result).__name__

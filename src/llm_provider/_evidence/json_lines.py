@@ -26,11 +26,7 @@ def write_json(value: object) -> bytes:
 
 
 def read_json(text: bytes, where: str) -> Any:
-    """The value of a text that `write_json` has written.
-
-    Raises:
-        EvidenceError: `write_json` would have written it in another way.
-    """
+    """The value of a text; `EvidenceError` if `write_json` would have written it in another way."""
     try:
         value = orjson.loads(text)
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == text:

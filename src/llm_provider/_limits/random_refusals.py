@@ -118,10 +118,7 @@ class RandomRefusals(Stored):
         return self._refused + len(self._recent) <= _FEW
 
     def follow_rate(self, number: int, *, opening: bool = True) -> bool:
-        """Record the refusal of a request by its number. `opening` says that no limit was known before.
-
-        Returns whether more is refused than the random share explains. The record is then as it was before.
-        """
+        """Record the refusal of a request. Returns whether the random share does not explain it."""
         recent = self._recent
         if number > self._since:
             bisect.insort(recent, number)

@@ -114,10 +114,7 @@ class Template:
 
 
 def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
-    """The template of the calls that `prepare` makes; None if they differ in more than the prompt.
-
-    It raises the `LLMError` or `TypeError` that every call would raise.
-    """
+    """The template of the calls of `prepare`, which may raise; None if not only the prompt differs."""
     # Random, so that no parameter contains them.
     marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
     call, other = map(prepare, marks)

@@ -17,10 +17,7 @@ _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top
 
 
 def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
-    """Encode a request without the parameters that were refused, which `dropped` of the result names.
-
-    Raises `UnsupportedParameterError` for a parameter that may not be left out.
-    """
+    """Encode a request without refused parameters, which `dropped` names, if they may be left out."""
     dropped: list[str] = []
     while True:
         try:

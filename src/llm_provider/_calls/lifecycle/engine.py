@@ -379,10 +379,7 @@ class Engine:
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
     ) -> list[Sample]:
-        """Get parts from the provider, and store them before they are returned.
-
-        `numbers` are the numbers of the parts, which the deltas of a stream of several samples have.
-        """
+        """Get parts from the provider, and store them. `numbers` are those of a stream's deltas."""
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.

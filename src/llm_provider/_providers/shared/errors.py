@@ -1,8 +1,7 @@
 """Failures of providers, SDKs and transports → our errors.
 
 `from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
-those of the openai and anthropic SDKs. Exception classes are recognised by their names, so nothing is
-imported here.
+those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The certificate authorities that the environment names.
+"""The certificate authorities that the environment names, for the HTTP clients to read.
 
-The HTTP clients read the variables themselves. This module finds out before anything is sent that they would
-fail, because their errors name neither the variable nor the file.
+Here it is found out before anything is sent, because their errors name neither the variable nor the file.
 """
 
 from __future__ import annotations
