@@ -28,12 +28,7 @@ class Selection(TypedDict, total=False):
 
 
 def find_keys(store: Store, selection: Selection) -> Iterator[str]:
-    """The sorted keys of the whole answers that a selection means.
-
-    Raises:
-        RequestError: a tag is given, and there is no ledger with its keys.
-        OSError: the ledger cannot be read.
-    """
+    """The sorted keys of the whole answers that a selection means; `RequestError` for an unknown tag."""
     model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
     wanted = None if results is None else set(list_keys(results))
     if tag is not None:

@@ -135,10 +135,9 @@ class Engine:
             raise RuntimeError("this client is closed")
 
     def lookup(self, call: Call[T]) -> T | None:
-        """The result of a call from the cache; None if a part of it is not stored.
+        """The result of a call from the cache; None if a part of it is not stored, or an error if it must be.
 
-        In a thread that runs an event loop, a second level of the cache is left to `run`. A `CacheMissError`
-        says that the call may not be sent.
+        In a thread that runs an event loop, a second level of the cache is left to `run`.
         """
         if call.cache not in READING:
             return None

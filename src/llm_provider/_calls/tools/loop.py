@@ -266,10 +266,9 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
 
 
 def start_stream(engine: Engine, call: Call[Response], stored: Response | None, *, here: bool) -> Start:
-    """The start of a stream of all rounds.
+    """The start of a stream of all rounds, with `here` on the event loop of the caller.
 
-    `stored` is the answer of the first round, if it is stored. With `here`, the rounds run on the event loop
-    of the caller.
+    `stored` is the answer of the first round, if it is stored.
     """
     loop = asyncio.get_running_loop() if here else None
     if not here:
