@@ -40,17 +40,19 @@ def write_evidence(
         if not isinstance(result, (Response, Scores, LLMError)):
             kind = type(result).__name__
             raise RequestError(
-                f"results[{index}] is a {kind}: evidence is made of responses, scores and errors"
+                f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"
             )
     goal = Path(check_path("path", path)).expanduser()
     maker, figures = RowMaker(cache, settings, prices), Figures()
     parts: list[Part] = []
-    about = {
-        "selection": selection,
-        "settings": _describe_settings(settings),
-        "versions": describe_versions(),
-        "git": describe_git(),
-    }
+    about = maker.redact(
+        {
+            "selection": selection,
+            "settings": _describe_settings(settings),
+            "versions": describe_versions(),
+            "git": describe_git(),
+        }
+    )
     manifest: JSONObject = {}
 
     def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:
