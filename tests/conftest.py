@@ -24,6 +24,7 @@ import pytest
 
 from llm_provider import Client
 from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._tokens.tokenizer import counter_for
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -74,6 +75,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no cells of the matrices for a run that leaves them out: each process takes seconds for them."""
+    if "not matrix" in metafunc.config.option.markexpr:
+        for marker in metafunc.definition.iter_markers("parametrize"):
+            cells = marker.args[1] if isinstance(marker.args[1], list) else []
+            cells[:] = [
+                cell for cell in cells if "matrix" not in [mark.name for mark in getattr(cell, "marks", ())]
+            ]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but each n-th cell of a crossing that is marked `sampled(n)` to `make test-long`."""
     cells: Counter[str] = Counter()
@@ -114,6 +126,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def users_environment() -> Mapping[str, str]:
     """The environment as it was, for the one test that installs packages."""
     return USERS_ENVIRONMENT
+
+
+@pytest.fixture
+def vocabulary() -> None:
+    """OpenAI's vocabulary, which takes half a second to load: not while tests are collected."""
+    if counter_for("openai", "gpt-5.5") is None:
+        pytest.skip("OpenAI's vocabulary is not on this machine")
 
 
 _numbers = itertools.count()

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 
-PRELOADED = ("anthropic", "google.genai", "openai", "pandas", "pydantic")
+PRELOADED = ("anthropic", "google.genai", "openai", "pandas", "pydantic", "pytest")
 NOT_PRELOADED = ("__main__", "litellm", "pytest_plugin", "simulator", "integrations", "ray")
 """Parts of the names of modules that run a program or import heavy packages."""
 

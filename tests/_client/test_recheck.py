@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, LLMError, RequestError, Usage, price
+from llm_provider import Client, LLMError, RequestError, Results, Usage, price
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 
@@ -28,9 +28,10 @@ def read_bill(simulator: Simulator) -> float:
 
 
 def test_a_changed_model_differs_and_the_evidence_stays(client: Client, simulator: Simulator) -> None:
-    answers = client.call_many(MODEL, SUMS, max_tokens=50)
+    own: dict[str, Any] = {"max_tokens": 50, "system": "Be brief."}
+    answers = client.call_many(MODEL, SUMS, **own)
     evidence = read_evidence(client)
-    known: dict[str, Any] = {"max_tokens": 50, "floor": 0.001, "budget": 0.10}
+    known: dict[str, Any] = {**own, "floor": 0.001, "budget": 0.10}
     same = client.recheck(MODEL, answers, **known)
     assert (same.outcome, same.questions, same.answered) == ("same", 93, 93)
     assert (same.estimate, same.p_value) == (0, 1)
@@ -123,7 +124,10 @@ def test_without_border_prompts_nothing_is_decided(client: Client, tmp_path: Pat
         ({"inputs": SUMS}, "3 of 3 questions may be asked; "),
         ({"history": "h.jsonl", "budget": 1e-9}, "budget: border prompts cost about"),
         ({"history": "/"}, "history: "),
-        ({"history": "h.jsonl", "share": True}, "share"),
+        ({"history": __file__}, "that no recheck has written"),
+        ({"history": "h.jsonl", "share": 0.5}, "share is for a recheck of stored answers"),
+        ({"inputs": SUMS, "persistence": 2}, "persistence is for a recheck of border prompts"),
+        ({"model": Results()}, "the model comes first"),
         ({"inputs": SUMS, "nonsense": 1}, "nonsense"),
     ],
 )
@@ -133,7 +137,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(
     client.call_many(MODEL, SUMS[:3])
     before = simulator.ledger().requests
     with pytest.raises((RequestError, TypeError), match=error):
-        client.recheck(MODEL, **arguments)
+        client.recheck(**{"model": MODEL, **arguments})
     assert simulator.ledger().requests == before
 
 

@@ -1,16 +1,10 @@
 """Tokens that are counted on this machine: nothing is sent and no key is needed."""
 
-from importlib.util import find_spec
-
 import pytest
 
 from llm_provider import Client
-from llm_provider._tokens.tokenizer import counter_for
 
-needs_vocabulary = pytest.mark.skipif(
-    find_spec("tiktoken") is None or counter_for("openai", "gpt-4o") is None,
-    reason="OpenAI's vocabulary is not on this machine",
-)
+needs_vocabulary = pytest.mark.usefixtures("vocabulary")
 
 
 @needs_vocabulary

@@ -6,8 +6,13 @@ import gc
 import multiprocessing
 import os
 import pickle
+import signal
 import sqlite3
+import subprocess
+import sys
+import textwrap
 import threading
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,10 +21,90 @@ import pytest
 from llm_provider import Budget, BudgetExceededError, RequestError
 from llm_provider._money import balance_file
 
+HOLD = """
+    import asyncio, sys
+    from decimal import Decimal
+    from llm_provider import Budget
+
+    async def main():
+        budget = Budget(1, path=sys.argv[1])
+        held = await budget.reserve(Decimal("0.75"))
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        held.settle(Decimal("0.25"))
+
+    asyncio.run(main())
+"""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "run.budget"
+
+
+class Processes:
+    """Programs with the path of the budget and of a file of their own as arguments."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.all: list[subprocess.Popen[str]] = []
+
+    def start(self, code: str) -> subprocess.Popen[str]:
+        bill = f"{self.path}.bill{len(self.all)}"
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code), str(self.path), bill]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.all.append(process)
+        return process
+
+    def start_holder(self) -> subprocess.Popen[str]:
+        """A process that has reserved three quarters of the budget."""
+        process = self.start(HOLD)
+        ready(process)
+        return process
+
+
+@pytest.fixture
+def processes(path: Path) -> Iterator[Processes]:
+    started = Processes(path)
+    yield started
+    for process in started.all:
+        process.kill()
+        process.communicate()
+
+
+def ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+
+async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
+    holder = processes.start_holder()
+    budget = Budget(1, path=path)
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
+    too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    (await waiting).release()
+    assert budget.reserved == Decimal("0.75")
+    assert not too_much.done()
+    holder.kill()
+    holder.wait()
+    with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
+        await asyncio.wait_for(too_much, 30)
+    assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
+
+
+async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
+    path: Path, processes: Processes
+) -> None:
+    holder = processes.start_holder()
+    holder.send_signal(signal.SIGSTOP)
+    budget = Budget(1, path=path)
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    holder.send_signal(signal.SIGCONT)
+    holder.communicate("\n")
+    await asyncio.wait_for(waiting, 30)
+    assert (budget.spent, budget.reserved) == (Decimal("0.25"), Decimal("0.5"))
 
 
 async def test_processes_are_served_in_turn(path: Path) -> None:

@@ -1,6 +1,5 @@
 """A ledger's rows as text, HTML, data frames and JSON lines."""
 
-import importlib.util
 import json
 import sys
 from decimal import Decimal
@@ -10,6 +9,7 @@ import pytest
 
 from llm_provider import Ledger, MissingDependencyError
 from llm_provider._money.totals import Key, Posting, Totals
+from support import needs
 
 
 def test_text_is_a_table(ledger: Ledger) -> None:
@@ -74,11 +74,6 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingDependencyError, match=f"{package} is not installed: {hint}"):
         getattr(ledger, method)()
-
-
-def needs(package: str) -> pytest.MarkDecorator:
-    missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed in this environment")
 
 
 @needs("pandas")

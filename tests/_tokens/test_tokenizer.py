@@ -9,9 +9,7 @@ from llm_provider._tokens import tokenizer
 from llm_provider._tokens.tokenizer import counter_for
 from support import RunScript
 
-needs_encoding = pytest.mark.skipif(
-    counter_for("openai", "gpt-5.5") is None, reason="no encoding is on this machine"
-)
+needs_encoding = pytest.mark.usefixtures("vocabulary")
 
 
 @needs_encoding

@@ -31,9 +31,9 @@ class TwiceServer(RawServer):
     The text of an answer is the number in the prompt.
     """
 
-    def __init__(self, shape: Shape, surplus: str, cut: int = 40) -> None:
+    def __init__(self, shape: Shape, surplus: str, cut: int = 40, identifier: bytes = b"") -> None:
         super().__init__(self._nothing)
-        self._shape, self._surplus, self._cut = shape, surplus, cut
+        self._shape, self._surplus, self._cut, self._identifier = shape, surplus, cut, identifier
         self._writers: list[tuple[asyncio.StreamWriter, bytes]] = []
 
     async def _nothing(self, writer: asyncio.StreamWriter) -> None: ...
@@ -46,7 +46,7 @@ class TwiceServer(RawServer):
             body = body.replace(piece, text)
         kind = b"text/event-stream" if streamed else b"application/json"
         head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ncontent-length: %d\r\n" % (kind, len(body))
-        return head + b"x-request-id: req_%d\r\n\r\n" % self.requests, body
+        return head + b"x-request-id: %b\r\n\r\n" % (self._identifier or b"req_%032d" % self.requests), body
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
@@ -57,6 +57,7 @@ class TwiceServer(RawServer):
                 self.requests += 1
                 answer = b"".join(self._answer(head + body))
                 now, later = {
+                    "never": (answer, b""),
                     "together": (answer + answer, b""),
                     "head": (answer + answer[: answer.index(b"\r\n\r\n")], b""),
                     "later": (answer, answer),
@@ -101,3 +102,12 @@ def test_every_answer_is_that_of_its_question(
             assert ask(client, way, model, f"number {number}", base_url=server.root).text == number
             server.send_the_rest()
         assert server.requests == count
+
+
+def test_an_id_that_all_answers_of_a_server_have_tells_nothing(own_cache: Path) -> None:
+    with (
+        TwiceServer(shape_of("gpt-6.1-sol"), "never", identifier=b"req_1") as server,
+        Client(cache="off", api_key="sk-test") as client,
+    ):
+        answers = [client.call("gpt-6.1-sol", "number 1", base_url=server.root) for _ in range(3)]
+    assert [answer.timing.attempts for answer in answers] == [1, 1, 1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wire_shapes import SHAPES, Shape
 
-_quick = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+_quick = settings(max_examples=200, derandomize=True, database=None, deadline=None)
 fuzzed = settings() if settings.get_current_profile_name() == "fuzz" else _quick
 """The settings of every fuzz test: those of `make fuzz`, else a few hundred examples, always the same."""
 

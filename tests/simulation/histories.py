@@ -108,7 +108,9 @@ def warm_up(control: socket.socket, folder: Path) -> None:
     from .programs import make_warm_program
 
     history = play(make_warm_program(), control, folder).history
-    failures = [event for event in history if event["kind"] in ("crashed", "stuck") or "error" in event]
+    failures = [
+        event for event in history if event["kind"] in ("crashed", "stuck") or not event.get("typed", True)
+    ]
     if failures or not any(event["kind"] == "result" for event in history):
         raise RuntimeError(f"the template could not make its calls: {failures}")
 

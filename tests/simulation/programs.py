@@ -437,27 +437,40 @@ _CALM: Program = {
 }
 
 
+WARM_FAULTS: tuple[dict[str, Any], ...] = (
+    {"status": 429}, {"status": 500}, {"status": 529}, {"abort_after": 1}, {"finish": "length"},
+)  # fmt: skip
+
+
 def make_warm_program() -> Program:
-    """A program that takes each kind of step with each model, without any accident."""
-    steps = [
-        {
-            "id": f"s{number}",
-            "do": do,
-            "after": 0.0,
-            "model": model,
-            "questions": ["q0"],
-            "cancel_after": None,
-            "leave_after": None,
-            **({"dimensions": DIMENSIONS} if do == "embed" else {"max_tokens": 200}),
-            **options,
-        }
-        for number, (do, options, model) in enumerate(
-            (do, options, model)
-            for do, options in [*((do, {}) for do in sorted(set(CALLS))), *WARM_CALLS]
-            for model in MODELS
-            if do != "batch" or model in PRICED_IN_BATCHES
-        )
+    """A program that takes each kind of step with each model, over the network, and meets common faults."""
+
+    def make_steps(kind: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": f"{kind}-{number}",
+                "do": do,
+                "after": 0.0,
+                "model": model,
+                "questions": [f"q{kind}{number}"],
+                "cancel_after": None,
+                "leave_after": None,
+                **({"dimensions": DIMENSIONS} if do == "embed" else {"max_tokens": 200}),
+                **options,
+            }
+            for number, (do, options, model) in enumerate(
+                (do, options, model)
+                for do, options in [*((do, {}) for do in sorted(set(CALLS))), *WARM_CALLS]
+                for model in MODELS
+                if do != "batch" or model in PRICED_IN_BATCHES
+            )
+        ]
+
+    threads = [{"kind": kind, "steps": make_steps(kind)} for kind in ("synchronous", "asynchronous")]
+    faults = [
+        {"provider": provider, "fault": fault, "times": 1}
+        for provider in ("openai", "anthropic", "gemini")
+        for fault in WARM_FAULTS
     ]
-    threads = [{"kind": "synchronous", "steps": steps}, {"kind": "asynchronous", "steps": steps}]
     process = {"name": "warm", "client": {}, "threads": threads}
-    return {**_CALM, "seed": "warm", "warm": True, "again": False, "processes": [process]}
+    return {**_CALM, "seed": "warm", "faults": faults, "warm": True, "again": False, "processes": [process]}

@@ -1,9 +1,9 @@
 """The threads of a simulated process: one of them runs at a time, and a seed chooses which.
 
-`install` replaces what Python's own modules are built on: the clock, the lock, the start of a thread and
-the sources of randomness. `threading.Condition`, `queue`, `concurrent.futures` and asyncio are Python code
-above these, so they run unchanged. Nothing is replaced in the library or in an SDK. While no scheduler is
-active, the replacements do what Python does.
+`install` replaces what Python's own modules are built on: the clock, the lock, the simple queue, the start of
+a thread and the sources of randomness. `threading.Condition`, `concurrent.futures` and asyncio are Python
+code above these, so they run unchanged. Nothing is replaced in the library or in an SDK. While no scheduler
+is active, the replacements do what Python does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import queue
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -163,7 +164,7 @@ class CooperativeLock:
         self._is_held = False
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        scheduler = active()
+        scheduler = _active
         if scheduler is not None and not self._is_held:
             scheduler.offer_turn()
         if self._is_held and blocking:
@@ -189,11 +190,43 @@ class CooperativeLock:
     def _at_fork_reinit(self) -> None:
         self._is_held = False
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(self, *exception: object) -> None:
         self.release()
+
+
+class CooperativeQueue:
+    """`queue.SimpleQueue` in one step: Python's own, above locks, takes ten times longer."""
+
+    def __init__(self) -> None:
+        self._items: deque[Any] = deque()
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        self._items.append(item)
+        if _active is not None:
+            _active.offer_turn()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        if _active is not None:
+            _active.offer_turn()
+            if block and not self._items:
+                _active.wait(self._has_items, None if timeout is None else _active.now + timeout)
+        if not self._items:
+            raise queue.Empty
+        return self._items.popleft()
+
+    def _has_items(self) -> bool:
+        return bool(self._items)
+
+    def put_nowait(self, item: Any) -> None:
+        self.put(item)
+
+    def get_nowait(self) -> Any:
+        return self.get(block=False)
+
+    def empty(self) -> bool:
+        return not self._items
 
 
 _active: Scheduler | None = None
@@ -242,7 +275,7 @@ def _install_locks() -> None:
     threading.Lock = threading._allocate_lock = CooperativeLock
     threading._CRLock = None
     threading.RLock = functools.RLock = threading._PyRLock
-    queue.SimpleQueue = queue._PySimpleQueue
+    queue.SimpleQueue = CooperativeQueue
 
 
 def _install_threads() -> None:

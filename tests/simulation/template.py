@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import ctypes
+import gc
 import importlib
 import os
 import pkgutil
@@ -40,7 +41,10 @@ def list_library_modules() -> list[str]:
     """The modules of the library, without the programs and what needs an extra."""
     import llm_provider
 
-    left_out = ("_cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations")
+    left_out = (
+        "_cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations",
+        "ledger_plot", "pytest_plugin",
+    )  # fmt: skip
     names = (module.name for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."))
     return sorted(name for name in names if not any(each in name for each in left_out))
 
@@ -72,6 +76,7 @@ def run_in_template(run_world: Callable[[socket.socket, float], int], run_user: 
     from .process import read_processor_time, serve_forks
 
     mark = keep_to_one_processor()
+    gc.disable()
     scheduling.install()
 
     class Policy(asyncio.DefaultEventLoopPolicy):

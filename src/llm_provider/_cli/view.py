@@ -57,12 +57,7 @@ def run_view(files: tuple[Path, ...], output: Path | None, *, opens: bool) -> No
 
 
 def read_answers(path: Path) -> Iterator[Result]:
-    """The answers of a file.
-
-    Raises:
-        OSError: the file cannot be read.
-        RequestError: a line is no answer.
-    """
+    """The answers of a file; `RequestError` if a line is none."""
     for number, (text, line) in enumerate(_read_lines(path), start=1):
         if line == {} or not text.strip():
             # The header of a table.

@@ -36,12 +36,7 @@ def export_results(
 
 
 def export_stored(path: Path, answers: Path | None, selection: Selection) -> Evidence:
-    """Write the evidence of a file of answers, or of a part of the cache.
-
-    Raises:
-        RequestError: nothing is selected, or the file has other lines.
-        OSError: a file cannot be read or written.
-    """
+    """Write the evidence of a file of answers, or of a part of the cache; `RequestError` for nothing."""
     client = default_client()
     engine = client._runner.engine  # noqa: SLF001 - as above
 

@@ -49,11 +49,22 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     options = _take_options(values)
     history, persistence, is_dry = (options.pop(name) for name in ("history", "persistence", "dry_run"))
     if isinstance(inputs, Results):
-        inputs = [each.prompt for each in inputs if isinstance(each, Response) and each.prompt is not None]
+        system = {"role": "system", "content": values.get("system", runner.defaults.get("system"))}
+        prompts: Any = [each.prompt for each in inputs if isinstance(each, Response)]
+        # The prompt of an answer has the system prompt, which the parameters of the calls have too.
+        inputs = [
+            prompt[1:] if isinstance(prompt, list) and prompt[0] == system else prompt
+            for prompt in prompts
+            if prompt
+        ]
+    if not isinstance(model, str):
+        raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
     if (inputs is None) == (history is None):
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
     calls = {name: value for name, value in values.items() if value is not None}
+    if "fallback" in calls:
+        raise RequestError("fallback: a recheck asks one model: leave it out")
     calls |= {"n": 1, "budget": batch.parameters.get("budget")}
     for name in ("rows", "metadata", "max_tool_rounds"):
         calls.pop(name, None)
@@ -72,7 +83,7 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
 
     test: BorderPrompts | StoredAnswers
     if history is None:
-        prompts: Any = batch.inputs[0].prompts
+        prompts = batch.inputs[0].prompts
         pairs, left_out = _read_stored(runner.engine, prepare, prompts)
         test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
     else:
@@ -92,6 +103,11 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
 
 def _take_options(parameters: Any) -> JSONObject:
     """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
+    wrong, kind = ["persistence"], "border prompts, with a history"
+    if parameters.get("history") is not None:
+        wrong, kind = ["share", "floor", "detect", "compare"], "stored answers, without a history"
+    if given := [name for name in wrong if parameters.get(name) is not None]:
+        raise RequestError(f"{given[0]} is for a recheck of {kind}")
     options: JSONObject = {}
     for name, (usual, check_value) in _OPTIONS.items():
         value = parameters.pop(name, None)

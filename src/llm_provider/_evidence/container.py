@@ -40,11 +40,7 @@ class Part(NamedTuple):
     sha256: str
 
     def read_lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Its lines, without their ends.
-
-        Raises:
-            EvidenceError: a line has no end, or is too long.
-        """
+        """Its lines, without their ends; `EvidenceError` if one has no end, or is too long."""
         position, end = self.start, self.start + self.size
         while position < end:
             file.seek(position)
@@ -56,11 +52,7 @@ class Part(NamedTuple):
 
 
 def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]]) -> str:
-    """Write members, which are made one after the other, and return the SHA-256 of the file.
-
-    Raises:
-        OSError: the file cannot be written. An earlier file is as it was.
-    """
+    """Write members, made one after the other, and return the file's SHA-256. Else a file stays as it was."""
     try:
         with replace_file(path, 0o666) as file:
             written: list[Part] = []
@@ -90,11 +82,7 @@ def hash_file(path: Path) -> str:
 
 
 def read_parts(file: IO[bytes]) -> dict[str, Part]:
-    """The members of a file, each compared with its checksum, and every other byte with what it must be.
-
-    Raises:
-        EvidenceError: the file is not what `write_parts` writes of these members.
-    """
+    """The members of a file; `EvidenceError` unless it is, byte for byte, what `write_parts` writes."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     parts: list[Part] = []

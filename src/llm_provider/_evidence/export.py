@@ -35,27 +35,24 @@ def write_evidence(
     prices: PriceTable,
     selection: JSONObject,
 ) -> Evidence:
-    """Write the evidence of results to a file, and the statement about it beside the file.
-
-    Raises:
-        RequestError: an element is no response, score or error.
-        OSError: a file cannot be written.
-    """
+    """Write the evidence of results to a file, and the statement about it beside the file."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, Scores, LLMError)):
             kind = type(result).__name__
             raise RequestError(
-                f"results[{index}] is a {kind}: evidence is made of responses, scores and errors"
+                f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"
             )
     goal = Path(check_path("path", path)).expanduser()
     maker, figures = RowMaker(cache, settings, prices), Figures()
     parts: list[Part] = []
-    about = {
-        "selection": selection,
-        "settings": _describe_settings(settings),
-        "versions": describe_versions(),
-        "git": describe_git(),
-    }
+    about = maker.redact(
+        {
+            "selection": selection,
+            "settings": _describe_settings(settings),
+            "versions": describe_versions(),
+            "git": describe_git(),
+        }
+    )
     manifest: JSONObject = {}
 
     def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:

@@ -33,7 +33,8 @@ class Figures:
     def add(self, row: JSONObject) -> None:
         """Count a row."""
         result = row["result"]
-        model = f"{result['provider']}/{result['model']}"
+        provider, name = result["provider"], result["model"]
+        model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
         sums = self._sums[model]
         sums["errors" if result.get("error") else "scores" if "scores" in result else "responses"] += 1
         sums["cached"] += bool(result["cached"])

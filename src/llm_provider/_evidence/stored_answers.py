@@ -71,12 +71,7 @@ def _read_entry(
 
 
 def read_file(path: Path, cache: ResponseCache, find_format: FindFormat) -> Iterator[Result | Scores]:
-    """The results in a file of JSON lines.
-
-    Raises:
-        RequestError: a line is neither one of `map` nor one of `to_jsonl`.
-        OSError: the file cannot be read.
-    """
+    """The results in a file of JSON lines; `RequestError` for a line of neither `map` nor `to_jsonl`."""
     with path.expanduser().open("rb") as file:
         for number, text in enumerate(file, start=1):
             if text.strip():

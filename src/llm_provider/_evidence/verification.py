@@ -63,8 +63,11 @@ def _read_manifest(file: IO[bytes], parts: dict[str, Part]) -> JSONObject:
         for part in parts.values()
         if part.name != MANIFEST
     }
-    for name in digests.keys() | (manifest.get("parts") or {}).keys():
-        if digests.get(name) != (manifest.get("parts") or {}).get(name):
+    listed = manifest.get("parts")
+    if not isinstance(listed, dict):
+        raise EvidenceError(f"{MANIFEST}: it lists no parts")
+    for name in [*digests, *listed]:
+        if digests.get(name) != listed.get(name):
             raise EvidenceError(f"{name}: its size or SHA-256 is not that of {MANIFEST}")
     return manifest
 

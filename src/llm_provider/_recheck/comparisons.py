@@ -209,6 +209,8 @@ def read_history(path: Path, target: str) -> list[JSONObject]:
         lines: list[Any] = [orjson.loads(text) for text in texts if text[:1] + text[-1:] == b"{}"]
     except (OSError, ValueError) as error:
         raise RequestError(f"history: {error}{files.file_remedy(path)}") from None
+    if (texts[1:] and not lines) or not all("target" in line for line in lines):
+        raise RequestError(f"history: {path} has lines that no recheck has written")
     return [line for line in lines if line.get("target") == target]
 
 

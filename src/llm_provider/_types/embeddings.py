@@ -23,6 +23,7 @@ class Embeddings(PaidResult, Hinting):
     `usage` is the sum over all texts. `cached` is true if all vectors came from the cache. `model` is the
     name that the provider reports. `failures` are the requests that were sent for this call and failed.
 
+    >>> from llm_provider import Usage
     >>> embeddings = Embeddings(vectors=([0.6, 0.8], [1.0, 0.0]), usage=Usage(input_tokens=2), model="m",
     ...                         provider="p", cost=0.0)
     >>> embeddings

@@ -57,6 +57,7 @@ class Scores(PaidResult, Hinting):
     `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` is that of the
     input in its batch. `served_by` is who answered for the first continuation.
 
+    >>> from llm_provider import Usage
     >>> def score(text, logprob):
     ...     own = dict(text=text, logprob=logprob, tokens=(text,), bytes=len(text))
     ...     return Score(token_logprobs=(logprob,), **own)

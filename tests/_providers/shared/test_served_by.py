@@ -15,6 +15,8 @@ from llm_provider import Client, Response, Results, ServedBy
 from llm_provider._cache.storage.entry import decode_entry, decode_question, encode_entry
 from llm_provider._cache.storage.store import Store
 from llm_provider._cli.main import main
+from llm_provider._providers.shared.served_by import read_fields, read_origin
+from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator
 from llm_provider.simulator.formats.openai_chat import make_token_ids
 from support import ask, ignore
@@ -74,6 +76,47 @@ def forget_origins(cache: Path) -> None:
             value = encode_entry(key, entry._replace(origin=None), orjson.dumps(question))
             assert b'"origin"' not in value
             store.insert([(key, value, None)])
+
+
+CLAUDE_REPLY = {"type": "message", "model": "claude-opus-5-5"}
+IDENTIFIERS = {"request-id": "1", "apim-request-id": "2", "x-amzn-requestid": "3", "x-ms-region": "eastus2"}
+TOLD: list[tuple[str, dict[str, str], dict[str, Any], dict[str, str]]] = [
+    ("azure_ai/claude-opus-5-5", IDENTIFIERS, CLAUDE_REPLY, {"request_id": "2", "region": "eastus2"}),
+    ("vertex_ai/claude-opus-5-5", IDENTIFIERS, CLAUDE_REPLY, {"request_id": "1", "region": "global"}),
+    (
+        "bedrock/anthropic.claude-opus-5-5",
+        IDENTIFIERS,
+        CLAUDE_REPLY,
+        {"request_id": "3", "region": "us-east-1"},
+    ),
+    ("mistral/x", {"mistral-correlation-id": "4"}, {}, {"request_id": "4"}),
+    ("litellm/huggingface/x", {"x-inference-provider": "nebius"}, {}, {"host": "nebius"}),
+    (
+        "local/x",
+        {},
+        {"system_fingerprint": "b7130-1a2b3c4d"},
+        {"engine": "llama.cpp", "engine_version": "b7130"},
+    ),
+    ("local/x", {}, {"system_fingerprint": "b0-unknown"}, {"engine": "llama.cpp"}),
+    ("local/x", {}, {"metadata": {"weight_version": "default"}}, {}),
+    ("local/x", {}, {"model": "deepseek-r1-0528"}, {"snapshot": "deepseek-r1-0528"}),
+    ("local/x", {"x-request-id": ""}, {"system_fingerprint": 7, "service_tier": {}, "metadata": "x"}, {}),
+]
+"""Model, headers and reply → what they tell besides the model and the fingerprint."""
+
+
+@pytest.mark.parametrize(("model", "headers", "reply", "expected"), TOLD)
+def test_what_is_not_told_is_none(
+    model: str, headers: dict[str, str], reply: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (
+        ("AWS_REGION", "us-east-1"),
+        ("GOOGLE_CLOUD_PROJECT", "p"),
+        ("ANTHROPIC_FOUNDRY_RESOURCE", "r"),
+    ):
+        monkeypatch.setenv(name, value)
+    who = read_fields(model.partition("/")[0], reply, read_origin(resolve(model), headers))
+    assert {name: who[name] for name in who if name not in ("model", "fingerprint")} == expected
 
 
 def read_who(answer: Any) -> dict[str, str]:

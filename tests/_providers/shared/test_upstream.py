@@ -37,7 +37,7 @@ def count_machines(client: Client, model: str, count: int, **parameters: Any) ->
 @pytest.mark.parametrize(
     ("model", "parameters", "hosts", "machines"),
     [
-        (ROUTER, {"upstream": "deepinfra/bf16"}, {"DeepInfra"}, 1),
+        (ROUTER, {"upstream": "deepinfra/BF16"}, {"DeepInfra"}, 1),
         (ROUTER, {"upstream": "nebius"}, {"Nebius"}, 1),
         (ROUTER, {"upstream": "deepinfra"}, {"DeepInfra"}, 2),
         (HUB, {"upstream": "nebius"}, {"nebius"}, 1),
@@ -109,6 +109,9 @@ def test_it_is_refused_where_it_pins_nothing(
         (ROUTER, {"upstream": "nebius"}, 0),
         (HUB, {"upstream": "nebius"}, 0),
         ("openrouter/anthropic/claude-opus-5-5", {}, 0),
+        (f"litellm/{ROUTER}", {}, 1),
+        (f"litellm/{ROUTER}", {"extra_body": {"provider": {"only": ["nebius"]}}}, 0),
+        ("litellm/openrouter/anthropic/claude-opus-5-5", {}, 0),
     ],
 )
 def test_an_unpinned_model_with_open_weights_warns_once(
@@ -118,7 +121,10 @@ def test_an_unpinned_model_with_open_weights_warns_once(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for prompt in ("Hi", "Ho", "Hi"):
-            assert isinstance(client.call(model, prompt, **parameters), Response)
+            if model.startswith("litellm"):
+                client.estimate(model, [prompt], **parameters)
+            else:
+                assert isinstance(client.call(model, prompt, **parameters), Response)
     assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
 
 

@@ -387,12 +387,12 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
         lines = [line.split() for line in mounts.read_text(errors="replace").splitlines()]
     except OSError:
         return False
-    resolved = directory.resolve()
+    resolved = f"{directory.resolve()}/"
     # A space in a mount point is written \040. The last of equal mount points hides the others.
     above = [
-        (len(point.parts), number, kind)
+        (len(name), number, kind)
         for number, (_, name, kind, *_) in enumerate(lines)
-        if resolved.is_relative_to(point := Path(name.replace("\\040", " ")))
+        if resolved.startswith(name.replace("\\040", " ").rstrip("/") + "/")
     ]
     return bool(above) and _NETWORK.fullmatch(max(above)[2]) is not None
 

@@ -37,7 +37,7 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
     payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
     draft = Draft(request, target, None, payload)
     payload = fill_payload(draft, accepts or _accepts_of(route))
-    if "upstream" in route.options:
+    if "upstream" in route.options or target.model.startswith("openrouter/"):
         from ..shared.upstream import warn_if_unpinned
 
         warn_if_unpinned(target, payload)

@@ -42,39 +42,57 @@ _ID = ("request_id", "x-request-id")
 _ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
 _ANY = _Row(_CHAT, (_ID,))
 
-_ROWS: Mapping[str, _Row] = {
-    "azure": _Row(
-        _CHAT,
-        (
-            ("request_id", "apim-request-id"),
-            # The reply of its Responses API has the name of the alias.
-            ("snapshot", "x-ms-served-model"),
-            ("host", "x-ms-deployment-name"),
-            ("region", "x-ms-region"),
-        ),
+_CLAUDE_ID = ("request_id", "request-id")
+_TIER = ("service_tier", "x-gemini-service-tier")
+# Of several identifiers the last one counts: the cloud's own.
+_AZURE = _Row(
+    _CHAT,
+    (
+        _CLAUDE_ID,
+        ("request_id", "apim-request-id"),
+        # The reply of its Responses API has the name of the alias.
+        ("snapshot", "x-ms-served-model"),
+        ("host", "x-ms-deployment-name"),
+        ("region", "x-ms-region"),
     ),
-    "anthropic": _Row(_ANTHROPIC, (("request_id", "request-id"),)),
+)
+_AWS = _Row(_CHAT, (_ID, _CLAUDE_ID, ("request_id", "x-amzn-requestid")))
+
+_ROWS: dict[str, _Row] = {
+    "azure": _AZURE,
+    "azure_ai": _AZURE,
+    "bedrock": _AWS,
+    "bedrock_mantle": _AWS,
+    "vertex_ai": _Row(_CHAT, (_CLAUDE_ID, _TIER)),
+    "anthropic": _Row(_ANTHROPIC, (_CLAUDE_ID,)),
     "gemini": _Row(
         {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"},
-        (("service_tier", "x-gemini-service-tier"),),
+        (_TIER,),
     ),
     "openrouter": _Row(_CHAT | {"host": "provider", "region": "openrouter_metadata.region"}, (_ID,)),
     "groq": _Row(_CHAT | {"request_id": "x_groq.id"}, (_ID, ("region", "x-groq-region"))),
     "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
     "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
-    # The body of a reply through litellm may be that of any router.
-    "litellm": _Row(
-        _CHAT | {"host": "provider"}, (_ID, ("request_id", "request-id"), ("host", "upstream_provider"))
-    ),
+    "mistral": _Row(_CHAT, (_ID, ("request_id", "mistral-correlation-id"))),
 }
+# A reply through litellm may be that of any provider.
+_ROWS["litellm"] = _Row(
+    _CHAT | {"host": "provider"},
+    (*dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers), ("host", "upstream_provider")),
+)
 
-_DATED = re.compile(r".+[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|2\d(?:0[1-9]|1[0-2])|00\d)(?:-v\d.*)?")
-"""A name with a date, as Mistral's `-2512` too, or with Gemini's `-001`."""
+_MONTH = r"(?:0[1-9]|1[0-2])"
+_DATED = re.compile(
+    rf".+[-@](?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{8}}|2\d{_MONTH}|{_MONTH}(?:[0-2]\d|3[01])|00\d)(?:-v\d.*)?"
+)
+"""A name with a date, as Mistral's `-2512` and DeepSeek's `-0528` too, or with Gemini's `-001`."""
 _ENGINES = (
     ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
-    # The number of the build and its commit.
-    ("llama.cpp", re.compile(r"(b\d+)-[0-9a-z]+")),
+    # The number of the build and its commit, which some builds do not know: "b0-unknown".
+    ("llama.cpp", re.compile(r"(?:(b[1-9]\d*)|b0)-[0-9a-z]+")),
 )
+_UNTOLD = ("snapshot", "default")
+"""What sglang says where nobody has named a version of the weights."""
 
 
 def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
@@ -122,7 +140,7 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
                 outer, _, inner = path.partition(".")
                 container = reply.get(outer)
                 value = container.get(inner) if isinstance(container, dict) else None
-            if isinstance(value, str) and value:
+            if isinstance(value, str) and value and (field, value) != _UNTOLD:
                 values[field] = value[:_LONGEST]
     if origin:
         # A reply says where it was computed, and the address only where it was sent.
@@ -136,5 +154,5 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     if "fingerprint" in values:
         for engine, pattern in _ENGINES:
             if match := pattern.fullmatch(values["fingerprint"]):
-                values |= {"engine": engine, "engine_version": match[1]}
+                values |= {"engine": engine} | ({"engine_version": match[1]} if match[1] else {})
     return values

@@ -45,6 +45,7 @@ def write_upstream(draft: Draft[Any], upstream: str) -> None:
     if "provider" in extra:
         raise RequestError("upstream and extra_body['provider'] both choose a host: leave one of them out")
     host, _, level = upstream.rpartition("/")
+    level = level.lower()
     levels = {"quantizations": [level]} if host and level in _QUANTIZATIONS else {}
     draft.payload["provider"] = {
         "only": [host if levels else upstream], **levels, "allow_fallbacks": False
@@ -62,13 +63,15 @@ def warn_if_unpinned(target: Target, payload: Mapping[str, Any]) -> None:
         suffix = str(payload["model"]).partition(":")[2]
         pinned = bool(suffix) and suffix not in _POLICIES
     else:
-        pinned = _CLOSED.match(model) is not None or is_pinned(payload.get("provider"))
+        name = model.removeprefix("openrouter/") if target.provider == "litellm" else model
+        pinned = _CLOSED.match(name) is not None or is_pinned(payload.get("provider"))
     if pinned or (target.provider, model) in _warned or len(_warned) >= _MOST_WARNED:
         return
     _warned.add((target.provider, model))
+    where = " without the prefix litellm/" if target.provider == "litellm" else ""
     text = (
         f"{target.provider}/{model} is served by several hosts, with quantizations of their own, and the "
-        "router may choose another one for each call: upstream='HOST' keeps to one, and "
+        f"router may choose another one for each call: upstream='HOST'{where} keeps to one, and "
         "Response.served_by.host says which one answered"
     )
     warnings.warn(text, UnpinnedRouterWarning, stacklevel=2)
