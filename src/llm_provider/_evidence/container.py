@@ -26,7 +26,7 @@ _LONGEST_LINE = 1 << 28
 _FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
 _NAME = re.compile(rb"(data/(" + _FOLDER + rb"){3}[0-9a-f-]{36}(_samples)?|[a-z0-9_]{1,40})\.jsonl?")
 _LONGEST_NAME = 320
-_MOST_PARTS = 256
+_MOST_PARTS = 1000
 _DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
 """1980-01-01, the first version with ZIP64, and the number that refers to the ZIP64 fields."""
 
