@@ -38,6 +38,7 @@ WITHOUT_TESTS = {
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
+    "_types/passed_over.py": "tests/_calls/lifecycle/test_fallback.py reads it of every result",
     "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
     "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",

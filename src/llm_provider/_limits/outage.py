@@ -26,6 +26,7 @@ from .._errors import (
 )
 from .rate_estimator import Ticket
 from .retry import is_free
+from .timeouts import Patience
 
 LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
 """A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
@@ -65,6 +66,17 @@ def is_unbilled(error: LLMError) -> bool:
     `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
     """
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
+
+
+def still_waits(error: LLMError, patience: Patience, now: float) -> bool:
+    """Whether a call would wait longer for the provider that an error says is down: one of `note_outage`."""
+    down_since, most = vars(error).get("_outage", (-math.inf, 0.0))
+    return bool(now < max(down_since, patience.since) + min(patience.seconds, most))
+
+
+def note_outage(error: LLMError, down_since: float, most: float) -> None:
+    """Note in an error of a call that its provider is down, and the most seconds that calls wait for that."""
+    vars(error)["_outage"] = down_since, most
 
 
 class Outage:

@@ -25,7 +25,7 @@ from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, count_calls
 from .._words import format_clock_time, format_duration
 from .headers import Headroom, headroom
-from .outage import Outage, is_answer, is_outage
+from .outage import Outage, is_answer, is_outage, note_outage
 from .rate_estimator import Ticket
 from .retry import RetryBudget, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
@@ -383,7 +383,7 @@ class Scope:
         cause = outage.cause
         assert outage.down_since is not None
         assert isinstance(cause, ProviderError)
-        return type(cause)(
+        error = type(cause)(
             f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
             f"{format_clock_time(clock.time() - (now - outage.down_since))}, and outage_patience is over; "
             f"the last failure: {cause.message}",
@@ -392,6 +392,8 @@ class Scope:
             request_id=cause.request_id,
             maybe_billed=False,
         )
+        note_outage(error, outage.down_since, DEFAULT_PATIENCE if outage.one_caller else math.inf)
+        return error
 
     def _note_patience(self, slot_request: SlotRequest) -> None:
         self._give_up_at = min(self._give_up_at, self.gives_up_at(slot_request.patience))
