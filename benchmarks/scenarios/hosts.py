@@ -1,4 +1,4 @@
-"""Four unequal servers of one `Host`, of which one dies, one joins and one slows down, beside an oracle.
+"""Four unequal servers of one `Host`, beside an oracle: one dies, one joins and one slows down.
 
 Each server is a simulator in a process of its own. Two have places and a queue, as vLLM has, and never
 refuse. One refuses above a number of requests in progress, and one above a number a second. Each keeps the

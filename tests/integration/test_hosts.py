@@ -40,5 +40,5 @@ def test_two_servers_answer_as_one_and_one_may_be_killed(
         stored = client.call_many("lab/tiny", prompts, **ENDS).texts
     assert stored == [texts[number] for number in range(60)]
     used = [(tmp_path / name).read_text().count("POST /v1/chat/completions") for name in "ab"]
-    assert used[0] >= 60  # 30 of them alone
+    assert used[0] > 30  # 30 of them alone
     assert used[1] >= 5
