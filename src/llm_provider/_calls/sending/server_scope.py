@@ -67,7 +67,7 @@ class Servers:
         The one that has the beginning of the prompt comes first, unless it is busier than the others by half.
         """
         ordered = sorted(
-            (scope for scope in scopes if isinstance(scope, ServerScope)), key=lambda one: one.load
+            (scope for scope in scopes if isinstance(scope, ServerScope)), key=lambda scope: scope.load
         )
         untried = [scope for scope in ordered if scope not in failed_at]
         if not all(scope.is_down() for scope in untried):
@@ -203,7 +203,7 @@ class ServerScope(Scope):
     def _choose(self) -> ServerRequest | None:
         """The call of the queue that the server should take next."""
         self._forget()
-        chosen, chosen_rank, seen = None, 3, 0
+        best, best_rank, seen = None, 3, 0
         for slot_request in self.servers.queue:
             if slot_request.granted.done() or not slot_request.takes(self):
                 continue
@@ -212,12 +212,12 @@ class ServerScope(Scope):
             if slot_request.beginnings and not urgent:
                 holder = self.servers.find_holder(slot_request.beginnings)
                 rank = 0 if holder is self else 1 if holder is None or holder.is_down() else 2
-            if rank < chosen_rank:
-                chosen, chosen_rank = slot_request, rank
+            if rank < best_rank:
+                best, best_rank = slot_request, rank
             seen += 1
             if rank == 0 or seen == _LOOK_AHEAD:
                 break
-        return chosen
+        return best
 
     def _until_worthwhile(self, now: float, slot_request: ServerRequest) -> float:
         """Seconds for which a call should wait for other servers, because they will answer it sooner."""

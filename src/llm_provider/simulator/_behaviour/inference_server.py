@@ -35,23 +35,23 @@ class InferenceServer:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._blocks: OrderedDict[bytes, None] = OrderedDict()
 
-    def take_place(self, places: int) -> asyncio.Future[None]:
+    def queue(self, slots: int) -> asyncio.Future[None]:
         """A future that is done as soon as one of the places is free, first come, first served."""
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        self._fill(places)
-        return place
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._fill(slots)
+        return turn
 
-    def leave(self, place: asyncio.Future[None], places: int) -> None:
+    def leave(self, turn: asyncio.Future[None], slots: int) -> None:
         """Free a place, or stop waiting for it."""
-        if place.done():
+        if turn.done():
             self._serving -= 1
         else:
-            self._waiting.remove(place)
-        self._fill(places)
+            self._waiting.remove(turn)
+        self._fill(slots)
 
-    def _fill(self, places: int) -> None:
-        while self._waiting and self._serving < places:
+    def _fill(self, slots: int) -> None:
+        while self._waiting and self._serving < slots:
             self._serving += 1
             self._waiting.popleft().set_result(None)
 

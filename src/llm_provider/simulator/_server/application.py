@@ -250,14 +250,14 @@ class Application:
             await self._send_completion(prepared)
             return
         server = self._state.servers[target.provider]
-        place = server.take_place(settings.served_at_once)
+        turn = server.queue(settings.served_at_once)
         try:
-            if await exchange.client.wait_for(place):
+            if await exchange.client.wait_for(turn):
                 exchange.end(disconnected=True)
             else:
                 await self._send_completion(prepared)
         finally:
-            server.leave(place, settings.served_at_once)
+            server.leave(turn, settings.served_at_once)
 
     def _read_prompt(self, prepared: _PreparedAnswer) -> float:
         """Seconds that reading the prompt takes; counts the tokens that are kept from earlier prompts."""
