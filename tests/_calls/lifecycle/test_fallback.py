@@ -298,7 +298,7 @@ with Client(on_result=note, rate_control="independent") as client:
 
 @pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
 def test_a_batch_that_is_stopped_takes_stored_answers_and_sends_the_rest_to_the_first(
-    stop: str, simulator: Simulator, own_cache: Path
+    stop: str, simulator: Simulator
 ) -> None:
     prompts = [f"{number}+1?" for number in range(60)]
     simulator.inject(Fault(status=503), "openai", times=None)
