@@ -86,6 +86,7 @@ OF_NO_MODULE = {
 
 NOT_MIRRORED = {
     "benchmarks",
+    "browser",
     "cluster",
     "conformance",
     "end_to_end",

@@ -55,6 +55,13 @@ function searchText(row) {
   return row.searchText;
 }
 
+// Texts for the search are made while the reader does nothing else, so that the first search is fast too.
+let prepared = 0;
+globalThis.requestIdleCallback?.(function prepare(deadline) {
+  while (prepared < rows.length && deadline.timeRemaining() > 2) searchText(rows[prepared++]);
+  if (prepared < rows.length) requestIdleCallback(prepare);
+});
+
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
@@ -86,6 +93,7 @@ function column(name, run, header = title(name)) {
     colId: `${name} ${run ?? ""}`,
     valueGetter: ({ data }) => cellValue(name, cells(data) ?? {}),
     valueFormatter: ({ value }) => visible(show(value).slice(0, CELL_CHARACTERS)),
+    cellClass: long ? "clipped" : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
@@ -110,7 +118,7 @@ function columns() {
   const value = (side, name) => asText(side?.cells[name]);
   const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
   const same = (name) => rows.every(({ sides }) => sides.some((side) => missing(side, name)) || value(sides[0], name) === value(sides.at(-1), name));
-  const group = (name) => ({ headerName: title(name), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
+  const group = (name) => ({ headerName: visible(title(name)), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
   return [state, ...names.map((name) => (!sideBySide || (name !== "text" && same(name)) ? column(name, sideBySide ? undefined : 0) : group(name)))];
 }
 
@@ -129,6 +137,7 @@ const grid = agGrid.createGrid(byId("table"), {
   defaultColDef: { sortable: true, resizable: true, floatingFilter: true, suppressHeaderFilterButton: true },
   getRowId: ({ data }) => String(data.number),
   ensureDomOrder: true,
+  valueCache: true,
   animateRows: false,
   isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
   doesExternalFilterPass: ({ data }) =>
