@@ -127,8 +127,8 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
     """
     described = [each.metadata for each in results]
     ids = [each.get("id") if isinstance(each, Mapping) else each for each in described]
-    places = {str(name): index for index, name in enumerate(ids) if name is not None}
-    places |= {f"index {number}": number for number in range(len(results))}
+    index_by_name = {str(name): index for index, name in enumerate(ids) if name is not None}
+    index_by_name |= {f"index {number}": number for number in range(len(results))}
     scores: dict[int, float] = {}
     with path.expanduser().open(encoding="utf-8-sig", newline="") as file:
         lines = (
@@ -139,7 +139,7 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
         try:
             for line in lines:
                 name = f"index {line['index']}" if "index" in line else str(line["id"])
-                scores[places[name]] = float(line["score"])
+                scores[index_by_name[name]] = float(line["score"])
         except (ValueError, KeyError, TypeError) as error:
             raise RequestError(
                 f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r})"
