@@ -108,9 +108,10 @@ def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
         lows, _, highs = zip(*each, strict=True)
         return Range(min(lows), each[0].likely, sum(highs))
 
-    known = [name for name in first.costs if all(name in estimate.costs for estimate in others)]
-    names = ", ".join(estimate.model for estimate in others)
-    assumption = f"{first.model} answers; at most, each model is paid before the next one is asked: {names}"
+    # A provider's batch has one model.
+    known = [name for name in first.costs if name != "batch" and all(name in each.costs for each in others)]
+    rest = ", ".join(estimate.model for estimate in others)
+    assumption = f"{first.model} answers; at most, each model is paid before the next one is asked: {rest}"
     texts = [assumption, *(text for estimate in estimates for text in estimate.assumptions)]
     return replace(
         first,

@@ -6,6 +6,9 @@ States of up to three providers are crossed with ways to call, cache modes, samp
 import asyncio
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -276,29 +279,34 @@ def test_while_every_model_is_down_a_call_waits_for_the_first_that_works(
     assert [entry.model for entry in caught.value.passed_over] == [ANTHROPIC]
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, None])
-def test_a_batch_that_is_interrupted_takes_stored_answers_and_sends_the_rest_to_the_first(
-    stop: type[BaseException] | None, simulator: Simulator, tmp_path: Path
+STOPPED = """
+import os, signal, sys
+from llm_provider import Client
+
+done = []
+
+def note(result):
+    done.append(result)
+    if len(done) == 20:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+with Client(on_result=note, rate_control="independent") as client:
+    client.call_many("gpt-4.1-mini", [f"{number}+1?" for number in range(60)], fallback=["gemini-3.8-flash"],
+                     max_concurrent=4, max_retries=0)
+"""
+
+
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+def test_a_batch_that_is_stopped_takes_stored_answers_and_sends_the_rest_to_the_first(
+    stop: str, simulator: Simulator
 ) -> None:
     prompts = [f"{number}+1?" for number in range(60)]
     simulator.inject(Fault(status=503), "openai", times=None)
-    done: list[object] = []
-
-    def note(result: object) -> None:
-        done.append(result)
-        if stop is not None and len(done) == 20:
-            raise stop
-
-    with Client(cache_dir=tmp_path, on_result=note, rate_control="independent") as client:
-        if stop is None:
-            for _, _ in client.iter_many(OPENAI, prompts, fallback=[GEMINI], max_concurrent=4, max_retries=0):
-                if len(done) == 20:
-                    break
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                client.call_many(OPENAI, prompts, fallback=[GEMINI], max_concurrent=4, max_retries=0)
+    command = [sys.executable, "-c", STOPPED, stop]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.Signals[stop] or "KeyboardInterrupt" in ended.stderr, ended.stderr
     simulator.drop_faults()
-    with Client(cache_dir=tmp_path, rate_control="independent") as client:
+    with Client(rate_control="independent") as client:
         results = client.call_many(OPENAI, prompts, fallback=[GEMINI], max_concurrent=4)
         asked = Counter(str(request.body["contents"]) for request in simulator.requests("gemini"))
         stored = [result for result in results if isinstance(result, Response) and result.cached]
