@@ -84,7 +84,7 @@ class Outage:
 
     __slots__ = (
         "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
-        "_probe", "_try_at", "cause", "down_since", "watches",
+        "_probe", "_try_at", "cause", "down_since", "longest_interval", "ramp", "watches",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -94,6 +94,10 @@ class Outage:
         """When the first failed request of the outage was sent; None unless the scope is down."""
         self.cause: LLMError | None = None
         """The last failure."""
+        self.longest_interval = _LONGEST_INTERVAL
+        """Seconds between two probes, at most."""
+        self.ramp: float = _RAMP
+        """Requests at once when work resumes."""
         self._reset()
 
     def _reset(self) -> None:
@@ -139,7 +143,7 @@ class Outage:
         if self.down_since is not None:
             if ticket is self._probe:
                 self._probe = None
-                self._interval = min(_GROWTH * self._interval, _LONGEST_INTERVAL)
+                self._interval = min(_GROWTH * self._interval, self.longest_interval)
                 self._wait(now, error)
             self._note(error, caller)
             return
@@ -177,7 +181,7 @@ class Outage:
                 goal = self._goal
                 self._reset()
                 self.down_since = self.cause = None
-                self._credit, self._goal = float(_RAMP), goal
+                self._credit, self._goal = self.ramp, goal
             return
         if self._first is not None and ticket.order > self._first.order:
             credit, goal = self._credit, self._goal
