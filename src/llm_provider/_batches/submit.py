@@ -166,10 +166,9 @@ class Submitter:
         adopt: bool,
         file_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> Record:
-        """Submit rows as one batch; `adopt` takes over one with the same rows that the journal has lost.
+        """Submit rows, which no open batch has, as one; `adopt` takes over one that the journal has lost.
 
-        None of the rows is in an open batch, and `spool` has their lines. `file_ids` are the ids of the
-        uploaded files that they refer to, by reference.
+        `spool` has their lines. `file_ids` are the ids of the files that they refer to, by reference.
         """
         content = content_of(rows)
         lost = await self._find_lost(content) if adopt else None

@@ -179,9 +179,8 @@ class RandomRefusals(Stored):
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Whether the refusals in a trial were random; None if this is not known yet.
 
-        A trial is many requests that were sent at once, right after a refusal. `number` is that of a request
-        that was refused since the trial began. `due` says that a refusal of the limit is due at this phase of
-        the sweep, so that it is no surprise.
+        `number` is that of a request that was refused since the trial began. `due` says that a refusal of the
+        limit is due at this phase of the sweep, so that it is no surprise.
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED

@@ -132,6 +132,7 @@ _RARE = {
     ),
     "prompt_caching": Parameter(flag),
     "unsupported": Parameter(one_of(checks.Unsupported)),
+    "fallback": Parameter(checks.check_fallback),
 }
 
 PARAMETERS: Mapping[str, Parameter] = MappingProxyType(_ROWS | _RARE)
