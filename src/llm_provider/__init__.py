@@ -220,10 +220,10 @@ def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
     return read_served_by(provider, reply, origin)
 
 
-def _export(results: _Any, path: _Any, client: _Any) -> _Any:
+def _export(*arguments: _Any) -> _Any:
     from ._client.evidence import export_results
 
-    return export_results(results, path, client)
+    return export_results(*arguments)
 
 
 _raw_reader.export = _export

@@ -23,8 +23,10 @@ _CHUNK = 1 << 20
 _LOCAL = struct.Struct("<4s5H3I2H")
 _LONGEST_LINE = 1 << 28
 """Bytes. The longest answer that a client reads by default has a quarter of it."""
-_NAME = re.compile(rb"[a-z0-9_]{1,40}\.(jsonl|json|eval)")
-_MOST_PARTS = 8
+_FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
+_NAME = re.compile(rb"(data/(" + _FOLDER + rb"){3}[0-9a-f-]{36}(_samples)?|[a-z0-9_]{1,40})\.jsonl?")
+_LONGEST_NAME = 320
+_MOST_PARTS = 1000
 _DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
 """1980-01-01, the first version with ZIP64, and the number that refers to the ZIP64 fields."""
 
@@ -105,7 +107,7 @@ def _read_part(file: IO[bytes], head: bytes, size: int) -> Part:
     if len(head) < _LOCAL.size:
         raise EvidenceError(f"byte {begin:,}: the file is cut")
     fields = _LOCAL.unpack(head)
-    name = file.read(min(fields[9], 64))
+    name = file.read(min(fields[9], _LONGEST_NAME))
     extra = file.read(20)
     if not _NAME.fullmatch(name) or len(extra) < 20:
         raise EvidenceError(f"byte {begin:,}: no header of a part of evidence")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -54,10 +54,14 @@ class RowMaker:
         self._redaction = Redaction(key.reveal() for key in keys if key.is_static)
         self.price_rows: dict[PriceRow, None] = {}
 
-    def make_lines(self, results: Iterable[Result | Scores]) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row."""
+    def make_lines(
+        self, results: Iterable[Result | Scores], scores: Mapping[int, float]
+    ) -> Iterator[tuple[bytes, JSONObject]]:
+        """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
         for index, result in enumerate(self._fetch_ahead(results)):
             row = self._make_row(index, result)
+            if index in scores:
+                row["score"] = scores[index]
             text = write_json(row)
             clean = self._redaction.apply(text)
             if clean != text:

@@ -65,7 +65,7 @@ globalThis.requestIdleCallback?.(function prepare(deadline) {
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { input_index: 72, sample: 84, prompt: 270 };
+const WIDTHS = { input_index: 92, sample: 84, prompt: 270 };
 const STATES = { single: "only one" };
 const TITLES = {
   input_index: "#", finish_reason: "finish reason", input_tokens: "input tokens",
@@ -281,7 +281,7 @@ function details(sides) {
     const once = name === "Prompt" ? !texts[1] || !texts[0] || texts[0] === texts[1] : texts[0] === texts.at(-1);
     if (once) contents = [contents.find(Boolean)];
     else if (name === "Answer" && sides.every((side) => side?.cells.text)) contents = differences(sides);
-    const heading = once && sideBySide && name === "Answer" ? "Answer of both" : name;
+    const heading = name === "Answer" && once && sideBySide ? "Answer of both" : name;
     nodes.push(...contents.map((content) => element("section", once ? "wide" : "", ...(content ? [element("h3", "", heading), ...content] : []))));
   }
   return [...nodes, element("section", "wide", element("h3", "", "Facts"), facts(sides))];
