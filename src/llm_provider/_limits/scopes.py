@@ -223,10 +223,7 @@ class Scope:
             self.wake()
 
     def _enqueue(self, slot_request: SlotRequest, *, first: bool) -> None:
-        if first:
-            self._queue.appendleft(slot_request)
-        else:
-            self._queue.append(slot_request)
+        (self._queue.appendleft if first else self._queue.append)(slot_request)
 
     @property
     def waiting(self) -> int:
