@@ -3,6 +3,8 @@
 # renews the environment.
 
 PYTHON ?= python3
+# The browser of `make test-browser`: a name on the PATH, or a path.
+CHROMIUM ?= chromium
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
@@ -16,7 +18,7 @@ OF_NO_SDK := --ignore tests/_providers/transport/test_body_size.py --ignore test
 PARALLEL := --numprocesses 3 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
-WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install"
+WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install and not browser"
 
 UV := .venv/bin/uv
 RUN := .venv/bin/python
@@ -38,7 +40,7 @@ export UV_SYSTEM_CERTS := true
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
-.PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins matrix \
+.PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
 	fuzz night prices components reliability features size docs lint types format lock build bench clean
 
 help: ## show this list
@@ -93,6 +95,11 @@ test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Va
 test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, in an environment of their own
 	@.venv-plugins/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
 
+test-browser: ## tests of the page of results in CHROMIUM; fails where there is none
+	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no $(CHROMIUM): install Chromium, or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }
+	@$(MAKE) --no-print-directory .venv-browser/.ready
+	@CHROMIUM="$$(command -v "$(CHROMIUM)")" .venv-browser/bin/python -m pytest -m browser tests/browser
+
 matrix: setup ## every fault and every feature on every route in every way to call; `make test` takes a sample
 	@$(RUN) -m pytest $(PARALLEL) -m "" tests/end_to_end/test_fault_matrix.py tests/end_to_end/test_feature_matrix.py
 
@@ -131,6 +138,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --extra lm_eval --group build --group test)
+	@$(call lock,browser,pyproject.toml --extra simulator --group build --group test --group browser)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)
 	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)

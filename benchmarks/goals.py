@@ -127,6 +127,10 @@ GOALS = (
         "prompt_cache_of_bound", "prompt_caching", "500 questions on 20,000 tokens: bill, of the bound", 1.05
     ),
     Goal("prompt_cache_of_plain", "prompt_caching", "the same, of the bill without `prompt_caching`", 1.0),
+    Goal("hosts_goodput", "hosts", "four unequal servers: goodput, of an oracle's", 0.95, "", True),
+    Goal("hosts_hits", "hosts", "the same: hits of the servers' prefix caches, of the ideal", 0.9, "", True),
+    Goal("hosts_lost", "hosts", "the same: prompts without their answer", 0),
+    Goal("hosts_twice", "hosts", "the same: answers to a prompt that had one", 0),
     Goal("soak_wrong", "soak", "answers wrong, missing or lost", 0),
     Goal("soak_duplicates", "soak", "prompts paid for again without a reason", 0),
     Goal("soak_difference", "soak", "USD of the bill that are neither in the ledger nor explained", 0),

@@ -75,6 +75,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no cells of the matrices for a run that leaves them out: each process takes seconds for them."""
+    if "not matrix" in metafunc.config.option.markexpr:
+        for marker in metafunc.definition.iter_markers("parametrize"):
+            cells = marker.args[1] if isinstance(marker.args[1], list) else []
+            cells[:] = [
+                cell for cell in cells if "matrix" not in [mark.name for mark in getattr(cell, "marks", ())]
+            ]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but each n-th cell of a crossing that is marked `sampled(n)` to `make test-long`."""
     cells: Counter[str] = Counter()

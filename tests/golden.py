@@ -19,8 +19,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from llm_provider import UnpinnedRouterWarning
 from llm_provider._errors import LLMError
 from llm_provider._providers import registry
@@ -55,14 +53,6 @@ def read(subject: str) -> dict[str, Pair]:
     """Sentence → pair, of one file."""
     pairs = json.loads((FOLDER / f"{subject}.json").read_text(encoding="utf-8"))
     return {sentence: Pair(pair.pop("function"), pair.pop("given"), pair) for sentence, pair in pairs.items()}
-
-
-def golden(*subjects: str) -> pytest.MarkDecorator:
-    """Calls a test with each pair of some files."""
-    pairs = {
-        f"{subject}: {sentence}": pair for subject in subjects for sentence, pair in read(subject).items()
-    }
-    return pytest.mark.parametrize("pair", pairs.values(), ids=pairs.keys())
 
 
 def result_of(function: str, inputs: Any) -> dict[str, Any]:

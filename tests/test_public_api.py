@@ -36,21 +36,21 @@ CLASSES = [
     "AskedCall", "AsyncStream", "Batch", "BatchCounts", "Budget", "CacheWarning", "Choice", "Citation",
     "Client", "Content", "Cost", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates",
     "FailedAttempt", "GeneratedAudio", "GeneratedImage", "Host", "KeyWarning", "Ledger", "LedgerRow",
-    "LedgerWarning", "Model", "TokenCount", "TokenLogprob", "ModelDriftWarning", "PriceWarning", "Range",
-    "CacheStatistics", "Evidence", "Explanation",
-    "Recheck", "Response", "Results", "ScopeStatistics", "Score",
-    "ScoreParameters", "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy",
-    "ServerToolCall", "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall",
-    "ToolCallDelta", "ToolResult", "UnpinnedRouterWarning", "Usage",
+    "LedgerWarning", "Model", "PassedOver", "TokenCount", "TokenLogprob", "ModelDriftWarning",
+    "PriceWarning", "Range", "CacheStatistics", "Evidence", "Explanation", "Recheck", "Response",
+    "Results", "ScopeStatistics", "Score", "ScoreParameters", "Scores", "SecondLevel",
+    "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
+    "Stream", "Telemetry", "Timeouts", "Timing", "ToolCall", "ToolCallDelta", "ToolResult",
+    "UnpinnedRouterWarning", "Usage",
 ]  # fmt: skip
 TYPES = ["BatchParameters", "FinishReason", "Message", "Parameters", "Prompt"]
 EXPORTED = sorted([*FUNCTIONS, *MODULE_FUNCTIONS, *ERRORS, *CLASSES, *TYPES])
 
 PARAMETERS = [
     "allowed_tools", "api_key", "base_url", "budget", "cache", "cached_content", "deadline", "draw",
-    "endpoint", "extra_body", "extra_headers", "frequency_penalty", "in_batch", "logit_bias", "logprobs",
-    "max_repairs", "max_retries", "max_tokens", "max_tool_rounds", "metadata", "modalities", "n",
-    "outage_patience", "parallel_tool_calls", "presence_penalty", "previous_response_id",
+    "endpoint", "extra_body", "extra_headers", "fallback", "frequency_penalty", "in_batch", "logit_bias",
+    "logprobs", "max_repairs", "max_retries", "max_tokens", "max_tool_rounds", "metadata", "modalities",
+    "n", "outage_patience", "parallel_tool_calls", "presence_penalty", "previous_response_id",
     "prompt_cache_key", "prompt_caching", "reasoning_context", "reasoning_effort", "reasoning_summary",
     "response_format", "safety_settings", "seed", "service_tier", "stop", "store", "strict_model",
     "system", "temperature", "thinking_budget", "timeout", "tool_choice", "tools", "top_k",

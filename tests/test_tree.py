@@ -21,6 +21,7 @@ WITHOUT_TESTS = {
     "_evidence/export.py": "test_verification.py exports every kind of result",
     "_evidence/redaction.py": "test_verification.py looks for canaries",
     "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
+    "_evidence/score_records.py": "tests/_cli/test_export.py exports scores",
     "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",
@@ -38,6 +39,7 @@ WITHOUT_TESTS = {
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
+    "_types/passed_over.py": "tests/_calls/lifecycle/test_fallback.py reads it of every result",
     "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
     "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",
@@ -85,6 +87,7 @@ OF_NO_MODULE = {
 
 NOT_MIRRORED = {
     "benchmarks",
+    "browser",
     "cluster",
     "conformance",
     "end_to_end",

@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         ToolCallDelta,
         ToolResult,
     )
+    from ._types.passed_over import PassedOver
     from ._types.response import Choice, Response
     from ._types.results import Cost, Results
     from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
@@ -145,7 +146,7 @@ __all__ = [
     "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger", "LedgerRow", "LedgerWarning",
     "LengthFinishReasonError", "Message", "MissingAPIKeyError", "MissingDependencyError", "Model",
     "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError", "OverloadedError", "Parameters",
-    "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError",
+    "PassedOver", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError",
     "QuotaExceededError", "Range", "RateLimitError", "Recheck", "RefusalError", "RequestError", "Response",
     "Results", "SchemaMismatchError", "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters",
     "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
@@ -162,7 +163,7 @@ __all__ = [
 _HOMES = (
     "_client.functions", "_client.model_functions", "_client.client",
     "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
-    "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
+    "_types.passed_over", "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
     "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
@@ -219,10 +220,10 @@ def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
     return read_served_by(provider, reply, origin)
 
 
-def _export(results: _Any, path: _Any, client: _Any) -> _Any:
+def _export(*arguments: _Any) -> _Any:
     from ._client.evidence import export_results
 
-    return export_results(results, path, client)
+    return export_results(*arguments)
 
 
 _raw_reader.export = _export

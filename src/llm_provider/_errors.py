@@ -62,6 +62,7 @@ class LLMError(Exception):
         samples: The samples of a call with `n` above 1 that were answered, in their order: a tuple of
             `Response`, as in `Response.samples`. They are stored as others are, so the same call asks for
             the rest.
+        passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
         metadata: The metadata of the input in its batch; None if none was given.
 
@@ -77,6 +78,7 @@ class LLMError(Exception):
     failures: tuple[FailedAttempt, ...] = ()
     usage: Any = None
     samples: tuple[Any, ...] = ()
+    passed_over: tuple[Any, ...] = ()
     cached = False
     metadata: Any = None
     row_label: Any = None
@@ -212,9 +214,7 @@ def _decimal(text: str) -> Decimal:
 READERS: dict[str, Callable[[Any], Any]] = {
     "failures": lambda failures: tuple(FailedAttempt(**failure) for failure in failures),
     "candidates": tuple,
-    "budget": _decimal,
-    "spent": _decimal,
-    "needed": _decimal,
+    **dict.fromkeys(("budget", "spent", "needed"), _decimal),
 }
 """Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
 

@@ -1,8 +1,7 @@
 """HTML for notebooks: the blocks that make up each view of a value.
 
-Every block escapes its text and cuts a long one. Colours and fonts are those of the page, so views can be
-read on a light and on a dark background. Styles are attributes, because viewers of notebooks remove style
-sheets; that of a table only gives room where the viewer has no style of its own.
+Every block escapes its text and cuts a long one. Colours and fonts are those of the page. Styles are
+attributes, because viewers remove style sheets; that of a table is for those without a style of their own.
 """
 
 from __future__ import annotations

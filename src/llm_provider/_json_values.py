@@ -44,9 +44,9 @@ def json_value(value: object) -> Any:
     if type(value).__name__ in _MISSING:
         return None
     for method, arguments in (("to_dict", {}), ("model_dump", {"mode": "json"}), ("tolist", {})):
-        plain = getattr(value, method, None)
-        if callable(plain) and not isinstance(value, type):
-            return json_value(plain(**arguments))
+        # An attribute that an object lacks may cost it a search for the remedy.
+        if callable(getattr(type(value), method, None)):
+            return json_value(getattr(value, method)(**arguments))
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
     return _to_text(value)

@@ -7,7 +7,7 @@ import pytest
 
 from llm_provider import RequestError
 from llm_provider._cli.call_options import parameters_of, read_schema
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
 MODEL = "gpt-6.1-sol"
@@ -25,6 +25,13 @@ def test_any_parameter_of_a_call_can_be_given(run: RunCommand, simulator: Simula
     assert run("ask", "groq/openai/gpt-oss-120b", "Hi", *words).code == 0
     body = simulator.requests()[-1].body
     assert (body["top_p"], body["frequency_penalty"]) == (0.5, 0.25)
+
+
+def test_another_model_answers_if_the_first_does_not(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(quota=True), "openai")
+    ended = run("ask", MODEL, "2+2?", "--fallback", "claude-haiku-5-5", "--fallback", "gemini-3.8-flash")
+    assert (ended.code, ended.out) == (0, "4\n")
+    assert [request.provider for request in simulator.requests()] == ["openai", "anthropic"]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Evidence, RequestError, track, verify
+from llm_provider import Client, Evidence, EvidenceError, RequestError, Results, track, verify
 from llm_provider._cache.response_cache import ResponseCache
+from llm_provider._evidence.container import write_parts
+from llm_provider._evidence.json_lines import write_json
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
@@ -79,6 +83,70 @@ def test_a_part_of_the_cache_is_exported_by_results_model_or_tag(
     assert written.out == "2 answers written\n"
     with pytest.raises(RequestError, match="there is none"):
         cache.export(tmp_path / "t.jsonl", tag="study")
+
+
+def test_scores_are_in_the_rows_and_in_records_of_every_eval_ever(
+    run: RunCommand, simulator: Simulator, client: Client, tmp_path: Path
+) -> None:
+    results = Results(
+        [*client.call_many(MODEL, ["1", "2"]), *client.call_many(OTHER, ["1", "2", "3"], system="Count.")]
+    )
+    results.to_jsonl(tmp_path / "r.jsonl")
+    (tmp_path / "sums.csv").write_text("index,score\n0,1\n1,0\n3,0.25\n4,1\n")
+    (tmp_path / "sums.jsonl").write_text('{"index": 9, "score": 1}\n')
+    out, given = tmp_path / "a.zip", ("--results", str(tmp_path / "r.jsonl"), "--scores")
+    assert "score 1" in run("export", str(out), *given, str(tmp_path / "sums.jsonl")).err
+    assert run("export", str(out), *given, str(tmp_path / "sums.csv")).code == 0
+    assert verify(out).manifest["figures"]["total"]["score_sum"] == "2.25"
+    for scores in ([1.0, False, None, 0.25, True], {0: 1, 1: 0, 3: 0.25, 4: 1}):
+        results.export(tmp_path / "b.zip", client=client, scores=scores, evaluation="sums")
+        assert verify(tmp_path / "b.zip").manifest["evaluation"] == "sums"
+    with zipfile.ZipFile(out) as archive:
+        names = archive.namelist()
+        parts = {name: archive.read(name) for name in names}
+    records = {
+        json.loads(parts[name])["model_info"]["id"]: name
+        for name in names
+        if name.startswith("data/") and name.endswith(".json")
+    }
+    for model, mean, folder in (
+        (f"openai/{MODEL}", 0.5, f"openai/{MODEL}"),
+        (OTHER, 0.625, OTHER.replace("/openai/", "/openai_")),
+    ):
+        record = json.loads(parts[records[model]])
+        assert records[model].startswith(f"data/sums/{folder}/")
+        assert record["evaluation_results"][0]["score_details"]["score"] == mean
+        detail = record["detailed_evaluation_results"]
+        assert detail["file_path"] == records[model].replace(".json", "_samples.jsonl")
+        assert detail["checksum"] == hashlib.sha256(parts[detail["file_path"]]).hexdigest()
+        lines = [json.loads(line) for line in parts[detail["file_path"]].splitlines()]
+        assert len(lines) == detail["total_rows"] == 2
+        assert {line["evaluation"]["is_correct"] for line in lines} == {True, False}
+    for name in names:
+        if name.startswith("data/"):
+            changed = {**parts, name: parts[name].replace(b"sums", b"SUMS", 1)}
+            assert name in refuse(changed, tmp_path / "c.zip"), "another value"
+            assert name in refuse({**parts, name: parts[name] + b"{}\n"}, tmp_path / "c.zip"), "another line"
+            del changed[name]
+            assert refuse(changed, tmp_path / "c.zip"), "a part that is missing"
+    for scores in ([float("nan")], {9: 1.0}, ["good"]):
+        with pytest.raises(RequestError, match="scores"):
+            results.export(out, client=client, scores=scores)  # type: ignore[arg-type]  # some are no numbers
+
+
+def refuse(parts: dict[str, bytes], path: Path) -> str:
+    """The message about a file whose digests are right."""
+    manifest = json.loads(parts["manifest.json"])
+    manifest["parts"] = {
+        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in parts.items()
+        if name != "manifest.json"
+    }
+    parts["manifest.json"] = write_json(manifest) + b"\n"
+    write_parts(path, [(name, [data]) for name, data in parts.items()])
+    with pytest.raises(EvidenceError) as caught:
+        verify(path)
+    return str(caught.value)
 
 
 def test_what_selects_nothing_is_refused(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ import json
 import webbrowser
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
-from llm_provider import Results
+from llm_provider import Results, call_many
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand, response
 
@@ -69,6 +70,18 @@ def test_files_of_results_and_a_line_that_is_still_being_written(run: RunCommand
     with path.open("a") as file:
         file.write('{"text": "b", "cho')
     assert ": 1 answers, " in run("view", str(path)).out
+
+
+def test_evidence_is_shown(run: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "study.zip"
+    with Simulator() as simulator:
+        call_many("gpt-6.1-sol", ["1+1?", "2+2?"], base_url=simulator.url("openai")).export(path)
+    assert run("view", str(path)).code == 0
+    _, rows = read_rows(path.with_suffix(".html"))
+    assert [row[0] and row[0]["text"] for row in rows] == ["2", "4"]
+    with ZipFile(path, "w") as archive:
+        archive.writestr("other.txt", "")
+    assert "no evidence" in run("view", str(path)).err
 
 
 def test_the_browser_is_asked_only_with_open(

@@ -72,7 +72,7 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
             for name in ("rows.jsonl", "prices.jsonl", "manifest.json", "../rows.jsonl", "rows.jsonl" * 999):
                 archive.writestr(name, b"{}\n" * random.randrange(1, 9))
         assert refuses(path.read_bytes())
-    path, _ = write(tmp_path, {f"part{number}.json": [b"1"] for number in range(9)})
+    path, _ = write(tmp_path, {f"part{number}.json": [b"1"] for number in range(1001)})
     assert refuses(path.read_bytes()), "too many parts"
     path.write_bytes(b"")
     path = write_parts_twice(tmp_path)

@@ -86,6 +86,7 @@ def make_results(client: Client, simulator: Simulator, model: str, kinds: list[s
     )
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:litellm")  # of its own use of pydantic
 @pytest.mark.parametrize("model", MODELS)
 def test_generated_results_are_verified_and_each_change_of_a_row_is_named(
     client: Client, simulator: Simulator, tmp_path: Path, model: str

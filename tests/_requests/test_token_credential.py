@@ -209,6 +209,11 @@ def submit(client: Client) -> Any:
     return client.call_many("gpt-5.5", ["1+1?"], delivery="batch")
 
 
+def cancel(client: Client) -> Any:
+    assert client.submit_many("gpt-5.5", ["1+1?"]).cancel()
+    return []
+
+
 def list_models(client: Client) -> Any:
     return client.models("openai", live=True)
 
@@ -224,6 +229,7 @@ def list_models(client: Client) -> Any:
         (submit, "batches.create", None),
         (submit, "batches.retrieve", 1),
         (submit, "files.download", 1),
+        (cancel, "batches.cancel", 1),
     ],
 )
 def test_every_request_is_sent_once_more_with_a_new_token(
@@ -233,7 +239,7 @@ def test_every_request_is_sent_once_more_with_a_new_token(
 
     def source() -> str:
         # The simulator keeps the batches of each token for themselves.
-        fetched.append("token-of-mine" if work is submit else f"token-of-mine-{len(fetched)}")
+        fetched.append("token-of-mine" if work in (submit, cancel) else f"token-of-mine-{len(fetched)}")
         return fetched[-1]
 
     simulator.inject(Fault(status=401), match=operation, times=refusals)

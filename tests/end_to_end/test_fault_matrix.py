@@ -1,7 +1,7 @@
 """Every fault of `faults.py` on every route and in every way to call: it ends as the table says.
 
 `make test-long` takes a sample: it meets each row whole, streamed and over httpx on each route, in ways that
-rotate, and further variants of a row in one of these. `make test` takes every third cell of that sample, and
+rotate, and further variants of a row in one of these. `make test` takes every fourth cell of that sample, and
 `make matrix` all cells. Whatever the fault, `check_error` holds for its error.
 """
 
@@ -323,7 +323,7 @@ def parameter(row: Row, variant: str, route: Route, cells: list[Cell], marks: An
 
 
 @pytest.mark.parametrize("cells", list(product()))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_fault(
     bench: Bench, cells: list[Cell], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ class LlamaServer(NamedTuple):
 
     base_url: str
     model: str
+    process: subprocess.Popen[bytes]
     context: int = CONTEXT
 
 
@@ -126,8 +127,8 @@ def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LLAMA_")}
-    with running(command, environment, log, lambda: answers(port, "/v1/models")):
-        yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny")
+    with running(command, environment, log, lambda: answers(port, "/v1/models")) as process:
+        yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny", process)
 
 
 def free_port() -> int:
@@ -139,13 +140,13 @@ def free_port() -> int:
 @contextmanager
 def running(
     command: list[str], environment: dict[str, str], log: Path, ready: Callable[[], bool]
-) -> Iterator[None]:
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server until the block ends; the block begins when it is ready."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         try:
             wait_until(ready, process, log)
-            yield
+            yield process
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -206,6 +207,14 @@ def llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     pytest.importorskip("llama_cpp")
     with serve(model_file, tmp_path_factory.mktemp("llama") / "log") as server:
         yield server
+
+
+@pytest.fixture
+def two_llamas(model_file: Path, tmp_path: Path) -> Iterator[tuple[LlamaServer, LlamaServer]]:
+    """Two servers with one model. Their output is in the files `a` and `b`."""
+    pytest.importorskip("llama_cpp")
+    with serve(model_file, tmp_path / "a") as one, serve(model_file, tmp_path / "b") as two:
+        yield one, two
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ def costs(client: llm.Client) -> None:
 
 
 def one_call() -> None:
+    moved = llm.call("gpt-6.1-sol", "Hi", fallback=["claude-haiku-5-5"])
+    assert_type(moved.passed_over, tuple[llm.PassedOver, ...])
     answer = llm.call("gpt-6.1-sol", "Hi", max_tokens=5, temperature=0, stop=["a", "b"], cache="off")
     assert_type(answer, llm.Response)
     assert_type(answer.finish_reason, Literal["stop", "length", "tool_calls", "content_filter", "refusal"])

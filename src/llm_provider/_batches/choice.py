@@ -34,6 +34,11 @@ def uses_batch_api(
                 "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "
                 "or leave max_tool_rounds out"
             )
+        if parameters.get("fallback"):
+            raise RequestError(
+                "fallback has several models, and a provider's batch has one: use delivery='live' or 'auto', "
+                "or leave fallback out"
+            )
         if not has_batches:
             raise RequestError(
                 f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
@@ -49,6 +54,7 @@ def uses_batch_api(
         not has_batches
         or not cached
         or parameters.get("max_tool_rounds")
+        or parameters.get("fallback")
         or (deadline is not None and deadline < DAY)
     ):
         return False

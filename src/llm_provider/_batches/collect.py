@@ -71,8 +71,8 @@ def poll_pause(age: float) -> float:
 class Collector:
     """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
 
-    `shared` is a call of the job that waits for it; None where nobody does. `ended` is called with each row
-    and its end, after it is stored. `metadata` gives the metadata of the input that waits for a row.
+    `shared` is a call of the job that waits for it, if any. `ended` is called with each row that is stored,
+    and its end. `metadata` gives the metadata of the input that waits for a row.
     """
 
     def __init__(

@@ -157,8 +157,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
 def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = None) -> Call[Any]:
     """The call of a row, without its messages; `KeyError` if the journal lacks the row's contents.
 
-    `header` is None if the file of the batch is damaged. `shared` is a call of the job with the user's
-    parameters, and None where the process has only the journal.
+    `header` is None if the file is damaged. `shared` is a call of the job, if this process has it.
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")

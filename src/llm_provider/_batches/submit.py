@@ -81,10 +81,7 @@ class Submitter:
         ]
 
     async def settle(self, record: Record) -> None:
-        """Find out whether a batch was submitted: it becomes submitted, planned, or removed, or is `damaged`.
-
-        `UncertainBatchError` says that it cannot be found out.
-        """
+        """Find out whether a batch was submitted, planned or `damaged`; else an `UncertainBatchError`."""
         if record.remote is not None:
             return
         begun = record.submitting or record.created
@@ -169,10 +166,9 @@ class Submitter:
         adopt: bool,
         file_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> Record:
-        """Submit rows as one batch; `adopt` takes over one with the same rows that the journal has lost.
+        """Submit rows, which no open batch has, as one; `adopt` takes over one that the journal has lost.
 
-        None of the rows is in an open batch, and `spool` has their lines. `file_ids` are the ids of the
-        uploaded files that they refer to, by reference.
+        `spool` has their lines. `file_ids` are the ids of the files that they refer to, by reference.
         """
         content = content_of(rows)
         lost = await self._find_lost(content) if adopt else None

@@ -1,8 +1,7 @@
 """The cache key of an answer, which identifies the question.
 
 The key is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers,
-draw]`: every field that is sent, and nothing else. API key, timeout, retries and transport are not part of
-it.
+draw]`: every field that is sent, and nothing else, such as API key, timeout, retries or transport.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from .._errors import RequestError
+from .._errors import LLMError, RequestError
 from .storage.entry import decode_entry, decode_question
 
 if TYPE_CHECKING:
@@ -28,12 +28,7 @@ class Selection(TypedDict, total=False):
 
 
 def find_keys(store: Store, selection: Selection) -> Iterator[str]:
-    """The sorted keys of the whole answers that a selection means.
-
-    Raises:
-        RequestError: a tag is given, and there is no ledger with its keys.
-        OSError: the ledger cannot be read.
-    """
+    """The sorted keys of the whole answers that a selection means; `RequestError` for an unknown tag."""
     model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
     wanted = None if results is None else set(list_keys(results))
     if tag is not None:
@@ -56,7 +51,8 @@ def list_keys(results: Iterable[Any]) -> Iterator[str]:
             answers = rounds or result.get("samples") or [result]
             lists = [answer.get("cache_keys") or () for answer in answers]
         else:
-            answers = getattr(result, "rounds", None) or getattr(result, "samples", None) or [result]
+            failed = isinstance(result, LLMError)
+            answers = getattr(result, "samples", ()) if failed else getattr(result, "rounds", [result])
             lists = [getattr(answer, "cache_keys", ()) for answer in answers]
         yield from (key for keys in lists for key in keys if key is not None)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
+    from .._types.passed_over import PassedOver
     from .deltas import Emit
     from .early_stop import EarlyStop
 
@@ -151,10 +152,7 @@ class Operation(Exchange, Generic[R, T]):
         return True
 
     def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
-        """The result of a call of one part that the cache answers.
-
-        `call` may differ in its prompt. `started` is the monotonic time at which the user made the call.
-        """
+        """The result of a call of one part, perhaps with another prompt, that the cache answers."""
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
     @abstractmethod
@@ -206,6 +204,10 @@ class Call(Generic[T]):
     """The cache key of the first part, after it was computed."""
     watch: Watch | None = None
     """Observes the call; None if nothing does."""
+    fallback: tuple[Call[T], ...] = ()
+    """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
+    passed_over: tuple[PassedOver, ...] | None = None
+    """The models that did not answer before this one; None unless it is one of a `fallback`."""
 
     def key(self, part: int) -> str:
         """The cache key of a part."""

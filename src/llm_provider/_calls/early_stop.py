@@ -44,6 +44,11 @@ _CHANGING = re.compile(r"\S*\d\S*")
 """Words with digits: ids of requests, times and numbers, in which equal errors may differ."""
 
 
+def is_of_batch(error: LLMError) -> bool:
+    """Whether a call was not sent because its batch was stopped."""
+    return not error.attempts and isinstance(error, STOPPING)
+
+
 class EarlyStop:
     """Counts the failures of one batch. It is used on the background loop only, apart from `warn`."""
 

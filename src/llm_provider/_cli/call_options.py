@@ -59,6 +59,10 @@ _OPTIONS: dict[str, JSONObject] = {
     },
     "--seed": {"metavar": "N", "type": int, "help": "a number that makes answers more repeatable"},
     "--stop": {"metavar": "TEXT", "multiple": True, "help": "end the answer before this text; repeatable"},
+    "--fallback": {
+        "metavar": "MODEL", "multiple": True,
+        "help": "ask this model if the one before does not answer; repeatable",
+    },
     "--timeout": {"metavar": "SECONDS", "type": float, "help": "for one attempt (default 600)"},
     "--base-url": {"metavar": "URL", "help": "the server to ask instead of the provider's own"},
     "--extra-body": {
@@ -83,7 +87,7 @@ def parameters_of(options: JSONMapping) -> JSONObject:
     parameters: JSONObject = {}
     for name, value in options.items():
         if name not in ("param", "schema") and value is not None and value != ():
-            parameters[name] = list(value) if name == "stop" else value
+            parameters[name] = list(value) if isinstance(value, tuple) else value
     for name, value in options.get("param") or ():
         if name in parameters:
             raise RequestError(f"{name} is given twice: leave out one of its options")

@@ -24,6 +24,7 @@ its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` check
   {PROGRAM} export study.evidence.zip --model gpt-6.1-sol
   {PROGRAM} export study.evidence.zip --tag study --ledger costs.jsonl
 """
+_SCORES = "scores by `index` or `id` (CSV or JSON lines), which Every Eval Ever's records then hold"
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -34,9 +35,17 @@ its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` check
 @click.option("--model", metavar="MODEL", help="the stored answers of this model")
 @click.option("--tag", metavar="TAG", help="the stored answers of this `track` block")
 @click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
+@click.option("--scores", metavar="FILE", type=click.Path(path_type=Path), help=_SCORES)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def run_export(
-    out: Path, answers: Path | None, model: str | None, tag: str | None, ledger: str | None, *, as_json: bool
+    out: Path,
+    answers: Path | None,
+    model: str | None,
+    tag: str | None,
+    ledger: str | None,
+    scores: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Write evidence of answers, which a stranger can check without keys."""
     from .._client.evidence import export_stored
@@ -44,7 +53,7 @@ def run_export(
     if (answers is None) == (model is None and tag is None):
         raise RequestError("give --results FILE, or select stored answers by --model, --tag, or both")
     print_evidence(
-        export_stored(out, answers, {"model": model, "tag": tag, "ledger": ledger}), as_json=as_json
+        export_stored(out, answers, {"model": model, "tag": tag, "ledger": ledger}, scores), as_json=as_json
     )
 
 

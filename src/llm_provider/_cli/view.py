@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import click
 
 from .._errors import LLMError, RequestError
+from .._evidence.verification import ROWS
 from .._json_values import JSONObject
 from .._types.response import Response, Result, result_from_dict
 from .._types.results import Results
@@ -19,9 +21,9 @@ from .output import PROGRAM
 from .parsing import Command
 
 _EPILOG = f"""\
-FILES are answers, as `map` (JSON lines or .csv) and `Results.to_jsonl` write them. The page is one file: it
-needs no server and asks none. Failed rows come first. Of two files, rows with the same input are side by
-side, and those that differ come before those that are the same.
+FILES are answers, as `map` (JSON lines or .csv) and `Results.to_jsonl` write them, or
+evidence of `export`. The page is one file: it needs no server and asks none. Failed rows come first. Of two
+files, rows with the same input are side by side, and those that differ come before those that are the same.
 
   {PROGRAM} view answers.jsonl --open
   {PROGRAM} view monday.jsonl friday.jsonl --output days.html
@@ -55,29 +57,37 @@ def run_view(files: tuple[Path, ...], output: Path | None, *, opens: bool) -> No
 
 
 def read_answers(path: Path) -> Iterator[Result]:
-    """The answers of a file.
+    """The answers of a file; `RequestError` if a line is none."""
+    for number, (text, line) in enumerate(_read_lines(path), start=1):
+        if line == {} or not text.strip():
+            # The header of a table.
+            continue
+        try:
+            fields = json.loads(text) if line is None else line
+            # A line of evidence has more than the result.
+            fields = fields["result"] if "requests" in fields else fields
+            yield _read_map_line(fields) if "request" in fields else result_from_dict(fields)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if not text.endswith(b"\n"):
+                # It is still being written, or was when the machine failed.
+                return
+            reason = f" ({error})" if isinstance(error, LLMError) else ""
+            raise RequestError(
+                f"{path} line {number} is no answer of `{PROGRAM} map` or `Results.to_jsonl`{reason}"
+            ) from None
 
-    Raises:
-        OSError: the file cannot be read.
-        RequestError: a line is no answer.
-    """
+
+def _read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
+    """The lines of a file, and their content where the file is a table."""
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            if ROWS not in archive.namelist():
+                raise RequestError(f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote")
+            with archive.open(ROWS) as file:
+                yield from ((text, None) for text in file)
+        return
     with path.open("rb") as file:
-        lines = Table().read(file) if path.suffix.lower() == ".csv" else ((text, None) for text in file)
-        for number, (text, line) in enumerate(lines, start=1):
-            if line == {} or not text.strip():
-                # The header of a table.
-                continue
-            try:
-                fields = json.loads(text) if line is None else line
-                yield _read_map_line(fields) if "request" in fields else result_from_dict(fields)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                if not text.endswith(b"\n"):
-                    # It is still being written, or was when the machine failed.
-                    return
-                reason = f" ({error})" if isinstance(error, LLMError) else ""
-                raise RequestError(
-                    f"{path} line {number} is no answer of `{PROGRAM} map` or `Results.to_jsonl`{reason}"
-                ) from None
+        yield from Table().read(file) if path.suffix.lower() == ".csv" else ((text, None) for text in file)
 
 
 def _read_map_line(line: JSONObject) -> Result:

@@ -124,6 +124,11 @@ def parse_batch(
 
         fill(calls, defaults)
     several = isinstance(model, (list, tuple))
+    if several and calls.get("fallback") is not None:
+        raise RequestError(
+            "fallback: several models are compared by their names, and another one would answer for them: "
+            "leave it out"
+        )
     return BatchOptions(
         function=function,
         awaited=awaited,

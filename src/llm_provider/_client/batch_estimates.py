@@ -10,7 +10,7 @@ from .._calls.operations.embed import EMBED
 from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
-from .._estimates.estimates import Estimates
+from .._estimates.estimates import Estimates, add_fallbacks
 from .._requests.checks import one_of
 from .._requests.inputs import Estimable
 from .._requests.model_kinds import EstimateKind, kind_of
@@ -35,10 +35,11 @@ def estimate_batch(
         return _estimate_texts(runner, model, inputs, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("estimate", model, inputs, parameters, runner.defaults, on_error)
-    estimates = [
-        estimate(_estimator(runner, name, options), cast("Iterable[Prompt]", part.prompts))
-        for name, part in options.each
-    ]
+    estimates = []
+    for name, part in options.each:
+        several, prompts = _estimators(runner, name, options), cast("Iterable[Prompt]", part.prompts)
+        prompts = prompts if len(several) == 1 else list(prompts)
+        estimates.append(add_fallbacks([estimate(each, prompts) for each in several]))
     return _name_each(model, estimates)
 
 
@@ -57,9 +58,14 @@ async def aestimate_batch(
         return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
-    estimates = [
-        await aestimate(_estimator(runner, name, options), part.prompts) for name, part in options.each
-    ]
+    estimates = []
+    for name, part in options.each:
+        several, prompts = _estimators(runner, name, options), part.prompts
+        if isinstance(prompts, AsyncIterable):
+            prompts = [prompt async for prompt in prompts] if len(several) > 1 else prompts
+        elif len(several) > 1:
+            prompts = list(prompts)
+        estimates.append(add_fallbacks([await aestimate(each, prompts) for each in several]))
     return _name_each(model, estimates)
 
 
@@ -68,17 +74,24 @@ def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> N
     for model, part in options.each:
         prompts = part.prompts
         if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
-            show(_estimator(runner, model, options, counted=False), prompts, above)
+            show(_estimators(runner, model, options, counted=False)[0], prompts, above)
 
 
-def _estimator(runner: CallRunner, model: str, options: BatchOptions, *, counted: bool = True) -> Estimator:
+def _estimators(
+    runner: CallRunner, model: str, options: BatchOptions, *, counted: bool = True
+) -> list[Estimator]:
+    """An estimator of the model, and one of each model of `fallback`."""
     parameters, allowed = dict(options.parameters), options.concurrency or runner.concurrency
 
     def prepare(prompt: Prompt) -> Call[Response]:
         return runner.prepare(CHAT, model, prompt, parameters, allowed, options.function)
 
     engine = runner.engine
-    return Estimator(engine, prepare, runner.prices, engine.statistics(), counted=counted)
+    scopes, count = engine.statistics(), 1 + len(parameters.get("fallback") or ())
+    return [
+        Estimator(engine, prepare, runner.prices, scopes, counted=counted, number=number)
+        for number in range(count)
+    ]
 
 
 def _estimate_texts(

@@ -211,7 +211,7 @@ class BatchMethods(Hinting):
         own_patience = parameters.get("outage_patience")
         patience = engine.settings.outage_patience if own_patience is None else own_patience
         first: Call[Response] | None = None
-        early_stop = EarlyStop()
+        early_stop, early_stops = EarlyStop(), dict[str, EarlyStop]()
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
@@ -222,6 +222,9 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
+            for each in call.fallback[:-1]:
+                # A model that another stands in for stops its own calls alone.
+                each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call
 
         runner.start()

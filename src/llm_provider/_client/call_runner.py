@@ -67,7 +67,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-            if call.encoded.dropped:
+            if call.encoded.dropped or call.fallback:
                 self._warn_of_dropped(call)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
@@ -140,7 +140,7 @@ class CallRunner:
         if self.defaults:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-        if call.encoded.dropped:
+        if call.encoded.dropped or call.fallback:
             self._warn_of_dropped(call)
         return call
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import LLMError, RequestError, cite
 from .._evidence.export import write_evidence
-from .._evidence.stored_answers import read_entries, read_file
-from .._json_values import JSONObject
+from .._evidence.stored_answers import read_entries, read_file, read_scores
+from .._json_values import JSONObject, plain_number
 from .._types.evidence import Evidence
 from .client import Client
 from .functions import default_client
@@ -24,6 +25,8 @@ def export_results(
     results: Sequence[Any],
     path: str | os.PathLike[str],
     client: Client | None,
+    scores: Any = None,
+    evaluation: str = "scores",
     selection: JSONObject | None = None,
 ) -> Evidence:
     """Write the evidence of results. It raises what `Results.export` raises."""
@@ -32,16 +35,31 @@ def export_results(
     runner = (client or default_client())._runner  # noqa: SLF001 - of the same layer
     engine = runner.engine
     about = selection or {"by": "results"}
-    return write_evidence(results, path, engine.cache, engine.settings, runner.prices(), about)
+    given, prices = _check_scores(results, scores), runner.prices()
+    return write_evidence(results, path, engine.cache, engine.settings, prices, about, given, evaluation)
 
 
-def export_stored(path: Path, answers: Path | None, selection: Selection) -> Evidence:
-    """Write the evidence of a file of answers, or of a part of the cache.
+def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
+    """The scores by index, without those that are None."""
+    if scores is None:
+        return {}
+    pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
+    checked = {}
+    for index, score in pairs:
+        number = float(score) if isinstance(score, bool) else plain_number(score)
+        if score is not None:
+            if type(index) is not int or not 0 <= index < len(results):
+                raise RequestError(f"scores has an index {cite(index)}, and there are {len(results)} results")
+            if number is None or not math.isfinite(number):
+                raise RequestError(f"scores[{index}] must be a number, a bool or None, not {cite(score)}")
+            checked[index] = float(number)
+    return checked
 
-    Raises:
-        RequestError: nothing is selected, or the file has other lines.
-        OSError: a file cannot be read or written.
-    """
+
+def export_stored(
+    path: Path, answers: Path | None, selection: Selection, scores: Path | None = None
+) -> Evidence:
+    """Write the evidence of a file of answers, or of a part of the cache; `RequestError` for nothing."""
     client = default_client()
     engine = client._runner.engine  # noqa: SLF001 - as above
 
@@ -61,4 +79,5 @@ def export_stored(path: Path, answers: Path | None, selection: Selection) -> Evi
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
         raise RequestError("there is nothing to export: no answer is selected")
-    return export_results(results, path, client, about)
+    given = None if scores is None else read_scores(scores, results)
+    return export_results(results, path, client, given, "" if scores is None else scores.stem, about)

@@ -1,7 +1,6 @@
 """Pickles of clients, for multiprocessing, joblib and Ray: the settings, and no key.
 
-A process makes one client of all pickles of a client, so that its tasks share connections, limits and usage.
-In the process of the client itself, a pickle gives the same client.
+A process makes one client of all pickles of a client, whose tasks share its connections, limits and usage.
 """
 
 from __future__ import annotations

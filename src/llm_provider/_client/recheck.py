@@ -63,6 +63,8 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
     calls = {name: value for name, value in values.items() if value is not None}
+    if "fallback" in calls:
+        raise RequestError("fallback: a recheck asks one model: leave it out")
     calls |= {"n": 1, "budget": batch.parameters.get("budget")}
     for name in ("rows", "metadata", "max_tool_rounds"):
         calls.pop(name, None)

@@ -170,7 +170,8 @@ class Estimator:
     """Adds up the inputs of a batch, one after the other, and makes an estimate of them.
 
     `prepare` makes a call of an input, and may raise a `RequestError`. With `counted`, tokens are counted if
-    a tokenizer is available; to load one takes about a second.
+    a tokenizer is available; to load one takes about a second. Of a call with `fallback`, the model with this
+    `number` in the list answers.
     """
 
     def __init__(
@@ -181,14 +182,16 @@ class Estimator:
         scopes: Sequence[ScopeStatistics],
         *,
         counted: bool = True,
+        number: int = 0,
     ) -> None:
         self._engine = engine
         self._prepare = prepare
+        self._number = number
         self.fetches = engine.cache.has_second_level
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
-        self._first = prepare("a prompt that is never sent")
+        self._first = self._choose(prepare("a prompt that is never sent"))
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
@@ -223,6 +226,9 @@ class Estimator:
         if not missing:
             self._cached += 1
             return
+        if call.fallback:
+            call = self._choose(call)
+            missing = self._parts_to_ask(call)
         if call.cache == "use":
             keys = {part: call.key(part) for part in missing}
             missing = [part for part, key in keys.items() if key not in self._seen]
@@ -245,14 +251,21 @@ class Estimator:
             read = input_tokens(facts, self._first.target, self._count)
             self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
-    def _missing(self, call: Call[Any]) -> list[int]:
-        """The parts that have to be asked for."""
+    def _choose(self, call: Call[Any]) -> Call[Any]:
+        return call.fallback[self._number] if call.fallback else call
+
+    def _parts_to_ask(self, call: Call[Any]) -> list[int]:
+        """The parts of a call that are not stored."""
         if call.cache not in READING:
             return list(call.parts)
         cache = self._engine.cache
-        missing = [
-            part for part in call.parts if self._engine.sample(call, cache.peek(call.key(part))) is None
-        ]
+        return [part for part in call.parts if self._engine.sample(call, cache.peek(call.key(part))) is None]
+
+    def _missing(self, call: Call[Any]) -> list[int]:
+        """The parts that have to be asked for. None has if a model of `fallback` has a stored answer."""
+        missing = self._parts_to_ask(call)
+        if not all(map(self._parts_to_ask, call.fallback[1:])):
+            return []
         if missing and call.cache == "only":
             key = call.key(missing[0])
             raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=key)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._runtime.imports import import_optional
@@ -91,6 +92,35 @@ class Estimates(dict[str, Estimate]):
                 "" if cost is None else format_usd(cost.high),
                 format_duration(estimate.seconds.likely),
             )
+
+
+def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
+    """The estimate of a batch, from that of its model and those of the models of its `fallback`.
+
+    The first model is likely to answer all inputs. At most, each model but the last refuses all of them and
+    bills that. At least, the cheapest one answers alone.
+    """
+    first, *others = estimates
+    if not others or not first.requests:
+        return first
+
+    def widen(each: Sequence[Range]) -> Range:
+        lows, _, highs = zip(*each, strict=True)
+        return Range(min(lows), each[0].likely, sum(highs))
+
+    # A provider's batch has one model.
+    known = [name for name in first.costs if name != "batch" and all(name in each.costs for each in others)]
+    rest = ", ".join(estimate.model for estimate in others)
+    assumption = f"{first.model} answers; at most, each model is paid before the next one is asked: {rest}"
+    texts = [assumption, *(text for estimate in estimates for text in estimate.assumptions)]
+    return replace(
+        first,
+        input_tokens=widen([estimate.input_tokens for estimate in estimates]),
+        output_tokens=widen([estimate.output_tokens for estimate in estimates]),
+        costs={name: widen([estimate.costs[name] for estimate in estimates]) for name in known},
+        seconds=widen([estimate.seconds for estimate in estimates]),
+        assumptions=tuple(dict.fromkeys(texts)),
+    )
 
 
 def sum_of(ranges: Iterator[Range]) -> Range:

@@ -1,7 +1,6 @@
 """Statistics of the stored answers of a model, from which its next answers are estimated.
 
-They are the length of an answer, the time it takes, and how many tokens the model's own tokenizer makes of a
-text. Most providers do not publish their tokenizers.
+How many tokens its own tokenizer makes of a text is one: most providers do not publish their tokenizers.
 """
 
 from __future__ import annotations

@@ -39,14 +39,20 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
         return
     result = row["result"]
     kind = _list_of_error if result.get("error") else _list_of_scores if "scores" in result else _list_of_chat
-    for name, make in (("keys", _compare_keys), *kind(row, prices)):
+    try:
+        comparisons = list(kind(row, prices))
+    except (KeyError, TypeError, AttributeError) as error:
+        yield "result", f"it lacks its answers: {error!r}"
+        return
+    for name, make in (("keys", _compare_keys), *comparisons):
         try:
             claimed, computed = make(row)
+            equal = claimed == computed
+            problem = None if equal else f"it is {_cite(claimed)}, and computed {_cite(computed)}"
         except Exception as error:  # a file of a stranger may hold anything, and a decoder raises any error
-            yield name, f"it cannot be computed: {error!r}"
-        else:
-            if claimed != computed:
-                yield name, f"it is {_cite(claimed)}, and computed {_cite(computed)}"
+            problem = f"it cannot be computed: {_cite(error)}"
+        if problem is not None:
+            yield name, problem
 
 
 _Compare = Callable[[JSONObject], tuple[Any, Any]]
@@ -91,11 +97,20 @@ def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _
 
 def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
     result = row["result"]
-    distinct = list({score["text"]: score for score in result["scores"]}.values())
-    sums = [sum(score["token_logprobs"]) for score in result["scores"]]
-    yield "logprobs", lambda _: ([score["logprob"] for score in result["scores"]], sums)
-    replies = [_read_reply(reply) for reply in row["replies"]]
-    yield "scores", lambda _: (distinct, [json_value(Score.from_dict(reply["score"])) for reply in replies])
+    yield (
+        "logprobs",
+        lambda _: (
+            [score["logprob"] for score in result["scores"]],
+            [sum(score["token_logprobs"]) for score in result["scores"]],
+        ),
+    )
+    yield (
+        "scores",
+        lambda _: (
+            list({score["text"]: score for score in result["scores"]}.values()),
+            [json_value(Score.from_dict(_read_reply(reply)["score"])) for reply in row["replies"]],
+        ),
+    )
 
 
 def _list_pieces(result: JSONObject) -> list[JSONObject]:
@@ -221,5 +236,5 @@ def _float(amount: Decimal | None) -> float | None:
 
 
 def _cite(value: Any) -> str:
-    text = str(value)
+    text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."

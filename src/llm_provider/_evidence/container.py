@@ -23,8 +23,10 @@ _CHUNK = 1 << 20
 _LOCAL = struct.Struct("<4s5H3I2H")
 _LONGEST_LINE = 1 << 28
 """Bytes. The longest answer that a client reads by default has a quarter of it."""
-_NAME = re.compile(rb"[a-z0-9_]{1,40}\.(jsonl|json|eval)")
-_MOST_PARTS = 8
+_FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
+_NAME = re.compile(rb"(data/(" + _FOLDER + rb"){3}[0-9a-f-]{36}(_samples)?|[a-z0-9_]{1,40})\.jsonl?")
+_LONGEST_NAME = 320
+_MOST_PARTS = 1000
 _DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
 """1980-01-01, the first version with ZIP64, and the number that refers to the ZIP64 fields."""
 
@@ -40,11 +42,7 @@ class Part(NamedTuple):
     sha256: str
 
     def read_lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Its lines, without their ends.
-
-        Raises:
-            EvidenceError: a line has no end, or is too long.
-        """
+        """Its lines, without their ends; `EvidenceError` if one has no end, or is too long."""
         position, end = self.start, self.start + self.size
         while position < end:
             file.seek(position)
@@ -56,11 +54,7 @@ class Part(NamedTuple):
 
 
 def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]]) -> str:
-    """Write members, which are made one after the other, and return the SHA-256 of the file.
-
-    Raises:
-        OSError: the file cannot be written. An earlier file is as it was.
-    """
+    """Write members, made one after the other, and return the file's SHA-256. Else a file stays as it was."""
     try:
         with replace_file(path, 0o666) as file:
             written: list[Part] = []
@@ -90,11 +84,7 @@ def hash_file(path: Path) -> str:
 
 
 def read_parts(file: IO[bytes]) -> dict[str, Part]:
-    """The members of a file, each compared with its checksum, and every other byte with what it must be.
-
-    Raises:
-        EvidenceError: the file is not what `write_parts` writes of these members.
-    """
+    """The members of a file; `EvidenceError` unless it is, byte for byte, what `write_parts` writes."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     parts: list[Part] = []
@@ -117,7 +107,7 @@ def _read_part(file: IO[bytes], head: bytes, size: int) -> Part:
     if len(head) < _LOCAL.size:
         raise EvidenceError(f"byte {begin:,}: the file is cut")
     fields = _LOCAL.unpack(head)
-    name = file.read(min(fields[9], 64))
+    name = file.read(min(fields[9], _LONGEST_NAME))
     extra = file.read(20)
     if not _NAME.fullmatch(name) or len(extra) < 20:
         raise EvidenceError(f"byte {begin:,}: no header of a part of evidence")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from .container import Part, write_parts
 from .json_lines import write_json
 from .manifest import Figures, describe_git, describe_versions, make_manifest
 from .rows import RowMaker
+from .score_records import ScoreRecords
 from .verification import MANIFEST, PRICES, ROWS, STATEMENT, write_statement
 
 
@@ -34,33 +35,48 @@ def write_evidence(
     settings: Settings,
     prices: PriceTable,
     selection: JSONObject,
+    scores: Mapping[int, float],
+    evaluation: str,
 ) -> Evidence:
-    """Write the evidence of results to a file, and the statement about it beside the file.
-
-    Raises:
-        RequestError: an element is no response, score or error.
-        OSError: a file cannot be written.
-    """
+    """Write the evidence of results, with the user's scores by index, and the statement beside it."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, Scores, LLMError)):
             kind = type(result).__name__
             raise RequestError(
-                f"results[{index}] is a {kind}: evidence is made of responses, scores and errors"
+                f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"
             )
     goal = Path(check_path("path", path)).expanduser()
     maker, figures = RowMaker(cache, settings, prices), Figures()
     parts: list[Part] = []
-    about = {
-        "selection": selection,
-        "settings": _describe_settings(settings),
-        "versions": describe_versions(),
-        "git": describe_git(),
-    }
+    about = maker.redact(
+        {
+            "selection": selection,
+            "settings": _describe_settings(settings),
+            "versions": describe_versions(),
+            "git": describe_git(),
+        }
+    )
     manifest: JSONObject = {}
+    records, samples = None, dict[str, list[bytes]]()
+    if scores:
+        about["evaluation"] = evaluation
+        records = ScoreRecords(evaluation, about["versions"]["llm-provider-call"])
+
+    def count() -> Iterator[bytes]:
+        for line, row in maker.make_lines(results, scores):
+            figures.add(row)
+            sample = None if records is None else records.add(row)
+            if sample is not None:
+                samples.setdefault(sample[0], []).append(sample[1])
+            yield line
 
     def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:
-        yield ROWS, _note(parts, ROWS, _count(maker, results, figures))
+        yield ROWS, _note(parts, ROWS, count())
         yield PRICES, _note(parts, PRICES, (write_json(_describe(row)) + b"\n" for row in maker.price_rows))
+        for name, lines in samples.items():
+            yield name, _note(parts, name, lines)
+        for name, record in ({} if records is None else records.finish()).items():
+            yield name, _note(parts, name, [record + b"\n"])
         manifest.update(make_manifest(parts, figures, about))
         yield MANIFEST, [write_json(manifest) + b"\n"]
 
@@ -71,12 +87,6 @@ def write_evidence(
     with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
         file.write(write_statement(goal, digest, manifest))
     return Evidence(path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=True)
-
-
-def _count(maker: RowMaker, results: Sequence[Any], figures: Figures) -> Iterator[bytes]:
-    for line, row in maker.make_lines(results):
-        figures.add(row)
-        yield line
 
 
 def _note(parts: list[Part], name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -19,18 +19,16 @@ def write_json(value: object) -> bytes:
     b'{"a":1000000000000000000000000000000,"b":NaN}'
     """
     try:
-        return canonical(value)
-    except RequestError:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        # It writes NaN as null. To look for NaN in Python takes ten times as long.
+        return text if b"null" not in text or orjson.loads(text) == value else canonical(value)
+    except (RequestError, TypeError):
         # NaN, whole numbers of more than 64 bits, and halves of a surrogate pair.
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def read_json(text: bytes, where: str) -> Any:
-    """The value of a text that `write_json` has written.
-
-    Raises:
-        EvidenceError: `write_json` would have written it in another way.
-    """
+    """The value of a text; `EvidenceError` if `write_json` would have written it in another way."""
     try:
         value = orjson.loads(text)
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == text:

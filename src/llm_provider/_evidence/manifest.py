@@ -33,12 +33,16 @@ class Figures:
     def add(self, row: JSONObject) -> None:
         """Count a row."""
         result = row["result"]
-        model = f"{result['provider']}/{result['model']}"
+        provider, name = result["provider"], result["model"]
+        model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
         sums = self._sums[model]
         sums["errors" if result.get("error") else "scores" if "scores" in result else "responses"] += 1
         sums["cached"] += bool(result["cached"])
         for name in _COUNTS:
             sums[name] += (result["usage"] or {}).get(name, 0)
+        if "score" in row:
+            sums["scored"] += 1
+            self._usd[model, "score_sum"] += Decimal(repr(float(row["score"])))
         for name in ("cost", "price"):
             usd = result.get(name)
             if usd is not None:
@@ -59,7 +63,8 @@ class Figures:
 
     def _describe(self, models: list[str]) -> JSONObject:
         counts: Counter[str] = sum((self._sums[model] for model in models), Counter())
-        usd = {name: total(self._usd[model, name] for model in models) for name in ("cost", "price")}
+        names = ("cost", "price", *["score_sum"] * (counts["scored"] > 0))
+        usd = {name: total(self._usd[model, name] for model in models) for name in names}
         return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_KEYS = rb"(?:sk-|gsk_|xai-|hf_|ghp_|AIza|AKIA)[A-Za-z0-9_-]{16,}"
+"""How the keys of providers begin."""
 _SHORTEST_SECRET = 8
 _COMMON = frozenset({"/root", "/home", "/tmp", "/app", "/work", "/workspace", "/content", "/data", "/mnt"})  # noqa: S108 - names that many machines have
 """Folders that say nothing about a machine."""
@@ -36,10 +38,8 @@ class Redaction:
         # The longest first: the working folder is often in the home folder.
         order = sorted(spelled, key=len, reverse=True)
         self._spelled = spelled
-        self._pattern = re.compile(b"|".join(map(re.escape, order))) if order else None
+        self._pattern = re.compile(b"|".join([*map(re.escape, order), _KEYS]))
 
     def apply(self, text: bytes) -> bytes:
         """A text without secrets and paths."""
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: self._spelled[match[0]], text)
+        return self._pattern.sub(lambda match: self._spelled.get(match[0], b"[secret]"), text)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import orjson
 
 from .._cache.response_cache import ResponseCache
+from .._cache.selection import list_keys
 from .._cache.storage.entry import ELIDED, Entry
 from .._errors import LLMError
 from .._json_values import JSONObject
@@ -33,6 +35,7 @@ from .checks import (
 from .json_lines import write_json
 from .redaction import Redaction
 
+_AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
 _NOT_HERE = "its question is not in this cache"
 _ELIDED = "a long text or a file of it is stored as a digest"
@@ -51,10 +54,14 @@ class RowMaker:
         self._redaction = Redaction(key.reveal() for key in keys if key.is_static)
         self.price_rows: dict[PriceRow, None] = {}
 
-    def make_lines(self, results: Iterable[Result | Scores]) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row."""
-        for index, result in enumerate(results):
+    def make_lines(
+        self, results: Iterable[Result | Scores], scores: Mapping[int, float]
+    ) -> Iterator[tuple[bytes, JSONObject]]:
+        """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
+        for index, result in enumerate(self._fetch_ahead(results)):
             row = self._make_row(index, result)
+            if index in scores:
+                row["score"] = scores[index]
             text = write_json(row)
             clean = self._redaction.apply(text)
             if clean != text:
@@ -67,11 +74,23 @@ class RowMaker:
             }
             yield write_json(row) + b"\n", row
 
+    def redact(self, value: JSONObject) -> JSONObject:
+        """JSON without secrets and paths."""
+        clean: JSONObject = orjson.loads(self._redaction.apply(write_json(value)))
+        return clean
+
+    def _fetch_ahead(self, results: Iterable[Result | Scores]) -> Iterator[Result | Scores]:
+        """The results, once the entries that only a second level has are in the local store."""
+        remaining = iter(results)
+        while some := list(islice(remaining, _AT_ONCE)):
+            self._cache.fetch(list(list_keys(some)))
+            yield from some
+
     def _make_row(self, index: int, result: Result | Scores) -> JSONObject:
         fields = result.to_dict()
         row: JSONObject = {"index": index, "result": fields, "priced": None, "format": None}
         pieces = _list_answers(result)
-        texts = _collect_texts([fields, getattr(result, "context", None)])
+        texts = _collect_texts(fields)
         stored: list[tuple[Entry, JSONObject] | None] = []
         requests: list[JSONObject] = []
         for key in [key for piece in pieces for key in piece.cache_keys]:

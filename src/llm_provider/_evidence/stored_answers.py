@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -71,12 +73,7 @@ def _read_entry(
 
 
 def read_file(path: Path, cache: ResponseCache, find_format: FindFormat) -> Iterator[Result | Scores]:
-    """The results in a file of JSON lines.
-
-    Raises:
-        RequestError: a line is neither one of `map` nor one of `to_jsonl`.
-        OSError: the file cannot be read.
-    """
+    """The results in a file of JSON lines; `RequestError` for a line of neither `map` nor `to_jsonl`."""
     with path.expanduser().open("rb") as file:
         for number, text in enumerate(file, start=1):
             if text.strip():
@@ -119,3 +116,32 @@ def _read_line(line: JSONObject, cache: ResponseCache, find_format: FindFormat) 
     choices = tuple(Choice(text=text or "", finish_reason=line["finish_reason"]) for text in texts)
     provider = line["model"].partition("/")[0] if "/" in (line["model"] or "") else ""
     return Response(choices=choices, provider=provider, **more)
+
+
+def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
+    """The scores in a file by the index of their results, or by the `id` in the metadata of these.
+
+    Raises:
+        RequestError: a line has no score, or names no result.
+        OSError: the file cannot be read.
+    """
+    described = [each.metadata for each in results]
+    ids = [each.get("id") if isinstance(each, Mapping) else each for each in described]
+    index_by_name = {str(name): index for index, name in enumerate(ids) if name is not None}
+    index_by_name |= {f"index {number}": number for number in range(len(results))}
+    scores: dict[int, float] = {}
+    with path.expanduser().open(encoding="utf-8-sig", newline="") as file:
+        lines = (
+            csv.DictReader(file)
+            if path.suffix.lower() == ".csv"
+            else map(json.loads, filter(str.strip, file))
+        )
+        try:
+            for line in lines:
+                name = f"index {line['index']}" if "index" in line else str(line["id"])
+                scores[index_by_name[name]] = float(line["score"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RequestError(
+                f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r})"
+            ) from None
+    return scores

@@ -17,6 +17,7 @@ from .checks import list_differences
 from .container import Part, hash_file, read_parts
 from .json_lines import read_json, write_json
 from .manifest import FORMAT, VERSION, Figures, make_statement
+from .score_records import ScoreRecords
 
 ROWS, PRICES, MANIFEST = "rows.jsonl", "prices.jsonl", "manifest.json"
 STATEMENT = ".intoto.json"
@@ -63,14 +64,18 @@ def _read_manifest(file: IO[bytes], parts: dict[str, Part]) -> JSONObject:
         for part in parts.values()
         if part.name != MANIFEST
     }
-    for name in digests.keys() | (manifest.get("parts") or {}).keys():
-        if digests.get(name) != (manifest.get("parts") or {}).get(name):
+    listed = manifest.get("parts")
+    if not isinstance(listed, dict):
+        raise EvidenceError(f"{MANIFEST}: it lists no parts")
+    for name in [*digests, *listed]:
+        if digests.get(name) != listed.get(name):
             raise EvidenceError(f"{name}: its size or SHA-256 is not that of {MANIFEST}")
     return manifest
 
 
 def _check_rows(file: IO[bytes], parts: dict[str, Part], manifest: JSONObject) -> int:
     prices, figures, count = _read_prices(file, parts[PRICES]), Figures(), 0
+    samples = _Samples(file, parts, manifest)
     for where, row in _read_objects(file, parts[ROWS]):
         allowed = row.get("not_computed")
         if type(allowed) is not dict or row.get("index") != count:
@@ -80,12 +85,53 @@ def _check_rows(file: IO[bytes], parts: dict[str, Part], manifest: JSONObject) -
                 raise EvidenceError(f"{where}: {name}: {problem}")
         try:
             figures.add(row)
+            samples.compare(row)
+        except EvidenceError:
+            raise
         except Exception as error:  # as in `list_differences`
             raise EvidenceError(f"{where}: it cannot be counted: {error!r}") from None
         count += 1
+    samples.finish()
     if figures.to_dict() != manifest.get("figures"):
         raise EvidenceError(f"{MANIFEST}: its figures are not those of the rows")
     return count
+
+
+class _Samples:
+    """Compares the parts about scores with those that are made of the rows."""
+
+    def __init__(self, file: IO[bytes], parts: dict[str, Part], manifest: JSONObject) -> None:
+        self._file, self._others = (
+            file,
+            {name: parts[name] for name in parts.keys() - {ROWS, PRICES, MANIFEST}},
+        )
+        evaluation, versions = manifest.get("evaluation"), manifest.get("versions")
+        known = isinstance(evaluation, str) and isinstance(versions, dict)
+        version = str(versions.get("llm-provider-call")) if isinstance(versions, dict) else ""
+        self._records = ScoreRecords(str(evaluation), version) if known else None
+        self._lines: dict[str, Iterator[bytes]] = {}
+
+    def compare(self, row: JSONObject) -> None:
+        """Compare the line of a row, if it has a score."""
+        sample = None if self._records is None else self._records.add(row)
+        if sample is not None:
+            name, line = sample
+            if name not in self._lines and name in self._others:
+                self._lines[name] = self._others.pop(name).read_lines(self._file)
+            if next(self._lines.get(name, iter(())), None) != line[:-1]:
+                raise EvidenceError(f"{name}: its line of row {row['index']} is not that of the row")
+
+    def finish(self) -> None:
+        """Compare the records of all models, and find lines and parts that belong to no row."""
+        for name, record in ({} if self._records is None else self._records.finish()).items():
+            part = self._others.pop(name, None)
+            if part is None or list(part.read_lines(self._file)) != [record]:
+                raise EvidenceError(f"{name}: it is not the record of the scores in {ROWS}")
+        for name, lines in self._lines.items():
+            if next(lines, None) is not None:
+                raise EvidenceError(f"{name}: it has a line that belongs to no row")
+        for name in self._others:
+            raise EvidenceError(f"{name}: a file of evidence has no such part")
 
 
 def _read_prices(file: IO[bytes], part: Part) -> PriceTable:

@@ -66,11 +66,10 @@ _FORGIVE = 0.001
 
 
 class AdaptiveController(Stored):
-    """Decides when the next request of one scope may be sent.
+    """Decides when the next request of one scope may be sent. Each method takes constant time.
 
     A sender asks `ready_at`, calls `record_request`, and gives the ticket back with the outcome of the
-    request, to exactly one of the other methods `record_…`. Each method takes constant time. `random_source`
-    is that of the jitter of back-off.
+    request, to exactly one of the other methods `record_…`. `random_source` is for the jitter of back-off.
     """
 
     FIELDS: ClassVar = {
@@ -206,8 +205,7 @@ class AdaptiveController(Stored):
     ) -> None:
         """Record that the provider served a request, and what the headers of its answer say.
 
-        `tokens` are those that the limit counted for the request, if known. Headers count these and not the
-        estimates.
+        `tokens` are those that the limit counted for the request, as headers do, if they are known.
         """
         self.in_flight -= 1
         if tokens is not None:

@@ -129,8 +129,7 @@ def duration(text: str | None) -> float | None:
 class Level(Stored):
     """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
-    `used` is the number of requests or tokens that the limit has counted for all requests sent. `amount` is
-    the number for the next request: 1, or its tokens.
+    `used` is what the limit has counted for all requests sent, and `amount` that of the next one.
     """
 
     __slots__ = ("_at", "_most", "_rate", "_remaining", "_used")

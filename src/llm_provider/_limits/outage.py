@@ -26,6 +26,7 @@ from .._errors import (
 )
 from .rate_estimator import Ticket
 from .retry import is_free
+from .timeouts import Patience
 
 LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
 """A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
@@ -67,12 +68,23 @@ def is_unbilled(error: LLMError) -> bool:
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
 
 
+def still_waits(error: LLMError, patience: Patience, now: float) -> bool:
+    """Whether a call would wait longer for the provider that an error says is down: one of `note_outage`."""
+    down_since, most = vars(error).get("_outage", (-math.inf, 0.0))
+    return bool(now < max(down_since, patience.since) + min(patience.seconds, most))
+
+
+def note_outage(error: LLMError, down_since: float, most: float) -> None:
+    """Note in an error of a call that its provider is down, and the most seconds that calls wait for that."""
+    vars(error)["_outage"] = down_since, most
+
+
 class Outage:
     """Whether one scope is down."""
 
     __slots__ = (
         "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
-        "_probe", "_try_at", "cause", "down_since", "watches",
+        "_probe", "_try_at", "cause", "down_since", "longest_interval", "ramp", "watches",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -82,6 +94,10 @@ class Outage:
         """When the first failed request of the outage was sent; None unless the scope is down."""
         self.cause: LLMError | None = None
         """The last failure."""
+        self.longest_interval = _LONGEST_INTERVAL
+        """Seconds between two probes, at most."""
+        self.ramp: float = _RAMP
+        """Requests at once when work resumes."""
         self._reset()
 
     def _reset(self) -> None:
@@ -127,7 +143,7 @@ class Outage:
         if self.down_since is not None:
             if ticket is self._probe:
                 self._probe = None
-                self._interval = min(_GROWTH * self._interval, _LONGEST_INTERVAL)
+                self._interval = min(_GROWTH * self._interval, self.longest_interval)
                 self._wait(now, error)
             self._note(error, caller)
             return
@@ -165,7 +181,7 @@ class Outage:
                 goal = self._goal
                 self._reset()
                 self.down_since = self.cause = None
-                self._credit, self._goal = float(_RAMP), goal
+                self._credit, self._goal = self.ramp, goal
             return
         if self._first is not None and ticket.order > self._first.order:
             credit, goal = self._credit, self._goal

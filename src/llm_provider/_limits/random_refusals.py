@@ -118,10 +118,7 @@ class RandomRefusals(Stored):
         return self._refused + len(self._recent) <= _FEW
 
     def follow_rate(self, number: int, *, opening: bool = True) -> bool:
-        """Record the refusal of a request by its number. `opening` says that no limit was known before.
-
-        Returns whether more is refused than the random share explains. The record is then as it was before.
-        """
+        """Record the refusal of a request. Returns whether the random share does not explain it."""
         recent = self._recent
         if number > self._since:
             bisect.insort(recent, number)
@@ -182,9 +179,8 @@ class RandomRefusals(Stored):
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Whether the refusals in a trial were random; None if this is not known yet.
 
-        A trial is many requests that were sent at once, right after a refusal. `number` is that of a request
-        that was refused since the trial began. `due` says that a refusal of the limit is due at this phase of
-        the sweep, so that it is no surprise.
+        `number` is that of a request that was refused since the trial began. `due` says that a refusal of the
+        limit is due at this phase of the sweep, so that it is no surprise.
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
         random = self._trial_refused <= _TRIAL_REFUSED

@@ -25,7 +25,7 @@ from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, count_calls
 from .._words import format_clock_time, format_duration
 from .headers import Headroom, headroom
-from .outage import Outage, is_answer, is_outage
+from .outage import Outage, is_answer, is_outage, note_outage
 from .rate_estimator import Ticket
 from .retry import RetryBudget, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
@@ -33,7 +33,7 @@ from .timeouts import DEFAULT_PATIENCE, Patience
 if TYPE_CHECKING:
     from .._telemetry.waits import Waits
 
-_TIMER_STEP = 0.001
+TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""
 
 _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
@@ -144,6 +144,8 @@ class Scope:
         self.retries = RetryBudget()
         self.outage = Outage()
         self.name = name
+        self.used_last_until = -math.inf
+        """Until then, one of several accounts sends only if no other may."""
         self._sent = 0
         self._give_up_at = math.inf
         """When the patience of the first waiting call ends, while the scope is down."""
@@ -211,22 +213,26 @@ class Scope:
         """Add a call to the queue."""
         self._forget()
         slot_request.joined.append(self)
+        self._enqueue(slot_request, first=first)
         if self._first_waiting is None and self._waits is not None:
             self._first_waiting = slot_request
             self._loop.call_later(LEAST_SECONDS, self._look_at_waits)
         if self.outage.down_since is not None:
             self._note_patience(slot_request)
-        if first:
-            self._queue.appendleft(slot_request)
-        else:
-            self._queue.append(slot_request)
         if self._queue[0] is slot_request or self.outage.down_since is not None:
             self.wake()
+
+    def _enqueue(self, slot_request: SlotRequest, *, first: bool) -> None:
+        (self._queue.appendleft if first else self._queue.append)(slot_request)
 
     @property
     def waiting(self) -> int:
         """Calls in the queue."""
         return sum(not waiting.granted.done() for waiting in tuple(self._queue))
+
+    def is_down(self) -> bool:
+        """Whether the server is down, and no probe is due."""
+        return self.outage.down_since is not None and self.seconds_until_open() > 0
 
     def seconds_until_open(self) -> float:
         """Seconds until the scope may send again, as far as that is known; 0 if it may send now."""
@@ -374,7 +380,7 @@ class Scope:
         cause = outage.cause
         assert outage.down_since is not None
         assert isinstance(cause, ProviderError)
-        return type(cause)(
+        error = type(cause)(
             f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
             f"{format_clock_time(clock.time() - (now - outage.down_since))}, and outage_patience is over; "
             f"the last failure: {cause.message}",
@@ -383,6 +389,8 @@ class Scope:
             request_id=cause.request_id,
             maybe_billed=False,
         )
+        note_outage(error, outage.down_since, DEFAULT_PATIENCE if outage.one_caller else math.inf)
+        return error
 
     def _note_patience(self, slot_request: SlotRequest) -> None:
         self._give_up_at = min(self._give_up_at, self.gives_up_at(slot_request.patience))
@@ -431,7 +439,7 @@ class Scope:
                 if not isinstance(granted, Ticket):
                     if self._give_up_at <= now:
                         self._give_up(now)
-                    self._wait_until(max(min(granted, self._give_up_at), now + _TIMER_STEP))
+                    self._wait_until(max(min(granted, self._give_up_at), now + TIMER_STEP))
                     return
                 slot_request.scope = self
                 slot_request.granted.set_result(granted)
@@ -455,21 +463,28 @@ class Limiter:
     def __init__(self, make: Callable[[str], Controller], waits: Waits | None = None) -> None:
         self._make = make
         self._waits = waits
-        self._scopes: dict[tuple[str, str | None, str, str], Scope] = {}
+        self._scopes: dict[tuple[tuple[str, str | None, str, str], object], Scope] = {}
 
-    def scope(self, provider: str, base_url: str | None, model: str, key_identity: str) -> Scope:
+    def scope(
+        self,
+        provider: str,
+        base_url: str | None,
+        model: str,
+        key_identity: str,
+        kind: Callable[[Controller, str, Waits | None], Scope] = Scope,
+    ) -> Scope:
         """The scope of a call, made at its first request."""
         name = (provider, base_url, group_of(model), key_identity)
-        scope = self._scopes.get(name)
+        scope = self._scopes.get((name, kind))
         if scope is None:
-            scope = self._scopes[name] = Scope(
+            scope = self._scopes[name, kind] = kind(
                 self._make(" ".join(map(str, name))), f"{provider} {name[2]}", self._waits
             )
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of every scope that was used."""
-        return [scope.statistics(*name) for name, scope in tuple(self._scopes.items())]
+        return [scope.statistics(*name) for (name, _), scope in tuple(self._scopes.items())]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,7 +1,6 @@
 """How long a call may take: the `Timeouts` of one attempt, the `Deadline` and `Patience` of the whole call.
 
-This module only describes them. `attempt` enforces the timeouts, `engine` the deadline and `scopes` the
-patience.
+`attempt` enforces the timeouts, `engine` the deadline and `scopes` the patience.
 """
 
 from __future__ import annotations

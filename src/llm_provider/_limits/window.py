@@ -144,10 +144,9 @@ class ConcurrencyWindow(Stored):
 
     @property
     def spacing(self) -> float:
-        """Seconds between requests below a high guessed cap.
+        """Seconds between requests below a high guessed cap, which would be refused if the guess is wrong.
 
-        If the guess is wrong, the requests that are sent at once after a pause are refused. By Little's law,
-        the interval between the answers at a cap is the latency divided by the cap.
+        By Little's law, the interval between the answers at a cap is the latency divided by the cap.
         """
         return _SPACED * self._latency / self.unpaced if self.unpaced > _MOST_AT_ONCE else 0.0
 

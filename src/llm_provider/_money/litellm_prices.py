@@ -141,10 +141,7 @@ def prices_of(model: str) -> _Entry | None:
 
 
 def most_cost(entry: _Entry, read: int, written: int) -> Decimal | None:
-    """The most USD that so many tokens read and written can cost: each at the highest price of its direction.
-
-    None if the model is billed in other units too.
-    """
+    """The most USD that so many tokens can cost, each at its highest price; None with other units."""
     if any(_OTHER_UNITS.fullmatch(name) and price for name, price in entry.items()):
         return None
     reading, writing = max(_prices(entry, _READING), default=0), max(_prices(entry, _WRITING), default=0)

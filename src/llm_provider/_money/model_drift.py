@@ -166,10 +166,7 @@ class Served:
         return known.update(fingerprint, keep=keep)
 
     def update(self, alias: Alias, served: str, *, keep: bool) -> str | None:
-        """The model that served before, if another one serves now; else None.
-
-        Further answers are compared with the new model then if `keep`.
-        """
+        """The model that served before, if another one does now, which replaces it if `keep`; else None."""
         last = self.last.get(alias)
         if last == served:
             return None

@@ -22,10 +22,7 @@ def quote(
     service_tier: str | None = None,
     at: date | None = None,
 ) -> Decimal | None:
-    """The cost in USD of one call by the `listed` provider and model; None if the price is not known.
-
-    Two service tiers, "default" and "auto", mean "standard".
-    """
+    """The cost in USD of one call, None if unknown. The tiers "default" and "auto" mean "standard"."""
     if not isinstance(usage, Usage):
         raise RequestError(
             f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "

@@ -55,10 +55,17 @@ function searchText(row) {
   return row.searchText;
 }
 
+// Texts for the search are made while the reader does nothing else, so that the first search is fast too.
+let prepared = 0;
+globalThis.requestIdleCallback?.(function prepare(deadline) {
+  while (prepared < rows.length && deadline.timeRemaining() > 2) searchText(rows[prepared++]);
+  if (prepared < rows.length) requestIdleCallback(prepare);
+});
+
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { input_index: 72, sample: 84, prompt: 270 };
+const WIDTHS = { input_index: 92, sample: 84, prompt: 270 };
 const STATES = { single: "only one" };
 const TITLES = {
   input_index: "#", finish_reason: "finish reason", input_tokens: "input tokens",
@@ -86,6 +93,7 @@ function column(name, run, header = title(name)) {
     colId: `${name} ${run ?? ""}`,
     valueGetter: ({ data }) => cellValue(name, cells(data) ?? {}),
     valueFormatter: ({ value }) => visible(show(value).slice(0, CELL_CHARACTERS)),
+    cellClass: long ? "clipped" : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
@@ -110,7 +118,7 @@ function columns() {
   const value = (side, name) => asText(side?.cells[name]);
   const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
   const same = (name) => rows.every(({ sides }) => sides.some((side) => missing(side, name)) || value(sides[0], name) === value(sides.at(-1), name));
-  const group = (name) => ({ headerName: title(name), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
+  const group = (name) => ({ headerName: visible(title(name)), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
   return [state, ...names.map((name) => (!sideBySide || (name !== "text" && same(name)) ? column(name, sideBySide ? undefined : 0) : group(name)))];
 }
 
@@ -129,6 +137,7 @@ const grid = agGrid.createGrid(byId("table"), {
   defaultColDef: { sortable: true, resizable: true, floatingFilter: true, suppressHeaderFilterButton: true },
   getRowId: ({ data }) => String(data.number),
   ensureDomOrder: true,
+  valueCache: true,
   animateRows: false,
   isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
   doesExternalFilterPass: ({ data }) =>
@@ -272,7 +281,7 @@ function details(sides) {
     const once = name === "Prompt" ? !texts[1] || !texts[0] || texts[0] === texts[1] : texts[0] === texts.at(-1);
     if (once) contents = [contents.find(Boolean)];
     else if (name === "Answer" && sides.every((side) => side?.cells.text)) contents = differences(sides);
-    const heading = once && sideBySide && name === "Answer" ? "Answer of both" : name;
+    const heading = name === "Answer" && once && sideBySide ? "Answer of both" : name;
     nodes.push(...contents.map((content) => element("section", once ? "wide" : "", ...(content ? [element("h3", "", heading), ...content] : []))));
   }
   return [...nodes, element("section", "wide", element("h3", "", "Facts"), facts(sides))];

@@ -175,10 +175,7 @@ class Connection(Protocol):
     def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Yield the events of the stream in batches that arrived together, until `is_complete`.
-
-        Closing the iterator cancels the request.
-        """
+        """Yield events in batches that arrived together, until `is_complete`. Closing it cancels."""
 
     async def close(self) -> None:
         """Close every connection."""

@@ -74,10 +74,9 @@ def _of_environment(value: str) -> APIKey | None:
 
 
 def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
-    """The single key that the environment has for a target, else that of a `.env` file.
+    """The single key that the environment has for a target, else that of a `.env` file, else its identity.
 
-    Without either, it is the environment's identity at the cloud of the target, and `NO_KEY` for a server of
-    one's own that may need none. `MissingAPIKeyError` names the variables.
+    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
     """
     provider, variables = target.provider, target.route.key_variables
     key = find_written_key(provider, variables, env_file)
@@ -147,8 +146,7 @@ def find_accounts(
 def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
     """Check `Client(keys=)` and return accounts by provider; `providers` are the known names.
 
-    A list inside a list holds the keys of one account. Raises `RequestError` if a provider is unknown, has no
-    key, or has one that is not text or cannot be sent.
+    A list inside a list holds the keys of one account. `RequestError` if there is none, or it is no text.
     """
     if not isinstance(keys, Mapping):
         raise RequestError(

@@ -45,6 +45,9 @@ _OWN_HEADERS = frozenset(
      "transfer-encoding", "connection"}
 )  # fmt: skip
 
+_MOST_FALLBACKS = 8
+"""A longer list is rather one of models to compare."""
+
 _CHOICES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
 """The words for a `tool_choice`, with the one that is sent: "any" is Anthropic's and Mistral's "required"."""
 
@@ -136,6 +139,16 @@ def check_cache(name: str, value: object) -> CacheMode:
             )
         raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {cite(value)}")
     return cast("CacheMode", value)
+
+
+def check_fallback(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(model, str) for model in value):
+        raise RequestError(
+            f"{name} must be a list of models, not {cite(value)}: write {name}=['claude-haiku-5-5']"
+        )
+    if not 0 < len(value) <= _MOST_FALLBACKS:
+        raise RequestError(f"{name} must have from 1 to {_MOST_FALLBACKS} models, not {len(value)}")
+    return tuple(value)
 
 
 def check_budget(name: str, value: object) -> Budget:

@@ -1,7 +1,6 @@
 """The rows of `ROUTES` for clouds: the models of other makers, at addresses and with identities of the cloud.
 
-Paths and models are those of the SDKs' platform clients and of litellm 1.106. What no row serves goes through
-litellm, under the same name.
+Paths and models are those of the SDKs' platform clients and of litellm 1.106, which serves the others.
 """
 
 from __future__ import annotations

@@ -64,8 +64,7 @@ _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")
 def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: EnvFile | None) -> str:
     """The base URL of a cloud's models, which has their resource, project and region.
 
-    `provider` is for messages. The user's `base_url` may have the cloud's path. `RequestError` names the
-    variable of a part that is not set.
+    The user's `base_url` may have the cloud's path. `RequestError` names the variable of what is not set.
     """
     server = base_url or _read(cloud.server_variables, env_file)
     if not server and not cloud.server:

@@ -13,10 +13,7 @@ _SHORTEST_SCRUBBED = 6
 
 
 class Credential(abc.ABC):
-    """What authorises requests: an API key, or an identity whose tokens change.
-
-    `identity` is a fingerprint that never changes, by which all else tells accounts apart.
-    """
+    """What authorises requests. `identity`, a fingerprint that never changes, tells accounts apart."""
 
     __slots__ = ("identity",)
 

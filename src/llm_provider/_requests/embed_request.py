@@ -52,6 +52,7 @@ class TextRequest:
     base_url: str | None = None
 
     max_tool_rounds: ClassVar[None] = None
+    options: ClassVar[None] = None
     messages: ClassVar[tuple[JSONMapping, ...]] = ()
 
 

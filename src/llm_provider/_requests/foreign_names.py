@@ -76,7 +76,7 @@ _REMEDIES = {
     "http_client": "write Client(transport='http1'), and set HTTPS_PROXY or SSL_CERT_FILE if you need them",
     "ttl cache_ttl": "stored answers do not expire; write cache='refresh' to ask again",
     "cache_path": "write Client(cache_dir='...')",
-    "fallbacks fallback_models": "catch the LLMError of call(), and call the other model",
+    "fallbacks fallback_models": "write fallback=['model', ...]",
     "mock_response": "run llm_provider.simulator.Simulator, and give base_url=simulator.url('openai')",
     "organization organisation": "write extra_headers={'OpenAI-Organization': '...'}",
     "project": "write extra_headers={'OpenAI-Project': '...'}",
@@ -108,6 +108,7 @@ _REMEDIES_OF_EMBED = {
     "input texts": "the texts are the second argument: embed(model, ['a text'])",
     "batch_size": "leave it out: long lists are divided into requests for you",
     "dim output_dimensionality": "write dimensions=...",
+    "fallback fallbacks": "leave it out: vectors of different models cannot be compared",
 }
 """The same in a call of `embed`."""
 
@@ -131,6 +132,8 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
         return f"{problem}: {remedy}"
     if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
         return f"{problem}: call_many() and iter_many() have it"
+    if name == "fallback":
+        return f"{problem}: call(), stream() and call_many() have it"
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     if name in _SETTINGS:

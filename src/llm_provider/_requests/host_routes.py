@@ -46,10 +46,9 @@ _SECRET = re.compile(r"(?i).*(key|secret|password|authorization)s?|(access_|api_
 
 
 def read_hosts(hosts: object = ()) -> dict[str, Route]:
-    """The rows of a client's hosts by name, with those of the file that `LLM_PROVIDER_HOSTS` names.
+    """The rows of a client's hosts by name, then those of the file that `LLM_PROVIDER_HOSTS` names.
 
-    A host of the client comes before one of the file with its name. The `RequestError` of a file that is not
-    valid has its path, and its line where it is not TOML.
+    A `RequestError` has the path of a file that is not valid, and the line where it is not TOML.
     """
     if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, Host) for host in hosts):
         raise RequestError(

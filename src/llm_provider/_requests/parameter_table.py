@@ -1,7 +1,6 @@
 """The table of a call's parameters: how each is checked, who has to send it, and what to write without it.
 
-Types and documentation of the parameters are in `parameters`. The fields of each wire format are in the table
-`ACCEPTS` of its module in `_providers`.
+Types and documentation are in `parameters`, the fields of each wire format in its table `ACCEPTS`.
 """
 
 from __future__ import annotations
@@ -133,6 +132,7 @@ _RARE = {
     ),
     "prompt_caching": Parameter(flag),
     "unsupported": Parameter(one_of(checks.Unsupported)),
+    "fallback": Parameter(checks.check_fallback),
 }
 
 PARAMETERS: Mapping[str, Parameter] = MappingProxyType(_ROWS | _RARE)

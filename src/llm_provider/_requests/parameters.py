@@ -280,6 +280,9 @@ class SharedParameters(SharedDefaults, total=False):
     outage_patience: float | None
     """Seconds that the call, or the whole batch, waits for a provider that is down. 0 fails at once, and
     `float("inf")` waits for ever. Default the client's: 60 for a call and 3,600 for a batch."""
+    fallback: Sequence[str] | None
+    """Models that are asked in this order if the one before is down, refuses, or has too short a context;
+    docs/retries.md has the rules. `Response.passed_over` has the models that did not answer."""
     cache: CacheMode | bool | None
     """How the cache is used: "use" reads and stores, "refresh" sends and stores, "only" reads and never
     sends, "off" does neither. True and False mean "use" and "off"."""

@@ -1,7 +1,6 @@
 """The table of providers, `ROUTES`, and the way from a model's name to its `Target`.
 
-A new OpenAI-compatible host is one row of `ROUTES` and nothing else. Model names follow litellm's convention,
-`provider/model`.
+An OpenAI-compatible host is one row and nothing else. Names follow litellm's `provider/model`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The objects of the providers' SDKs, and the entries of other APIs, in a list of messages → messages.
 
 A loop over a model's turns appends what the SDK gave it: `choices[0].message` of openai or litellm, a
-`Message` of Anthropic, the items of `response.output`, a `Content` of google-genai, or a `Response` of this
-library. Each becomes the same message as the dict of its fields.
+`Message` of Anthropic, the items of `response.output`, a `Content` of google-genai, or a `Response`.
 """
 
 from __future__ import annotations

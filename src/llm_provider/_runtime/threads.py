@@ -1,7 +1,6 @@
-"""Threads and timers. They do not delay the exit of the process.
+"""Threads and timers, which do not delay the exit of the process. asyncio's are those of the event loop.
 
-A simulation replaces `start_thread` and `start_timer` in this module, so they are looked up when they are
-called. The threads of `asyncio.to_thread` are those of the event loop.
+A simulation replaces `start_thread` and `start_timer` here, so they are looked up when they are called.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ def start_timer(seconds: float, work: Callable[[], object]) -> Timer:
 async def run_in_thread(
     function: Callable[[], object], name: str, ended: Callable[[], object] = lambda: None
 ) -> Outcome:
-    """Call a function in a thread with this name. If the caller is cancelled, it still runs to its end.
+    """Call a function in a named thread, and `ended` on the loop at its end, also if the caller is cancelled.
 
-    `ended` is called on the loop as soon as the function has ended. The threads of asyncio's own pool would
-    delay the exit of the process until then.
+    The threads of asyncio's own pool would delay the exit of the process until then.
     """
     import asyncio
 

@@ -1,8 +1,7 @@
 """`Telemetry`: which OpenTelemetry providers a client uses, and when it does.
 
-With the default, a client begins to export as soon as the program has configured OpenTelemetry's SDK.
-Libraries with spans of their own do the same, such as the anthropic SDK, whose spans are switched off here. A
-program without OpenTelemetry pays nothing for it.
+With the default, a client begins to export as soon as the program has configured OpenTelemetry's SDK, as
+other libraries do. The anthropic SDK's own spans are switched off here.
 """
 
 from __future__ import annotations

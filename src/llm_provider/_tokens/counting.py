@@ -85,10 +85,7 @@ _UNSEEN = Range(0.1, 1.0, 10.0)
 
 
 def likely_input_tokens(body: bytes, facts: Callable[[], RequestFacts]) -> int:
-    """A rough number of tokens that a request reads, which takes a microsecond and may be off by half.
-
-    `facts` is only called for a body that may hold an image.
-    """
+    """About how many tokens a request reads, give or take half, in a microsecond. Images need `facts`."""
     if len(body) < _LONG_BODY and b"image" not in body:
         return len(body) // _BYTES_PER_TOKEN + 1
     request = facts()

@@ -1,8 +1,7 @@
 """How many tokens an image has, by the rules that OpenAI, Anthropic and Google publish. Pure.
 
-The size is read from the first bytes of the file. An image that is given by its address counts as a square of
-1024 pixels. The rules are those of the providers' vision guides of November 2026. They were not compared with
-any invoice.
+The size is read from the first bytes of the file; an address counts as a square of 1024 pixels. The rules are
+those of the providers' vision guides of November 2026, and were not compared with any invoice.
 """
 
 from __future__ import annotations

@@ -40,10 +40,7 @@ COLUMNS = ModelLimits._fields
 
 
 def limits_of(provider: str, model: str) -> ModelLimits | None:
-    """The limits of a model, whose name matches as for `PriceTable.find`; None if the file has none.
-
-    The regions of a cloud have one row.
-    """
+    """The limits of a model, matched as by `PriceTable.find`, without a region; else None."""
     if provider in CLOUDS:
         from .._money.cloud_names import drop_region
 

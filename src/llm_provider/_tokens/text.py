@@ -1,7 +1,6 @@
 """How many tokens a text probably has, judged by its words, signs and scripts, without a tokenizer. Pure.
 
-The number of tokens is a weighted sum of counts, such as the words, the letters of long words, the groups of
-digits and the characters of each script. Each vocabulary has weights of its own.
+The number is a weighted sum of counts, such as the letters of long words, with weights for each vocabulary.
 `python -m benchmarks tokens` measures the error against real tokenizers.
 """
 

@@ -19,4 +19,4 @@ read_served_by: Callable[[str, Any, Mapping[str, str] | None], ServedBy | None]
 """Takes the provider, the reply, and what its headers said: fields of `ServedBy` by name."""
 
 export: Callable[..., Evidence]
-"""Takes results, a path, and the client that made them or None."""
+"""Takes the arguments of `Results.export`."""

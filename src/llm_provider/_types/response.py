@@ -24,6 +24,7 @@ from .._runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
+from .passed_over import PassedOver
 from .row_label import RowLabel
 from .scores import Scores
 from .served_by import ServedBy
@@ -106,6 +107,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     known, as in a batch that another process submitted."""
     origins: tuple[Mapping[str, str] | None, ...] = field(default=(), repr=False)
     """For each sample, the fields of `served_by` that are not in `raw`, but in headers or the address."""
+    passed_over: tuple[PassedOver, ...] = ()
+    """The models before this one in the list of `fallback`, and why each did not answer."""
     cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
     """For each sample, the key of its cache entry; None where nothing was stored, as with cache="off"."""
 
@@ -317,7 +320,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         """An error about this answer, with what the answer cost."""
         error.provider, error.model = self.provider, self.model
         error.attempts, error.failures, error.maybe_billed = self.attempts, self.failures, self.maybe_billed
-        error.cost, error.usage = self.cost, self.usage
+        error.cost, error.usage, error.passed_over = self.cost, self.usage, self.passed_over
         return error
 
     def to_dict(self) -> dict[str, Any]:
@@ -381,6 +384,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             known["dropped"] = tuple(known.get("dropped") or ())
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
             known["origins"] = tuple(known.get("origins") or ())
+            known["passed_over"] = READERS["passed_over"](known.get("passed_over") or ())
             known["cache_keys"] = tuple(known.get("cache_keys") or ())
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             if response_format is not None:

@@ -47,6 +47,8 @@ def _summarise(response: Any) -> Iterator[str]:
         yield f"used {', '.join(called)}"
     if response.failures:
         yield f"{len(response.failures)} failed before"
+    for passed in response.passed_over:
+        yield f"instead of {passed.model} ({passed.error})"
     if response.dropped:
         yield f"dropped {', '.join(response.dropped)}"
     if response.metadata is not None:

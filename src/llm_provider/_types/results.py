@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
 
 from .._errors import BatchError, LLMError
@@ -211,7 +211,14 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         to_jsonl(self, path)
 
-    def export(self, path: str | os.PathLike[str], *, client: Any = None) -> Evidence:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        client: Any = None,
+        scores: Mapping[int, float | None] | Sequence[float | None] | None = None,
+        evaluation: str = "scores",
+    ) -> Evidence:
         """Write the evidence of these results, which `verify` checks without keys and without a network.
 
         The file holds requests, replies, results, who answered, prices, versions, the state of git, and
@@ -223,12 +230,15 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             path: The file, such as "results.evidence.zip"; an existing one is replaced.
             client: The `Client` that made the results, whose cache and prices are read; default that of the
                 module's functions.
+            scores: Your scores of the results, by position; 1 and more count as correct. With them the file
+                holds records of Every Eval Ever 0.3.0, for each model.
+            evaluation: The name of the evaluation in these records.
 
         Raises:
             OSError: a file cannot be written.
-            RequestError: an element is no response, score or error.
+            RequestError: a score is no number, or an element is no response, score or error.
         """
-        return raw_reader.export(self, path, client)
+        return raw_reader.export(self, path, client, scores, evaluation)
 
     def to_html(
         self,

@@ -57,22 +57,14 @@ class Run(NamedTuple):
 
 
 def check_results(results: object) -> None:
-    """Refuse what is no list of results.
-
-    Raises:
-        RequestError: it is none.
-    """
+    """Refuse what is no list of results."""
     kinds = (Response, LLMError, Scores)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
 
 
 def name_runs(runs: Sequence[Sequence[Result | Scores]], chosen_names: Sequence[str]) -> Sequence[str]:
-    """The names that were chosen, else the models of each run, and its number if other runs have the same.
-
-    Raises:
-        RequestError: there are more or fewer names than runs.
-    """
+    """The names that were chosen, one for each run, else its models, and its number if that is needed."""
     if chosen_names:
         if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
             raise RequestError(
@@ -85,11 +77,7 @@ def name_runs(runs: Sequence[Sequence[Result | Scores]], chosen_names: Sequence[
 
 
 def write_page(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
-    """Write the page of one run, or of two side by side.
-
-    Raises:
-        OSError: the file cannot be written. An earlier file is as it was.
-    """
+    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was."""
     tables = [_Table(run) for run in runs]
     rows = sorted(_join_rows(tables), key=lambda row: STATES.index(row[0]))
     states = Counter(state for state, *_ in rows)

@@ -36,6 +36,7 @@ COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
 """All columns but those of the metadata, of `parsed`, and those that only some answers have."""
 _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
+_LAST = ("passed_over", *_IDS)
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
 _TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
@@ -88,6 +89,8 @@ def _columns_of_call(result: Result | Scores) -> dict[str, object]:
         "prompt": _describe(result.context if isinstance(result, Scores) else result.prompt),
     }  # fmt: skip
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
+    if passed := getattr(result, "passed_over", ()):
+        own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
     usage = result.usage or Usage()
     return own | {name: getattr(usage, name) for name in _TOKENS}
 
@@ -153,7 +156,7 @@ def metadata_columns(result: Result | Scores) -> dict[str, Any]:
     # A name of another column gets a prefix, so that neither value is lost.
     return {
         f"metadata_{name}"
-        if name in (*COLUMNS, *_IDS) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        if name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in (_PARSED, "served_by")
         else str(name): value
         for name, value in metadata.items()
     }
@@ -168,8 +171,8 @@ def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
         for name in dict.fromkeys(name for values in metadata for name in values)
     }
     present = dict.fromkeys(name for row in rows for name in row)
-    who, ids = ([name for name in names if name in present] for names in (_WHO, _IDS))
-    parsed = [name for name in present if name not in (*COLUMNS, *_WHO, *_IDS)]
+    who, ids = ([name for name in names if name in present] for names in (_WHO, _LAST))
+    parsed = [name for name in present if name not in (*COLUMNS, *_WHO, *_LAST)]
     behind, beside = COLUMNS.index("text") + 1, COLUMNS.index("prompt") + 1
     names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:beside], *who, *COLUMNS[beside:], *ids)
     table = {name: [row.get(name) for row in rows] for name in names}

@@ -30,11 +30,7 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
 
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
-    """Write results into a file that is then complete, or into a pipe.
-
-    Raises:
-        OSError: the file cannot be written. An earlier file is as it was.
-    """
+    """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
     # A link is kept, and the file behind it is replaced.
     goal = Path(path).expanduser().resolve()
     # A pipe or a device cannot be replaced.

@@ -32,8 +32,7 @@ _DRAWS = 2**31 - 1
 class _Scope:
     """One call of an `LM`: the client, and the samples that it asks for.
 
-    DSPy asks its engine for each of `n` samples by itself. One call answers all of them: each request takes
-    the next sample.
+    DSPy asks its engine for each of `n` samples by itself. One call answers all these requests.
     """
 
     variant: Variant

@@ -44,6 +44,17 @@ class Settings:
     border: float = _option(0.0, "fraction of prompts whose first word varies at random, by two words")
     border_shift: float = _option(0.0, "shift of the probabilities of these words, as from a changed model")
     max_concurrent: int | None = _option(None, "number of requests in progress above which 429 is answered")
+    served_at_once: int | None = _option(
+        None, "requests that are served at once; further ones wait for their turn, as in vLLM"
+    )
+    prompt_speed: float | None = _option(
+        None,
+        "tokens of a prompt that are read a second, before the latency; those that are kept take no time",
+    )
+    prefix_tokens: int = _option(
+        0,
+        "tokens of prompts that a server keeps and reports as cached, least recently used out first, as vLLM",
+    )
     requests_per_minute: float | None = _option(None, "requests a minute above which 429 is answered")
     tokens_per_minute: float | None = _option(
         None, "tokens a minute (input and output) above which 429 is answered"

@@ -12,13 +12,11 @@ from llm_provider.simulator import Fault, Simulator
 
 def test_the_digests_that_were_used_last_are_remembered() -> None:
     memory: PromptMemory[str] = PromptMemory()
-    memory.add(b"twice", "a")
+    memory.replace(b"twice", "a")
     for number in range(prompt_memory._MOST_DIGESTS):
-        memory.add(number.to_bytes(16, "big"), "a")
-        memory.add(b"twice", "b")
-    assert (memory.find(b"twice"), memory.find(bytes(16)), memory.find(None)) == (("a", "b"), (), ())
-    memory.replace(b"twice", "c")
-    assert memory.find(b"twice") == ("c",)
+        memory.replace(number.to_bytes(16, "big"), "a")
+        memory.replace(b"twice", "b")
+    assert (memory.find(b"twice"), memory.find(bytes(16)), memory.find(None)) == ("b", None, None)
 
 
 def test_beginnings_are_compared_in_doubling_lengths() -> None:
@@ -51,4 +49,5 @@ def test_prompts_go_where_their_beginning_is_unless_that_is_busy(
     assert misses <= 0.1 * (len(prompts) - len(documents))
     for requests in (sent[: len(prompts)], sent[len(prompts) :]):
         shares = [[request.provider for request in requests].count(name) for name in names]
-        assert min(shares) > 0.15 * len(requests)
+        # Servers that are equal to the user may be measured as unequal ones.
+        assert min(shares) > 0.05 * len(requests)

@@ -37,8 +37,7 @@ def batch_lookup(
 ) -> Lookup:
     """The lookup of a batch. It raises the `LLMError` or `TypeError` that every call would raise.
 
-    `metadata` gives that of each prompt, in order, if any. `example` is an input that is no prompt, without a
-    template.
+    `metadata` gives that of each prompt, in order, if any. `example` is an input that is no prompt.
     """
     shared = None
     if example is None:
@@ -57,8 +56,8 @@ def batch_lookup(
         return call if result is None else with_metadata(result, described)
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
-        # Several samples have several keys, which are looked up one by one.
-        if shared is None or len(shared.call.parts) > 1:
+        # Several samples have several keys, which are looked up one by one. So have several models.
+        if shared is None or len(shared.call.parts) > 1 or shared.call.fallback:
             return map(by_itself, inputs)
         return _by_template(engine, shared, by_itself, inputs, metadata)
 
@@ -131,11 +130,12 @@ def fetch_ahead(
     """The inputs, once their answers in a second level of the cache are in the local store."""
     if not engine.cache.has_second_level:
         return inputs
-    prompts, keys = list(inputs), []
+    prompts, keys = list(inputs), list[str]()
     for prompt in prompts:
         with contextlib.suppress(LLMError):  # the caller prepares it again, and reports the error
             call = prepare(prompt)
-            keys += [call.key(part) for part in call.parts] if call.cache in READING else []
+            for each in (call.fallback or (call,)) if call.cache in READING else ():
+                keys += map(each.key, each.parts)
     engine.cache.fetch(keys)
     return prompts
 

@@ -41,10 +41,9 @@ _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
 def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
-    """Load what the calls of a batch need later.
+    """Load what the calls of a batch need later, with `waits` the SDK too, as this thread waits anyway.
 
-    With `waits`, this thread waits for the batch anyway, and imports the SDK too. An `APIConnectionError`
-    says that the process has too few file descriptors left, so nothing is sent.
+    An `APIConnectionError` says that the process has too few file descriptors left, so nothing is sent.
     """
     with name_shortage():
         if engine not in _prepared:

@@ -42,8 +42,7 @@ _fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)
 class Template:
     """The calls of a batch without their prompts.
 
-    `prefix` and `suffix` are the bytes of a call's body around its prompt. `path` leads to the prompt in its
-    payload.
+    `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
     __slots__ = (
@@ -90,10 +89,9 @@ class Template:
     def fill_in(
         self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
     ) -> Call[Response]:
-        """The call of a prompt. It is equal to the call that `prepare` makes of the prompt.
+        """The call of a prompt, equal to the one that `prepare` makes of it.
 
-        `encoded` and `key` are the results of `fits` and `key` for the prompt. `started` is the monotonic
-        time at which its lookup began.
+        `encoded` and `key` are those of `fits` and `key`. `started` is when its lookup began (monotonic).
         """
         filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
         filled.payload = inner = filled.payload.copy()
@@ -114,10 +112,7 @@ class Template:
 
 
 def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
-    """The template of the calls that `prepare` makes; None if they differ in more than the prompt.
-
-    It raises the `LLMError` or `TypeError` that every call would raise.
-    """
+    """The template of the calls of `prepare`, which may raise; None if not only the prompt differs."""
     # Random, so that no parameter contains them.
     marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
     call, other = map(prepare, marks)

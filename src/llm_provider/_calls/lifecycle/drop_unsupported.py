@@ -17,10 +17,7 @@ _MEANT_BY: Mapping[str | None, tuple[str, ...]] = {"logprobs": ("logprobs", "top
 
 
 def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> EncodedRequest:
-    """Encode a request without the parameters that were refused, which `dropped` of the result names.
-
-    Raises `UnsupportedParameterError` for a parameter that may not be left out.
-    """
+    """Encode a request without refused parameters, which `dropped` names, if they may be left out."""
     dropped: list[str] = []
     while True:
         try:
@@ -40,11 +37,12 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
     """Warn of each parameter that a call leaves out, if `warned` has not got it for this model yet."""
-    for name in call.encoded.dropped:
-        model_and_name = call.request.model, name
+    each = ((each.request.model, name) for each in call.fallback or (call,) for name in each.encoded.dropped)
+    for model_and_name in each:
         if model_and_name not in warned:
             warned.add(model_and_name)
-            problem = f"{model_and_name[0]} does not accept {name}: unsupported='drop' leaves it out"
+            model, name = model_and_name
+            problem = f"{model} does not accept {name}: unsupported='drop' leaves it out"
             warnings.warn(problem, UserWarning, stacklevel=4)
 
 

@@ -20,6 +20,7 @@ import orjson
 from ..._cache.response_cache import Entry, ResponseCache
 from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from ..._limits.concurrency import Concurrency
+from ..._limits.outage import still_waits
 from ..._limits.timeouts import Deadline, Patience
 from ..._money.track import current
 from ..._providers import registry
@@ -34,7 +35,7 @@ from ..._telemetry.observer import Observer
 from ..._telemetry.telemetry import SDK
 from ..._telemetry.waits import Waits
 from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
-from ..early_stop import STOPPING
+from ..early_stop import is_of_batch
 from ..observation import observe_call, observe_lookup
 from ..sending.recorder import CostRecorder
 from ..sent_requests import SentRequests
@@ -122,6 +123,10 @@ class Engine:
             call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
+        if request.options and request.options.get("fallback"):
+            from .fallback import prepare_each
+
+            call.fallback = prepare_each(self, call)
         return call
 
     def refuse_closed(self) -> None:
@@ -130,13 +135,16 @@ class Engine:
             raise RuntimeError("this client is closed")
 
     def lookup(self, call: Call[T]) -> T | None:
-        """The result of a call from the cache; None if a part of it is not stored.
+        """The result of a call from the cache; None if a part of it is not stored, or an error if it must be.
 
-        In a thread that runs an event loop, a second level of the cache is left to `run`. A `CacheMissError`
-        says that the call may not be sent.
+        In a thread that runs an event loop, a second level of the cache is left to `run`.
         """
         if call.cache not in READING:
             return None
+        if call.fallback:
+            from .fallback import look_up
+
+            return look_up(self, call)
         if len(call.parts) == 1:
             part = call.parts[0]
             key = call.key(part)
@@ -145,11 +153,8 @@ class Engine:
                 raise self.missing(call, part)
             return result
         samples = []
-        ahead = (
-            self.cache.read_ahead([call.key(part) for part in call.parts])
-            if self.cache.has_second_level
-            else {}
-        )
+        keys = [call.key(part) for part in call.parts] if self.cache.has_second_level else []
+        ahead = self.cache.read_ahead(keys) if keys else {}
         for part in call.parts:
             key = call.key(part)
             sample = self.sample(call, self.cache.get_here(key, ahead.get(key)), key)
@@ -247,10 +252,18 @@ class Engine:
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task."""
+        if call.fallback:
+            from .fallback import ask_in_turn
+
+            return ask_in_turn(self, call)
         return self.begin(call, self._run)
 
     def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
         """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        if call.fallback:
+            from .fallback import ask_in_turn
+
+            return ask_in_turn(self, call, emit)
         return self.begin(call, partial(self._stream, emit=emit))
 
     def begin(
@@ -286,7 +299,7 @@ class Engine:
     async def _stream(self, call: Call[T], emit: Emit) -> T:
         parts = call.parts
         try:
-            if len(parts) == 1 and not self.cache.has_second_level:
+            if len(parts) == 1 and not self.cache.has_second_level and call.passed_over is None:
                 samples = await self.deliver(call, parts, emit)
             else:
                 stored = await self.find_parts(call)
@@ -301,7 +314,7 @@ class Engine:
     def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
         if call.cache == "use":
-            return self._share(call, parts)
+            return self._share(call, parts, may_be_stored=call.passed_over is not None)
         return self.deliver(call, parts) if call.cache != "only" else self._only_stored(call, parts)
 
     async def _only_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample]:
@@ -330,8 +343,9 @@ class Engine:
                 if not state.sender.affordable(call, parts):
                     raise
             except LLMError as error:
-                # The batch of the leader may have been stopped before it sent anything, or its time is over.
-                if not flight.is_too_late and (error.attempts or not isinstance(error, STOPPING)):
+                # The leader's batch may have been stopped, or its time or its patience may be over.
+                waits = still_waits(error, call.patience, clock.monotonic())
+                if not (waits or flight.is_too_late or is_of_batch(error)):
                     raise
             else:
                 samples = [shared[key] for key in keys]
@@ -364,10 +378,7 @@ class Engine:
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
     ) -> list[Sample]:
-        """Get parts from the provider, and store them before they are returned.
-
-        `numbers` are the numbers of the parts, which the deltas of a stream of several samples have.
-        """
+        """Get parts from the provider, and store them. `numbers` are those of a stream's deltas."""
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.

@@ -191,10 +191,9 @@ class Flights(Generic[T]):
         return None
 
     def lead(self, keys: Sequence[str], sent: SentRequests) -> Flight[T]:
-        """A new flight, to be entered by the task that sends the request.
+        """A new flight, to be entered by the task that sends the request, which `sent` counts.
 
-        Calls with one of these keys share its request, which `sent` counts. The caller has found nothing in
-        the cache just before.
+        Calls with one of these keys share it. The caller has found nothing in the cache just before.
         """
         return Flight(self, keys, sent)
 

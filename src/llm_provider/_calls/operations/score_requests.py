@@ -232,7 +232,6 @@ def cut_ids(whole: Sequence[int], context: Sequence[int], begin: Sequence[int] |
     """The index of the first token of a continuation, and whether the context has the same tokens alone.
 
     `begin` are the tokens that the tokenizer puts in front of a text, where the replies do not show them.
-    `ScoreCheckError` if the continuation would have no token, or none in front of its first one.
     """
     if len(whole) <= len(context):
         fail("slice", f"the context alone has {len(context)} tokens, and with the continuation {len(whole)}")

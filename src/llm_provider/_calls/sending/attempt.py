@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """One request for `count` parts of a call, and its outcome: an answer, or an `LLMError`.
-
-    `emit` receives the steps of a stream; it is None if the answer is not streamed.
-    """
+    """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
 
     __slots__ = (
         "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",

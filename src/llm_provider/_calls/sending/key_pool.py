@@ -21,8 +21,8 @@ A provider's prompt cache belongs to an account. A call that continues a convers
 account that served the previous call (`prompt_memory`).
 
 A host with several servers has each account once for each server. A server that fails is used last for a
-second, and its calls go on at another one at once. A prompt goes to a server that has its beginning, unless
-that is busier than the others by half. Such a call never waits for one server.
+second, and its calls go on at another one at once. A prompt goes to the server that has its beginning, unless
+that is busier than the others by half. Calls that wait do so in one queue for all servers (`server_scope`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import asyncio
 import contextlib
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,13 +50,14 @@ from ..._errors import (
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER
-from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest
+from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest, group_of
 from ..._limits.timeouts import Patience
 from ..._requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
 from ..._requests.env_file import EnvFile
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
 from .prompt_memory import PromptMemory, digest_beginnings, digest_conversation
+from .server_scope import ServerRequest, Servers, ServerScope
 
 _MAX_WAIT_FOR_PROMPT_CACHE = 5.0
 """Seconds that a call waits for the account whose prompt cache has its conversation. A provider takes about
@@ -67,10 +69,6 @@ such an answer comes fast: an account that denies every request would seem to ha
 
 _USED_LAST_AFTER_OUTAGE = 1.0
 """The same for a server of several after a failure. `Scope.outage` finds out whether it is down."""
-
-_MORE_BUSY, _MORE_REQUESTS = 1.5, 2
-"""Requests in flight of a server that has the beginning of a prompt: at most so many times those of the least
-busy server, and so many more."""
 
 
 class Account:
@@ -96,12 +94,6 @@ class PooledAccount:
     """Which of the servers."""
     denied: bool = False
     """Whether the provider denies the account this model, which it serves to another account."""
-    used_last_until: float = -math.inf
-    """Time of the loop's clock. Until then, the account sends only if no other account may."""
-
-    def is_down(self) -> bool:
-        """Whether its server is down, and no probe is due."""
-        return self.scope.outage.down_since is not None and self.scope.seconds_until_open() > 0
 
 
 def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
@@ -139,7 +131,9 @@ class KeyPool:
         """Every key, retired or not."""
         self.has_one_key = len(self.secrets) == 1
         self.has_several_accounts = len(accounts) > 1
-        self.has_several_servers = accounts[0].server != accounts[-1].server
+        scope = accounts[0].scope
+        self.servers = scope.servers if isinstance(scope, ServerScope) else None
+        """What several servers share; None for one."""
         self._next = 0
         self.memory: PromptMemory[PooledAccount] = PromptMemory()
         self.waiting_for_one: set[KeySelection] = set()
@@ -149,31 +143,22 @@ class KeyPool:
         """The first account that has a key."""
         return next(pooled for pooled in self._accounts if pooled.account.keys)
 
+    def find_allowed(self) -> list[PooledAccount]:
+        """The accounts that have a key and may use the model."""
+        alive = [pooled for pooled in self._accounts if pooled.account.keys]
+        return [pooled for pooled in alive if not pooled.denied] or alive
+
     def candidates(self, tried: Collection[PooledAccount] = ()) -> list[PooledAccount]:
         """The accounts that may send a call, without those that have failed it."""
         now = asyncio.get_running_loop().time()
-        alive = [pooled for pooled in self._accounts if pooled.account.keys]
-        allowed = [pooled for pooled in alive if not pooled.denied] or alive
-        untried = [pooled for pooled in allowed if pooled not in tried]
-        if self.has_several_servers:
-            # One that is down gets a probe from time to time.
-            untried = [pooled for pooled in untried if not pooled.is_down()] or untried
-        return [pooled for pooled in untried if pooled.used_last_until <= now] or untried
+        untried = [pooled for pooled in self.find_allowed() if pooled not in tried]
+        return [pooled for pooled in untried if pooled.scope.used_last_until <= now] or untried
 
-    def sort_accounts(
-        self, accounts: Sequence[PooledAccount], beginnings: Sequence[bytes] = ()
-    ) -> list[PooledAccount]:
-        """The accounts, most headroom first. A server that has the beginning of a prompt comes before."""
+    def sort_accounts(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
+        """The accounts, most headroom first."""
         self._next += 1
-        controllers = [pooled.scope.controller for pooled in accounts]
-        ordered = [accounts[index] for index in by_headroom(controllers, self._next)]
-        holders = next(filter(None, map(self.memory.find, reversed(beginnings))), ())
-        warm = next((pooled for pooled in ordered if pooled in holders), None)
-        if warm is not None:
-            least = min(controller.in_flight for controller in controllers)
-            if warm.scope.controller.in_flight <= _MORE_BUSY * least + _MORE_REQUESTS:
-                ordered.sort(key=lambda pooled: pooled is not warm)
-        return ordered
+        order = by_headroom([pooled.scope.controller for pooled in accounts], self._next)
+        return [accounts[index] for index in order]
 
     def retire(self, pooled: PooledAccount, keys: Collection[Credential], reason: str) -> None:
         """Stop using some keys of an account, unless no other key would be left."""
@@ -222,7 +207,7 @@ class KeySelection:
         self._request = request
         self._digests: tuple[bytes | None, bytes | None] | None = None
         """Digests of the continued conversation and of this call, computed only for several accounts."""
-        self._beginnings: Sequence[bytes] | None = None
+        self._beginnings: Sequence[bytes] = ()
         """Digests of the beginnings of the prompt, computed only for several servers."""
         self._tried: tuple[PooledAccount, ...] = ()
         self._denied_by: tuple[PooledAccount, ...] = ()
@@ -232,7 +217,7 @@ class KeySelection:
     @property
     def server(self) -> Target | None:
         """The server of the last request, where there are several."""
-        return self._pooled.server if self._pool.has_several_servers else None
+        return None if self._pool.servers is None else self._pooled.server
 
     @property
     def secrets(self) -> Sequence[Credential]:
@@ -259,7 +244,8 @@ class KeySelection:
         self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
     ) -> Ticket:
         """Wait for the first of several keys."""
-        if self._pool.has_several_servers:
+        servers = self._pool.servers
+        if servers is not None:
             self._beginnings = self._beginnings or digest_beginnings(self._request.messages)
         elif self._digests is None and self._pool.has_several_accounts:
             self._digests = digest_conversation(self._request.messages)
@@ -267,12 +253,18 @@ class KeySelection:
             candidates = self._candidates()
             preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
-            for pooled in self._pool.sort_accounts(accounts, self._beginnings or ()):
+            for pooled in self._sort(accounts):
                 ticket = pooled.scope.start(max_in_flight, tokens, at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
             granted = asyncio.get_running_loop().create_future()
-            self._slot_request = SlotRequest(granted, tokens, max_in_flight, at_once, patience)
+            waiting = granted, tokens, max_in_flight, at_once, patience
+            if servers is None:
+                self._slot_request = SlotRequest(*waiting)
+            else:
+                self._slot_request = ServerRequest(
+                    *waiting, beginnings=self._beginnings, failed_at=self._failed_at, is_urgent=first
+                )
             self._joined = []
             self._join(accounts, first=first)
             pooled, ticket = await self._wait_for_grant(for_one=preferred is not None)
@@ -303,12 +295,12 @@ class KeySelection:
         elif isinstance(error, QuotaExceededError):
             pool.retire(pooled, pooled.account.keys, "has no quota left")
         elif isinstance(error, (PermissionDeniedError, NotFoundError)):
-            pooled.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
+            pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
             self._denied_by += (pooled,)
         elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
-            pooled.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
-        elif pool.has_several_servers and (is_outage(error) or isinstance(error, APIResponseValidationError)):
-            pooled.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
+            pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+        elif pool.servers is not None and (is_outage(error) or isinstance(error, APIResponseValidationError)):
+            pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
         else:
             return False
         if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
@@ -318,12 +310,12 @@ class KeySelection:
             return True
         for denying in self._denied_by:
             # Every account was denied, so the request is the reason and not the account.
-            denying.used_last_until = -math.inf
+            denying.scope.used_last_until = -math.inf
         return False
 
     def record_answer(self) -> None:
         """Record that the last request was answered."""
-        self._pooled.used_last_until = -math.inf
+        self._pooled.scope.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)
         if self._digests is not None and self._digests[1] is not None:
@@ -331,17 +323,32 @@ class KeySelection:
 
     def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
         self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
-        for digest in self._beginnings or ():
-            self._pool.memory.add(digest, pooled)
+        if isinstance(pooled.scope, ServerScope):
+            pooled.scope.servers.remember(self._beginnings, pooled.scope)
         return ticket
 
     def _candidates(self) -> list[PooledAccount]:
+        if self._pool.servers is not None:
+            # Each server knows by itself whether it may send.
+            return self._pool.find_allowed()
         return self._pool.candidates(self._tried) or self._pool.candidates()
+
+    def _sort(self, accounts: Sequence[PooledAccount]) -> list[PooledAccount]:
+        """The accounts in the order in which they are asked to send at once."""
+        ordered, servers = self._pool.sort_accounts(accounts), self._pool.servers
+        if servers is None:
+            return ordered
+        by_scope = {pooled.scope: pooled for pooled in ordered}
+        return [by_scope[scope] for scope in servers.sort(by_scope, self._beginnings, self._failed_at)]
+
+    @property
+    def _failed_at(self) -> list[Scope]:
+        return [pooled.scope for pooled in self._tried]
 
     def _prefer(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
         """The account that served the conversation, unless its gate stays closed for long."""
         before = None if self._digests is None else self._digests[0]
-        pooled = next(iter(self._pool.memory.find(before)), None)
+        pooled = self._pool.memory.find(before)
         if pooled is None or pooled not in candidates:
             return None
         return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
@@ -387,6 +394,8 @@ class KeyPools:
         self._listed: dict[str, Accounts | None] = {}
         self._accounts: dict[tuple[str, str | None, str], list[Account]] = {}
         self._pools: dict[tuple[str, str | None, str, str], KeyPool] = {}
+        self._servers = defaultdict[tuple[str, str], Servers](Servers)
+        """What several servers share, by the name of their host and the group of models."""
 
     def select(self, target: Target, request: Request) -> KeySelection:
         """The keys for one call: its own `api_key`, else those of the client or of the environment.
@@ -424,7 +433,7 @@ class KeyPools:
                 target.provider,
                 target.model,
                 [
-                    PooledAccount(account, self._scope(server, account), server)
+                    PooledAccount(account, self._scope(server, account, len(target.servers)), server)
                     for server in target.servers
                     for account in self._accounts_at(server, key)
                 ],
@@ -440,8 +449,12 @@ class KeyPools:
             accounts = self._accounts[server] = [Account(keys) for keys in listed]
         return accounts
 
-    def _scope(self, server: Target, account: Account) -> Scope:
-        scope = self._limiter.scope(server.provider, server.base_url, server.model, account.identity)
-        if server.route.host is not None and server.route.base_url is None:
+    def _scope(self, server: Target, account: Account, servers: int) -> Scope:
+        name = server.provider, server.base_url, server.model, account.identity
+        if servers == 1:
+            return self._limiter.scope(*name)
+        kind = self._servers[server.provider, group_of(server.model)].make_scope
+        scope = self._limiter.scope(*name, kind)
+        if server.base_url:
             scope.name = f"{server.provider} {server.model} at {urlsplit(server.base_url or '').netloc}"
         return scope

@@ -29,25 +29,18 @@ class PromptMemory(Generic[T]):
     """Who got the prompts with some digests, as far as they were used last."""
 
     def __init__(self) -> None:
-        self._holders: OrderedDict[bytes, tuple[T, ...]] = OrderedDict()
+        self._holders: OrderedDict[bytes, T] = OrderedDict()
 
-    def find(self, digest: bytes | None) -> tuple[T, ...]:
-        """Those who got a prompt; none if it has no digest."""
-        return () if digest is None else self._holders.get(digest, ())
+    def find(self, digest: bytes | None) -> T | None:
+        """Who got a prompt; None if it has no digest."""
+        return None if digest is None else self._holders.get(digest)
 
     def replace(self, digest: bytes, holder: T) -> None:
-        """Remember who got a prompt, in the place of those before."""
-        self._holders[digest] = (holder,)
+        """Remember who got a prompt, in the place of the one before."""
+        self._holders[digest] = holder
         self._holders.move_to_end(digest)
         if len(self._holders) > _MOST_DIGESTS:
             self._holders.popitem(last=False)
-
-    def add(self, digest: bytes, holder: T) -> None:
-        """Remember who got a prompt, beside those before."""
-        known = self.find(digest)
-        self.replace(digest, holder)
-        if known:
-            self._holders[digest] = known if holder in known else (*known, holder)
 
 
 def digest_conversation(messages: Sequence[Mapping[str, object]]) -> tuple[bytes | None, bytes | None]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..._errors import ModelDriftError, cite
-from ..._json_values import json_value
+from ..._json_values import JSONObject, json_value
 from ..._money.ledger_file import LedgerFile
 from ..._money.litellm_prices import litellm_cost
 from ..._money.model_drift import Alias, Answered, Change, ModelDriftWarning, Served
@@ -186,13 +186,9 @@ class CostRecorder:
         if self._file is not None:
             price, who = group.price(answer.usage), _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
-            self._file.append(
-                posting,
-                base_url=names.alias[1] or None,
-                id=answer.id,
-                metadata=plain_metadata(call),
-                keys=None if answer.key is None else [answer.key],
-            )
+            keys = None if answer.key is None else [answer.key]
+            details = _describe_call(call) | {"id": answer.id, "keys": keys}
+            self._file.append(posting, base_url=names.alias[1] or None, **details)
         return change
 
     def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
@@ -253,8 +249,7 @@ class CostRecorder:
         for totals in call.tracks.totals:
             totals.post(posting)
         if self._file is not None:
-            details["metadata"] = plain_metadata(call)
-            self._file.append(posting, base_url=names.alias[1] or None, **details)
+            self._file.append(posting, base_url=names.alias[1] or None, **_describe_call(call), **details)
 
     def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
@@ -283,6 +278,12 @@ def plain_metadata(call: Call[Any]) -> Any:
     except Exception:
         # It may be an object of a class of the user, and the answer must not be lost.
         return cite(call.metadata)
+
+
+def _describe_call(call: Call[Any]) -> JSONObject:
+    """What a line has of the call beside its model and its cost."""
+    passed = [{"model": each.model, "error": each.error} for each in call.passed_over or ()]
+    return {"metadata": plain_metadata(call), "passed_over": passed or None}
 
 
 def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:

@@ -111,6 +111,14 @@ class Sender:
         )
         return sending.run(connection)
 
+    def check_key(self, call: Call[Any]) -> None:
+        """Raise a `MissingAPIKeyError` if a call has no key."""
+        try:
+            self._keys.select(call.target, call.request)
+        except LLMError as error:
+            error.provider, error.model = call.target.provider, call.request.model
+            raise
+
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
         """Whether the budgets have room for some parts of a call."""
         return self._spending(call, parts).affordable()

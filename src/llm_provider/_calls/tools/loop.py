@@ -72,6 +72,8 @@ class Rounds:
         except LLMError as error:
             self._sent.parts = tuple(part.before_telling or part for part in self._sent.parts)
             self._sent.write_to(error)
+            before = sum((response.passed_over for response in self._responses), ())
+            error.passed_over = before + error.passed_over
             raise
 
     async def _ask_until_answered(self, stored: Response | None) -> Response:
@@ -165,11 +167,20 @@ class Rounds:
 
     def _next(self) -> Call[Response]:
         """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
-        last = self._call
+        last = answered = self._call
+        if last.fallback:
+            # A conversation stays with its model: the others may not read all of it.
+            answered = last.fallback[len(self._responses[-1].passed_over)]
+        before = answered.request
         request = replace(
-            last.request, messages=tuple(self._messages), tool_choice=later_choice(last.request.tool_choice)
+            before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
         )
-        call = self._engine.prepare(last.operation, request, last.concurrency)
+        if answered is last:
+            call = self._engine.prepare(last.operation, request, last.concurrency)
+        else:
+            from ..lifecycle.fallback import prepare_round
+
+            call = prepare_round(self._engine, last, request)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
         call.metadata, call.streamed = last.metadata, last.streamed
         return call
@@ -194,6 +205,7 @@ class Rounds:
                 overhead=sum(timing.overhead for timing in timings),
             ),
             failures=sent.failures,
+            passed_over=sum((response.passed_over for response in responses), ()),
             tool_rounds=ToolRounds(
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
@@ -254,10 +266,9 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
 
 
 def start_stream(engine: Engine, call: Call[Response], stored: Response | None, *, here: bool) -> Start:
-    """The start of a stream of all rounds.
+    """The start of a stream of all rounds, with `here` on the event loop of the caller.
 
-    `stored` is the answer of the first round, if it is stored. With `here`, the rounds run on the event loop
-    of the caller.
+    `stored` is the answer of the first round, if it is stored.
     """
     loop = asyncio.get_running_loop() if here else None
     if not here:

@@ -189,8 +189,7 @@ async def _await_result(function: Callable[..., Any], arguments: JSONMapping) ->
 def content_of(value: Any) -> str | Sequence[JSONMapping]:
     """The content of a tool message for a value: a text as it is, media as parts, all else as JSON.
 
-    Half surrogate pairs, as in names of files that are not UTF-8, become U+FFFD. `TypeError` if the value has
-    no form in JSON, or is larger than a request may be.
+    Half surrogate pairs, as in names of files, become U+FFFD. `TypeError` for no JSON, or too much.
     """
     if isinstance(value, str):
         # The model reads the value of an enum of texts.

@@ -1,7 +1,6 @@
 """The wire format of Gemini's `batchEmbedContents`, the method that the SDK uses for one text too. Pure.
 
-Facts from the Gemini API reference and from google-genai 3.4. The model is in the address and once more
-beside each text, as Google's API has it.
+The model is in the address and once more beside each text, as google-genai 3.4 has it.
 """
 
 from __future__ import annotations

@@ -40,8 +40,7 @@ _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 def exchanging(outgoing: Outgoing, *, by_sdk: bool = False) -> Iterator[Exchange]:
     """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
 
-    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure. Where it
-    cannot, an `LLMError` is that of the status.
+    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure, if it can.
     """
     exchange = Exchange(outgoing, by_sdk=by_sdk)
     token = _EXCHANGE.set(exchange)

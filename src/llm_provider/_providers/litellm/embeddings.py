@@ -1,7 +1,6 @@
 """Embeddings of every provider without a route of its own, through `litellm.aembedding`.
 
-litellm answers in OpenAI's form, so only the arguments and the limits differ from `openai/embeddings`. Which
-models take `dimensions`, litellm knows for most providers and refuses for the others.
+litellm answers in OpenAI's form, and knows for most providers which models take `dimensions`.
 """
 
 from __future__ import annotations

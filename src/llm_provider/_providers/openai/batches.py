@@ -1,8 +1,4 @@
-"""Batches of OpenAI and of compatible hosts, through the openai SDK: `files` and `batches`.
-
-Facts from openai 2.54: the parameters of `batches.create` and the fields of `Batch`. Which hosts have the
-same API, and how much they take, stands in `ROUTES`.
-"""
+"""Batches of OpenAI, by the openai SDK 2.54, and of hosts with the same API, which `ROUTES` tells."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The tool calls in messages of Chat Completions. Pure.
 
-Some hosts fill every field: `function_call` without a name and arguments beside `tool_calls`, and an empty
-`custom` beside `function` in each call.
+Some hosts fill every field: an empty `function_call` beside `tool_calls`, or `custom` beside `function`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Facts about requests in OpenAI's two wire formats, Chat Completions and Responses. Pure.
 
-Many hosts speak Chat Completions, and some of them, such as OpenRouter and litellm, pass fields and content
-blocks of Anthropic's on. So these count too.
+Hosts such as OpenRouter and litellm pass fields and content blocks of Anthropic's on, so these count too.
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ class _NotStrictError(Exception):
 def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | None:
     """A schema in the form of strict mode; None where strict mode has no form for it, as for free keys.
 
-    If its root is no object, the answer is wrapped in one. Fine-tuned models accept no `bounds` such as
-    `minimum`.
+    If its root is no object, the answer is wrapped in one. Fine-tuned models accept no `bounds`.
     """
     try:
         adapter = _Strict(schema, bounds)

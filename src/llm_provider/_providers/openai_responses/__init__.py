@@ -1,4 +1,1 @@
-"""OpenAI's Responses format, by the API reference for `POST /responses`.
-
-`items` and `calls` read its output items.
-"""
+"""OpenAI's Responses format (`POST /responses`). `items` and `calls` read its output items."""

@@ -1,8 +1,7 @@
-"""The protocol of batch connections. Each adapter has one in a module `batches` beside it.
+"""The protocol of batch connections. Each adapter with batches has one in a module `batches` beside it.
 
-A batch connection calls the batch methods of its provider's SDK, and turns their objects into those below.
-It knows nothing of journals, caches and prices; `_batches` does. An adapter without that module has no
-batches.
+It calls the batch methods of its provider's SDK, and turns their objects into those below. It knows nothing
+of journals, caches and prices; `_batches` does.
 """
 
 from __future__ import annotations

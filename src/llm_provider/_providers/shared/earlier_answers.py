@@ -30,8 +30,7 @@ _NOTES = ("citations", "annotations")
 def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> None:
     """Warn of the content of an assistant message that only the provider which gave it accepts.
 
-    `own` is this format's value of `provider_specific_fields["provider"]`: such an answer was changed, so its
-    original content is outdated.
+    `own` is the provider of this format's answers, which come here outdated: a user has changed them.
     """
     if not message.keys() <= _SENT:
         for kind in sorted(set(_list_lost_kinds(message, own))):

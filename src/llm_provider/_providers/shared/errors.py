@@ -1,8 +1,7 @@
 """Failures of providers, SDKs and transports → our errors.
 
 `from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
-those of the openai and anthropic SDKs. Exception classes are recognised by their names, so nothing is
-imported here.
+those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
 """
 
 from __future__ import annotations
@@ -145,11 +144,10 @@ def from_answer(
     headers: Mapping[str, str] | None = None,
     wait: float | None = None,
 ) -> LLMError:
-    """The error for an answer that is not a success.
+    """The error for an answer that is not a success: None or 200 if it came inside a stream or a 200.
 
-    `status` is None or 200 where the failure came inside a stream or a 200. `codes` are the provider's code
-    and type for it, the most specific first. Its message is shortened, and a web page is replaced by its
-    title. The headers have lower-case names. `wait` are seconds, where the body says so rather than a header.
+    `codes` are the provider's code and type, the most specific first. Its message is shortened, and a web
+    page is replaced by its title. Names of headers are in lower case. `wait` are seconds of the body.
     """
     headers = headers or {}
     if "x-amzn-errortype" in headers:

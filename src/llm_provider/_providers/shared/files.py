@@ -1,8 +1,7 @@
 """The protocol of file connections. The adapter of each provider with a files API has one in `files`.
 
-A file that is too large for a request is uploaded through the provider's SDK. `refer_to_files` decides
-which files these are, from their contents and the provider's documented limits alone. So the cache
-key of a call does not depend on what was uploaded before. `_calls/sending/uploads` remembers the uploads.
+`refer_to_files` decides which files are too large for a request, and so uploaded, from their contents and the
+documented limits alone. So a cache key does not depend on what `_calls/sending/uploads` remembers.
 """
 
 from __future__ import annotations

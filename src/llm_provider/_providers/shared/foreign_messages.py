@@ -53,8 +53,7 @@ def in_chat_form(
 ) -> Iterator[tuple[int, Message]]:
     """The messages from `start` on, in the words of Chat Completions, each with its place in `messages`.
 
-    The words of the provider `own` stay as they are: "anthropic", or "openai" for the Responses API. Raises
-    `RequestError` for a part that has no form in other formats.
+    The words of the provider `own`, "anthropic" or "openai" (Responses), stay. `RequestError` for the rest.
     """
     for index in range(start, len(messages)):
         message = messages[index]

@@ -1,8 +1,7 @@
 """The beginning of a prompt that other prompts share, which providers keep in their prompt caches.
 
 A prompt is divided into units: tools, blocks of the system prompt, parts of messages. The module
-`prompt_cache` beside an adapter finds the units of a payload, and marks the end of a prefix as its provider
-wants it.
+`prompt_cache` beside an adapter finds them, and marks the end of a prefix as its provider wants it.
 """
 
 from __future__ import annotations

@@ -29,10 +29,9 @@ def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
 
 
 def reply_body(reply: object) -> bytes:
-    """A reply as JSON; an `APIResponseValidationError` if it is nested more than 254 levels deep.
+    """A reply as JSON, at most 254 levels deep, without integers beyond 64 bits and lone surrogates.
 
-    It is one too for an integer beyond 64 bits and a lone surrogate. Reading it again, printing and pickling
-    would fail, or change it.
+    Reading any other again, printing and pickling would fail, or change it: `APIResponseValidationError`.
     """
     try:
         return orjson.dumps(reply)

@@ -1,8 +1,7 @@
 """Citations, images, audio and server tools in stored replies, for the properties of `Response`.
 
-Each wire format has a module `rich_content` beside its adapter, with the functions `citations`, `images`,
-`audio` and `server_tool_calls` of a reply. They read the shapes that they know and raise nothing, because an
-answer with other shapes is valid.
+A module `rich_content` beside each adapter has the functions `citations`, `images`, `audio` and
+`server_tool_calls`. They raise nothing, because an answer with other shapes than theirs is valid.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The certificate authorities that the environment names.
+"""The certificate authorities that the environment names, for the HTTP clients to read.
 
-The HTTP clients read the variables themselves. This module finds out before anything is sent that they would
-fail, because their errors name neither the variable nor the file.
+Here it is found out before anything is sent, because their errors name neither the variable nor the file.
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ _contexts: dict[Callable[[], ssl.SSLContext], tuple[object, ssl.SSLContext]] = {
 def share_context(build: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     """The TLS context that a function builds: the same one until the authorities change.
 
-    It takes 30 ms to read the 150 authorities of a machine, in which the event loop does nothing else. Only
-    the clients of aiohttp share it. httpx sets the protocols of its context anew for each connection, while
-    another thread may open one.
+    It takes 30 ms to read the 150 authorities of a machine, in which the event loop stops. httpx does not
+    share it: it sets the protocols of a context anew for each connection, while another thread may open one.
     """
     authorities = _describe_authorities()
     known, context = _contexts.get(build, (None, None))

@@ -91,8 +91,7 @@ def _answer_class() -> Any:
     class Answer(aiohttp.ClientResponse):
         """Refuses an answer that its connection has given before, to an earlier request.
 
-        What arrives after the connector's look is known by its headers only, which are never the same twice
-        if they have an id. Servers without ids are trusted.
+        After the connector's look, only its headers tell it: they are never the same twice with an id.
         """
 
         async def start(self, connection: Any) -> aiohttp.ClientResponse:

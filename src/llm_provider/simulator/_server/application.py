@@ -202,7 +202,7 @@ class Application:
             if excess is not None:
                 await _refuse(exchange, target, excess)
             else:
-                await self._send_completion(prepared)
+                await self._serve(prepared)
 
     async def _meet_fault(self, exchange: Exchange, target: Target, text: str, key: str) -> Fault | None:
         """The fault of a request; None if the fault, or an error about the key, has answered it."""
@@ -243,9 +243,35 @@ class Application:
         ledger.rate_limited += 1
         return wire_format.refuse_rate(wait if wait < math.inf else None)
 
+    async def _serve(self, prepared: _PreparedAnswer) -> None:
+        """Wait for a place at a server that has a number of them, and send the answer from there."""
+        exchange, target, settings = prepared.exchange, prepared.target, prepared.settings
+        if settings.served_at_once is None:
+            await self._send_completion(prepared)
+            return
+        server = self._state.servers[target.provider]
+        turn = server.queue(settings.served_at_once)
+        try:
+            if await exchange.client.wait_for(turn):
+                exchange.end(disconnected=True)
+            else:
+                await self._send_completion(prepared)
+        finally:
+            server.leave(turn, settings.served_at_once)
+
+    def _read_prompt(self, prepared: _PreparedAnswer) -> float:
+        """Seconds that reading the prompt takes; counts the tokens that are kept from earlier prompts."""
+        settings, usage = prepared.settings, prepared.completion.usage
+        if settings.prefix_tokens:
+            server = self._state.servers[prepared.target.provider]
+            kept = server.read_prompt(prepared.prompt.request.body, settings.prefix_tokens)
+            usage.cache_read_input_tokens = min(kept, usage.input_tokens)
+        read = usage.input_tokens - usage.cache_read_input_tokens
+        return 0.0 if settings.prompt_speed is None else read / settings.prompt_speed
+
     async def _send_completion(self, prepared: _PreparedAnswer) -> None:
         exchange, target, settings, prompt, completion, fault, cache_use = prepared
-        latency = self._state.latency(settings)
+        latency = self._state.latency(settings) + self._read_prompt(prepared)
         if latency and await exchange.client.wait_for_disconnect(latency):
             exchange.end(disconnected=True)
             return

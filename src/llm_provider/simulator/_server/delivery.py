@@ -45,10 +45,20 @@ class Client:
 
     async def wait_for_disconnect(self, seconds: float | None) -> bool:
         """Wait for a number of seconds (None: for ever); True as soon as the client has disconnected."""
+        watch = self._start_watch()
+        done, _ = await asyncio.wait((watch,), timeout=seconds)
+        return bool(done)
+
+    async def wait_for(self, future: asyncio.Future[None]) -> bool:
+        """Wait for a future; True if the client has disconnected before."""
+        if not future.done():
+            await asyncio.wait((future, self._start_watch()), return_when=asyncio.FIRST_COMPLETED)
+        return not future.done()
+
+    def _start_watch(self) -> asyncio.Task[None]:
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._watch_client())
-        done, _ = await asyncio.wait((self._watch,), timeout=seconds)
-        return bool(done)
+        return self._watch
 
     async def _watch_client(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from .._batches.jobs import BatchStore
 from .._behaviour.faults import Fault, FaultQueue
+from .._behaviour.inference_server import InferenceServer
 from .._behaviour.prompt_cache import PromptCaches
 from .._behaviour.rate_limits import RateLimits
 from .._records.ledger import RunningLedger
@@ -49,6 +51,7 @@ class State:
         self._settings: dict[str, Settings] = {}
         self._limits: dict[str, RateLimits] = {}
         self._random = random.Random(self._initial.seed)
+        self.servers = defaultdict[str, InferenceServer](InferenceServer)
         self.prices(self._initial)
         self.faults.clear()
         self.batches.clear()

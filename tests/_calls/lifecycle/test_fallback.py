@@ -1,0 +1,460 @@
+"""`fallback=`: who answers, what is sent and paid, and what a rerun takes from the cache.
+
+States of up to three providers are crossed with ways to call, cache modes, samples, formats and tools.
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider import (
+    APITimeoutError,
+    BadRequestError,
+    Budget,
+    CacheMissError,
+    Client,
+    LLMError,
+    MissingAPIKeyError,
+    OverloadedError,
+    RequestError,
+    Response,
+    Results,
+    SchemaMismatchError,
+    UnsupportedParameterError,
+)
+from llm_provider._money.pricing import default_prices_path
+from llm_provider.simulator import Fault, Simulator
+from support import WAYS, ask, wait_until
+
+MODELS = {"openai": "gpt-4.1-mini", "anthropic": "claude-haiku-5-5", "gemini": "gemini-3.8-flash"}
+OPENAI, ANTHROPIC, GEMINI = MODELS.values()
+STATES: dict[str, tuple[Fault | None, str | None, bool]] = {
+    "up": (None, None, False),
+    "overloaded": (Fault(status=503), "OverloadedError", True),
+    "limited": (Fault(status=429, retry_after="0.01"), "RateLimitError", True),
+    "poor": (Fault(quota=True), "QuotaExceededError", True),
+    "long": (Fault(context_length=True), "ContextWindowExceededError", True),
+    "unusable": (Fault(finish="no_choices"), "APIResponseValidationError", True),
+    "refuses": (Fault(finish="refusal"), "RefusalError", True),
+    "filtered": (Fault(finish="content_filter"), "RefusalError", True),
+    "wrong": (Fault(status=400), "BadRequestError", False),
+    "denied": (Fault(status=403), "PermissionDeniedError", False),
+    "mismatched": (Fault(text="not JSON"), "SchemaMismatchError", False),
+}
+"""The fault of a provider, what its call ends with, and whether that leads on to the next model."""
+
+NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("What is 2+2?", {}),
+    "samples": ("What is 2+3?", {"n": 2}),
+    "schema": ("Give a number.", {"response_format": NUMBER}),
+    "tools": ('use the tool add({"a": 2, "b": 3})', {"tools": [add], "max_tool_rounds": 3}),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A call, the state of each provider of its list, and the models whose answers are stored before."""
+
+    providers: tuple[str, ...]
+    states: tuple[str, ...]
+    stored: tuple[bool, ...]
+    kind: str
+    way: str
+    cache: str
+
+    def expect(self) -> tuple[int, str | None, Counter[str], tuple[str, ...]]:
+        """Which model has the last word, its error, the requests to each provider, and errors of the others.
+
+        It is written from docs/retries.md alone.
+        """
+        sent, passed = Counter[str](), []
+        if self.cache in ("use", "only") and any(self.stored):
+            number = self.stored.index(True)
+            return number, None, sent, ("CacheMissError",) * number
+        if self.cache == "only":
+            return 0, "CacheMissError", sent, ()
+        for number, (provider, state) in enumerate(zip(self.providers, self.states, strict=True)):
+            error, leads_on = STATES[state][1:]
+            if state == "mismatched" and self.kind != "schema":
+                error = None
+            # Claude has no parameter for several samples.
+            sent[provider] += 2 if self.kind == "samples" and provider == "anthropic" else 1
+            if error == "SchemaMismatchError":
+                sent[provider] += 1  # it is asked again once
+            if error is None:
+                sent[provider] += self.kind == "tools" and state == "up"
+                return number, None, sent, tuple(passed)
+            if not leads_on:
+                return number, error, sent, tuple(passed)
+            passed.append(error)
+        refused = error == "RefusalError"
+        return number, None if refused else error, sent, tuple(passed[:-1])
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    providers = draw(st.permutations(list(MODELS)))[: draw(st.integers(2, 3))]
+    kind = draw(st.sampled_from(list(KINDS)))
+    way = draw(st.sampled_from(WAYS))
+    shown = ("refuses", "filtered", "mismatched") if "stream" in way else ()
+    states = st.sampled_from([state for state in STATES if state not in shown])
+    return Plan(
+        tuple(providers),
+        tuple(draw(states) for _ in providers),
+        tuple(draw(st.integers(0, 5)) == 0 for _ in providers),
+        kind,
+        way,
+        draw(st.sampled_from(["use", "use", "refresh", "only", "off"])),
+    )
+
+
+@pytest.mark.parametrize("examples", [30, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.filterwarnings("ignore:an earlier answer is empty")
+def test_who_answers_what_is_sent_and_what_it_costs(
+    examples: int, simulator: Simulator, tmp_path: Path
+) -> None:
+    @settings(max_examples=examples)
+    @given(plan=plans())
+    def compare(plan: Plan) -> None:
+        compare_plan(plan, simulator, tmp_path / str(len(list(tmp_path.iterdir()))))
+
+    compare()
+
+
+def compare_plan(plan: Plan, simulator: Simulator, folder: Path) -> None:
+    prompt, parameters = KINDS[plan.kind][0], {**KINDS[plan.kind][1], "max_retries": 0}
+    first, *others = [MODELS[provider] for provider in plan.providers]
+    prepare_simulator(simulator)
+    folder.mkdir()
+    ledger = folder / "calls.jsonl"
+    with Client(cache_dir=folder / "cache", ledger=ledger, rate_control="independent") as client:
+        for provider, stored in zip(plan.providers, plan.stored, strict=True):
+            if stored:
+                client.call(MODELS[provider], prompt, **parameters)
+        highest = client.estimate(first, [prompt], **parameters, fallback=others, cache=plan.cache)
+        prepare_simulator(simulator)
+        for provider, state in zip(plan.providers, plan.states, strict=True):
+            if (fault := STATES[state][0]) is not None:
+                simulator.inject(fault, provider, times=None)
+        before, budget = len(read_lines(ledger)), Budget(10)
+        outcome = ask_for(client, plan.way, first, prompt, fallback=others, cache=plan.cache, budget=budget,
+                          **parameters)  # fmt: skip
+        number, error, sent, passed = plan.expect()
+        assert (type(outcome).__name__ if isinstance(outcome, LLMError) else None) == error, outcome
+        assert Counter(request.provider for request in simulator.requests()) == sent
+        assert tuple(entry.error for entry in outcome.passed_over) == passed
+        assert [entry.model for entry in outcome.passed_over] == [first, *others][:number]
+        assert outcome.provider == plan.providers[number]
+        lines = [line for line in read_lines(ledger)[before:] if line["outcome"] != "hit"]
+        check_money(outcome, lines, budget, simulator)
+        if lines and lines[-1]["outcome"] == "answered" and lines[-1]["provider"] == outcome.provider:
+            entries = [{"model": entry.model, "error": entry.error} for entry in outcome.passed_over]
+            assert lines[-1].get("passed_over", []) == entries
+        if outcome.cost is not None and highest.cost is not None and plan.kind in ("plain", "samples"):
+            assert outcome.cost <= highest.cost.high
+        check_rerun(plan, outcome, client, simulator, {"fallback": others, **parameters})
+
+
+def prepare_simulator(simulator: Simulator) -> None:
+    simulator.clear()
+    simulator.configure(prices=default_prices_path())
+
+
+def read_lines(ledger: Path) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in ledger.read_text().splitlines()] if ledger.exists() else []
+
+
+def ask_for(client: Client, way: str, model: str, prompt: str, **parameters: Any) -> Response | LLMError:
+    try:
+        response: Response = ask(client, way, model, prompt, **parameters)
+    except LLMError as error:
+        return error
+    return response
+
+
+def check_money(
+    outcome: Response | LLMError, lines: Sequence[dict[str, Any]], budget: Budget, simulator: Simulator
+) -> None:
+    """The user reads what the ledger, the budget and the bill of the simulator have."""
+    assert outcome.attempts == simulator.ledger().requests
+    assert Results([outcome]).attempts == outcome.attempts
+    known = [Decimal(line["usd"]) for line in lines if line["usd"] is not None]
+    if len(known) < len(lines):
+        assert outcome.cost is None
+        return
+    assert outcome.cost == float(sum(known))
+    assert float(budget.spent) == pytest.approx(outcome.cost)
+    assert float(simulator.ledger().billed or 0) == pytest.approx(outcome.cost)
+    twin = (LLMError if isinstance(outcome, LLMError) else Response).from_dict(
+        json.loads(json.dumps(outcome.to_dict()))
+    )
+    assert twin.passed_over == outcome.passed_over
+
+
+def check_rerun(
+    plan: Plan, outcome: Response | LLMError, client: Client, simulator: Simulator, parameters: dict[str, Any]
+) -> None:
+    """An answer that was stored is found by its model's place in the list, and nothing is sent."""
+    prompt, model = KINDS[plan.kind][0], MODELS[plan.providers[0]]
+    if isinstance(outcome, LLMError) or outcome.finish_reason != "stop" or plan.cache == "off":
+        return
+    simulator.clear()
+    again = client.call(model, prompt, **parameters)
+    assert (again.cached, again.cost, simulator.requests()) == (True, 0.0, [])
+    answered = len(outcome.passed_over)
+    stored = [number for number, is_stored in enumerate(plan.stored) if is_stored]
+    assert len(again.passed_over) == min([answered, *stored])
+    assert {entry.error for entry in again.passed_over} <= {"CacheMissError"}
+
+
+def test_a_batch_goes_on_while_a_provider_is_down_and_comes_back_to_it(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.inject(Fault(status=503), "openai", times=None)
+    with Client(cache_dir=tmp_path, rate_control="independent") as client:
+        prompts = [f"{number}+1?" for number in range(300)]
+        first = client.call_many(OPENAI, prompts, fallback=[ANTHROPIC], max_concurrent=20, max_retries=3)
+        assert Counter(result.provider for result in first) == {"anthropic": 300}
+        assert {entry.error for result in first for entry in result.passed_over} == {"OverloadedError"}
+        # Twelve failures in a row are an outage: those in flight, their retries, and the probes.
+        assert len(simulator.requests("openai")) <= 60
+        simulator.clear()
+        assert wait_until(lambda: all(not scope.next_try for scope in client.statistics()))
+        second = client.call_many(OPENAI, [f"{number}+2?" for number in range(100)], fallback=[ANTHROPIC],
+                                  max_concurrent=5)  # fmt: skip
+        providers = Counter(result.provider for result in second)
+        assert providers["openai"] > 50, providers
+        assert not any(scope.down_for for scope in client.statistics())
+
+
+def test_while_every_model_is_down_a_call_waits_for_the_first_that_works(
+    simulator: Simulator, client: Client
+) -> None:
+    for model in (OPENAI, ANTHROPIC):
+        client.call(model, "an SDK may take long to import")
+    simulator.inject(Fault(status=503), "openai", times=None)
+    simulator.inject(Fault(status=503), "anthropic", times=None)
+    results: list[Response | LLMError] = []
+
+    def run() -> None:
+        prompts = [f"{number}+1?" for number in range(40)]
+        results.extend(client.call_many(ANTHROPIC, prompts, fallback=[OPENAI], max_concurrent=20))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert wait_until(lambda: sum(scope.down_for is not None for scope in client.statistics()) == 2, 90)
+    simulator.drop_faults()
+    simulator.inject(Fault(status=503), "openai", times=None)
+    thread.join(90)
+    providers = Counter(getattr(result, "provider", result) for result in results)
+    # Between the two orders to the simulator both work, for a moment.
+    assert providers["anthropic"] >= 20, providers
+    assert providers["anthropic"] + providers["openai"] == 40
+    assert {result.passed_over for result in results if result.provider == "anthropic"} == {()}
+    simulator.inject(Fault(status=503), times=None)
+    with pytest.raises(OverloadedError) as caught:
+        client.call(ANTHROPIC, "Hi", fallback=[OPENAI], outage_patience=0, max_retries=0)
+    assert [entry.model for entry in caught.value.passed_over] == [ANTHROPIC]
+
+
+STOPPED = """
+import os, signal, sys
+from llm_provider import Client
+
+done = []
+
+def note(result):
+    done.append(result)
+    if len(done) == 20:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+with Client(on_result=note, rate_control="independent") as client:
+    client.call_many("gpt-4.1-mini", [f"{number}+1?" for number in range(60)], fallback=["gemini-3.8-flash"],
+                     max_concurrent=4, max_retries=0)
+"""
+
+
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+def test_a_batch_that_is_stopped_takes_stored_answers_and_sends_the_rest_to_the_first(
+    stop: str, simulator: Simulator
+) -> None:
+    prompts = [f"{number}+1?" for number in range(60)]
+    simulator.inject(Fault(status=503), "openai", times=None)
+    command = [sys.executable, "-c", STOPPED, stop]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.Signals[stop] or "KeyboardInterrupt" in ended.stderr, ended.stderr
+    simulator.drop_faults()
+    with Client(rate_control="independent") as client:
+        results = client.call_many(OPENAI, prompts, fallback=[GEMINI], max_concurrent=4)
+        asked = Counter(str(request.body["contents"]) for request in simulator.requests("gemini"))
+        stored = [result for result in results if isinstance(result, Response) and result.cached]
+        assert set(asked.values()) == {1}
+        # A request that was cancelled in flight has no answer.
+        assert 20 <= len(stored) <= len(asked)
+        assert {(result.provider, len(result.passed_over)) for result in stored} == {("gemini", 1)}
+        rest = [result for result in results if isinstance(result, Response) and not result.cached]
+        assert {(result.provider, result.passed_over) for result in rest} == {("openai", ())}
+        assert len(stored) + len(rest) == 60
+
+
+async def test_equal_calls_share_the_requests_of_each_model(simulator: Simulator, client: Client) -> None:
+    simulator.inject(Fault(status=503, delay=0.3), "openai", times=None)
+    simulator.inject(Fault(delay=0.3), "gemini", times=None)
+    options: dict[str, Any] = {"fallback": [GEMINI], "max_retries": 0}
+    calls = [client.acall(OPENAI, "2+2?", **options) for _ in range(3)]
+    plain = client.acall(OPENAI, "2+2?", max_retries=0)
+    *answers, error = await asyncio.gather(*calls, plain, return_exceptions=True)
+    assert isinstance(error, OverloadedError)
+    assert {answer.provider for answer in answers if isinstance(answer, Response)} == {"gemini"}
+    assert len(answers) == 3
+    assert [request.provider for request in simulator.requests()] == ["openai", "gemini"]
+    assert sum(answer.cost > 0 for answer in answers if isinstance(answer, Response)) == 1
+
+
+def test_the_rounds_of_tools_stay_with_the_model_that_answered(simulator: Simulator, client: Client) -> None:
+    simulator.inject(Fault(status=503), "openai", times=1)
+    prompt, parameters = KINDS["tools"]
+    response = client.call(OPENAI, prompt, fallback=[ANTHROPIC, GEMINI], max_retries=0, **parameters)
+    assert [entry.provider for entry in response.rounds] == ["anthropic", "anthropic"]
+    assert [entry.model for entry in response.passed_over] == [OPENAI]
+    again = client.call(OPENAI, prompt, fallback=[ANTHROPIC, GEMINI], cache="only", **parameters)
+    assert (again.text, again.cost, again.provider) == (response.text, 0.0, "anthropic")
+    simulator.clear()
+    later = prompt + " again"
+
+    def fail(a: int, b: int) -> int:
+        """Add two numbers, and break the model that asked."""
+        simulator.inject(Fault(status=503), "openai", times=1)
+        return a + b
+
+    fail.__name__ = "add"
+    moved = client.call(OPENAI, later, tools=[fail], max_tool_rounds=3, fallback=[GEMINI], max_retries=0)
+    assert [entry.provider for entry in moved.rounds] == ["openai", "gemini"]
+    assert moved.passed_over[0].error == "OverloadedError"
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_stream_leads_on_only_while_nothing_was_shown(
+    way: str, simulator: Simulator, client: Client
+) -> None:
+    shown = ask(client, way, OPENAI, "please refuse", fallback=[GEMINI])
+    assert (shown.provider, shown.finish_reason, shown.passed_over) == ("openai", "refusal", ())
+    simulator.inject(Fault(abort_after=1, text="some words that are cut"), "openai")
+    with pytest.raises(LLMError) as caught:
+        ask(client, way, OPENAI, "Hi", fallback=[GEMINI], max_retries=0)
+    assert (caught.value.provider, caught.value.passed_over) == ("openai", ())
+
+
+def test_a_deadline_is_that_of_the_whole_call(simulator: Simulator, client: Client) -> None:
+    simulator.inject(Fault(hang=True), "openai", times=None)
+    with pytest.raises(APITimeoutError) as caught:
+        client.call(OPENAI, "Hi", fallback=[GEMINI], deadline=0.5)
+    assert caught.value.phase == "deadline"
+    assert not simulator.requests("gemini")
+    answer = client.call(OPENAI, "Hi", fallback=[GEMINI], deadline=60, timeout=0.5, max_retries=0)
+    assert [entry.error for entry in answer.passed_over] == ["APITimeoutError"]
+    assert answer.maybe_billed
+    assert answer.cost is None
+
+
+WRONG: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
+    "text": (RequestError, "write fallback=", {"fallback": ANTHROPIC}),
+    "empty": (RequestError, "from 1 to 8", {"fallback": []}),
+    "many": (RequestError, "from 1 to 8", {"fallback": [ANTHROPIC] * 9}),
+    "twice": (RequestError, "twice", {"fallback": [GEMINI, f"openai/{OPENAI}"]}),
+    "unknown": (RequestError, "no route", {"fallback": ["nothing"]}),
+    "no name": (RequestError, "model name", {"fallback": ["a b"]}),
+    "embeds": (RequestError, "embeds", {"fallback": ["text-embedding-3-small"]}),
+    "parameter": (UnsupportedParameterError, ANTHROPIC, {"fallback": [ANTHROPIC], "seed": 1}),
+    "key": (RequestError, "api_key", {"fallback": [ANTHROPIC], "api_key": "k"}),
+    "url": (RequestError, "base_url", {"fallback": [ANTHROPIC], "base_url": "http://127.0.0.1:9/v1"}),
+    "in a batch": (RequestError, "in_batch", {"fallback": [ANTHROPIC], "in_batch": "wait"}),
+    "litellm": (TypeError, "fallback=", {"fallbacks": [ANTHROPIC]}),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_lists_are_refused_before_anything_is_sent(
+    case: str, simulator: Simulator, client: Client
+) -> None:
+    error, words, parameters = WRONG[case]
+    with pytest.raises(error, match=words):
+        client.call(OPENAI, "Hi", **parameters)
+    with contextlib.suppress(LLMError), pytest.raises(error, match=words):
+        client.call_many(OPENAI, ["Hi"], **parameters)
+    assert not simulator.requests()
+
+
+def test_what_another_model_cannot_stand_in_for_is_refused(simulator: Simulator, client: Client) -> None:
+    calls: Any = client
+    for model, way, parameters in (
+        (OPENAI, "submit_many", {}),
+        (OPENAI, "call_many", {"delivery": "batch"}),
+        ([OPENAI, ANTHROPIC], "call_many", {}),
+        (OPENAI, "recheck", {}),
+    ):
+        with pytest.raises(RequestError, match="fallback"):
+            getattr(calls, way)(model, ["Hi"], fallback=[GEMINI], **parameters)
+    for way, arguments in (("embed", ("text-embedding-3-small", ["a"])), ("score", ("local/m", "a", ["b"]))):
+        with pytest.raises(TypeError, match="fallback"):
+            getattr(calls, way)(*arguments, fallback=[GEMINI])
+    with pytest.raises(TypeError, match="fallback"):
+        Client(fallback=[GEMINI])  # type: ignore[arg-type]
+    live = client.call_many(OPENAI, ["Hi"], fallback=[GEMINI], delivery="auto")
+    assert live[0].attempts == 1
+    simulator.clear()
+
+
+def test_every_key_is_looked_for_before_the_first_is_used(
+    simulator: Simulator, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):  # another server than Anthropic's needs no key
+        monkeypatch.delenv(name)
+    with pytest.raises(MissingAPIKeyError) as caught:
+        client.call(OPENAI, "Hi", fallback=[ANTHROPIC])
+    assert caught.value.model == ANTHROPIC
+    assert not simulator.requests()
+
+
+def test_what_is_dropped_for_one_model_is_told(simulator: Simulator, client: Client) -> None:
+    simulator.inject(Fault(status=503), "openai")
+    with pytest.warns(UserWarning, match=f"{ANTHROPIC} does not accept seed"):
+        answer = client.call(OPENAI, "Hi", fallback=[ANTHROPIC], seed=1, unsupported="drop", max_retries=0)
+    assert answer.dropped == ("seed",)
+    table = Results([answer, client.call(GEMINI, "Hi")]).to_pandas()
+    assert list(table["passed_over"].fillna("")) == [f"{OPENAI}: OverloadedError", ""]
+    assert f"instead of {OPENAI}" in answer._repr_html_()
+
+
+def test_a_bad_request_and_a_mismatch_keep_their_errors(simulator: Simulator, client: Client) -> None:
+    simulator.inject(Fault(status=400), "openai")
+    with pytest.raises(BadRequestError):
+        client.call(OPENAI, "Hi", fallback=[ANTHROPIC])
+    simulator.inject(Fault(text="no"), "openai", times=2)
+    with pytest.raises(SchemaMismatchError):
+        client.call(OPENAI, "Hi", fallback=[ANTHROPIC], response_format=NUMBER)
+    with pytest.raises(CacheMissError):
+        client.call(OPENAI, "Hi", fallback=[ANTHROPIC], cache="only")
+    assert not simulator.requests("anthropic")

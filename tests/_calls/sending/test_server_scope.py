@@ -1,0 +1,151 @@
+"""Several servers of one host: which call each takes, and that no call waits while a server is idle."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Host
+from llm_provider._calls.sending.server_scope import ServerRequest, Servers, ServerScope
+from llm_provider._errors import APIConnectionError, InternalServerError, LLMError, RateLimitError
+from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.rate_estimator import Ticket
+from llm_provider.simulator import Fault, Simulator
+
+
+def make(count: int = 2) -> tuple[Servers, list[ServerScope]]:
+    servers = Servers()
+    return servers, [servers.make_scope(AdaptiveController(), f"server {number}") for number in range(count)]
+
+
+def wait(
+    scopes: Sequence[ServerScope],
+    *beginnings: bytes,
+    failed_at: Sequence[ServerScope] = (),
+    urgent: bool = False,
+) -> ServerRequest:
+    request = ServerRequest(
+        asyncio.get_running_loop().create_future(), 1.0, 100, 100, None,
+        beginnings=beginnings, failed_at=failed_at, is_urgent=urgent,
+    )  # fmt: skip
+    for scope in scopes:
+        if not request.granted.done():
+            scope.join(request, first=urgent)
+    return request
+
+
+def fill(scope: ServerScope) -> list[Ticket]:
+    """Let a server serve as many as it gets."""
+    tickets = []
+    while (ticket := scope.start(100, 1.0, 100)) is not None:
+        tickets.append(ticket)
+    return tickets
+
+
+async def test_a_server_takes_retries_then_its_own_then_new_beginnings_then_those_of_others() -> None:
+    servers, scopes = make()
+    one, two = scopes
+    busy = fill(one)
+    fill(two)
+    servers.remember([b"one"], one)
+    servers.remember([b"two"], two)
+    others, new, own = (wait(scopes, name) for name in (b"two", b"new", b"one"))
+    retry = wait(scopes, b"failed", urgent=True)
+    order = []
+    for ticket in busy[:4]:
+        one.record_end(ticket, None)
+        order.append(next(name for name, request in
+                          {"retry": retry, "own": own, "new": new, "others": others}.items()
+                          if request.granted.done() and name not in order))  # fmt: skip
+    assert order == ["retry", "own", "new", "others"]
+    assert servers.find_holder([b"new"]) is servers.find_holder([b"x", b"two"]) is one
+    assert not servers.queue
+
+
+async def test_a_call_that_others_overtake_is_served_all_the_same() -> None:
+    servers, scopes = make()
+    busy, _ = fill(scopes[0]), fill(scopes[1])
+    servers.remember([b"own"], scopes[0])
+    servers.remember([b"far"], scopes[1])
+    late = wait(scopes, b"far")
+    for _ in range(200):
+        own = wait(scopes, b"own")
+        busy[0].at = asyncio.get_running_loop().time() - 10
+        scopes[0].record_end(busy.pop(0), None)
+        if late.granted.done():
+            break
+        busy.append(own.granted.result())
+    assert late.granted.done()
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
+    draw = random.Random(seed)
+    _, scopes = make(4)
+    loop = asyncio.get_running_loop()
+    sent: list[tuple[ServerScope, Ticket]] = []
+    requests: list[ServerRequest] = []
+    for step in range(300):
+        if draw.random() < 0.6:
+            failed = draw.sample(scopes, draw.choice((0, 0, 1, 3)))
+            requests.append(wait(scopes, bytes([draw.randrange(6)]), failed_at=failed))
+            if draw.random() < 0.1:
+                requests.pop().withdraw()
+        if sent and draw.random() < 0.6:
+            scope, ticket = sent.pop(draw.randrange(len(sent)))
+            errors: list[LLMError | None] = [None] * 8
+            errors += [
+                APIConnectionError("refused"),
+                InternalServerError("HTTP 500"),
+                RateLimitError("HTTP 429"),
+            ]
+            ticket.at = loop.time() - draw.choice((0.1, 0.5, 5.0))
+            scope.record_end(ticket, draw.choice(errors), caller=step)
+        sent += [
+            (next(s for s in scopes if s is r.scope), r.granted.result())
+            for r in requests
+            if r.granted.done()
+        ]
+        requests = [request for request in requests if not request.granted.done()]
+    for scope, ticket in sent:
+        scope.record_end(ticket, None)
+    deadline = time.monotonic() + 60
+    while requests and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+        served = [request for request in requests if request.granted.done()]
+        requests = [request for request in requests if not request.granted.done()]
+        for request in served:
+            assert request.scope is not None
+            request.scope.record_end(request.granted.result(), None)
+    assert not requests
+
+
+def test_servers_that_die_join_and_refuse_lose_no_call(own_cache: Path) -> None:
+    settings = ({"served_at_once": 3}, {"max_concurrent": 2}, {"requests_per_minute": 1200.0, "burst": 4.0})
+    simulators = [Simulator(latency=0.02, **kind).start() for kind in settings]
+    with Simulator(latency=0.02) as late:
+        port = late.port
+    late = Simulator(latency=0.02, port=port)
+    prompts = [f"{'document ' * 100}{number % 7} What is {number}+1?" for number in range(400)]
+    lab = Host(
+        "lab", [each.url("lab") for each in (*simulators, late)], prices={"*": {"input": 0, "output": 0}}
+    )
+    simulators[0].inject(Fault(status=500), times=5)
+    try:
+        with Client(cache_dir=own_cache, hosts=[lab]) as client:
+            answers = []
+            for number, answer in client.iter_many("lab/mine", prompts, progress=False):
+                answers.append((number, answer.text))
+                if len(answers) == 50:
+                    late.start()
+                if len(answers) == 150:
+                    simulators[1].close()
+    finally:
+        for simulator in (*simulators, late):
+            simulator.close()
+    assert sorted(answers) == [(number, str(number + 1)) for number in range(400)]
+    assert not [number for number, count in Counter(number for number, _ in answers).items() if count > 1]

@@ -1,0 +1,345 @@
+"""The page of results in a browser: what it shows, by mouse and by keyboard, and what it never does."""
+
+import re
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from llm_provider import Choice, FailedAttempt, RateLimitError, Results, ToolCall, Usage
+from support import response
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+Show = Callable[..., Any]
+WORDS = ("a", "model", "answers", "that", "most", "of", "these", "rules", "follow", "from", "weights", "and")
+
+
+def make_results(count: int, model: str = "m", changes: int = 3) -> Results[Any]:
+    """Answers with metadata. Each 50th call failed, each 40th answer was cut."""
+    results: list[Any] = []
+    for number in range(count):
+        metadata = {"id": f"q{number}", "topic": WORDS[number % 5]}
+        if number % 50 == 7:
+            error = RateLimitError("slow down", provider="p", model=model, status=429)
+            error.metadata, error.failures = metadata, (FailedAttempt(error="RateLimitError", status=429),)
+            results.append(error)
+            continue
+        text = " ".join(WORDS[(number * step) % len(WORDS)] for step in range(1, 60))
+        if number % changes == 0:
+            text += f" says {model}"
+        choice = Choice(
+            text=text, reasoning="Let me think." * 3, finish_reason="length" if number % 40 == 9 else "stop"
+        )
+        prompt = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": f"Question {number}?"},
+        ]
+        usage = Usage(input_tokens=number, output_tokens=10)
+        results.append(
+            response(
+                choices=(choice,),
+                prompt=prompt,
+                metadata=metadata,
+                usage=usage,
+                model=model,
+                cost=number / 1e6,
+            )
+        )
+    return Results(results)
+
+
+def first_cells(page: Any, name: str, count: int = 3) -> list[str]:
+    """The texts of a column in the first rows."""
+    cells = f'.ag-row[row-index="{{}}"] [col-id^="{name} "], .ag-row[row-index="{{}}"] [col-id="{name}"]'
+    return [page.locator(cells.format(row, row)).first.inner_text() for row in range(count)]
+
+
+def wait_for_rows(page: Any, count: str) -> None:
+    """Wait until a filter has left so many rows."""
+    page.locator("#count", has_text=re.compile(f"^{count} of ")).wait_for()
+
+
+def count_rows(page: Any) -> str:
+    text: str = page.locator("#count").inner_text()
+    return text.partition(" of ")[0]
+
+
+def focused(page: Any) -> tuple[str, str]:
+    """The row and the column of the cell that has the focus."""
+    row, column = page.evaluate(
+        "[document.activeElement.closest('[row-index]')?.getAttribute('row-index'),"
+        " document.activeElement.getAttribute('col-id')]"
+    )
+    return row, column
+
+
+def test_failures_come_first_and_states_filter(show: Show) -> None:
+    page = show(make_results(100))
+    assert first_cells(page, "state", 6) == [
+        "failed",
+        "failed",
+        "incomplete",
+        "incomplete",
+        "incomplete",
+        "ok",
+    ]
+    assert first_cells(page, "text", 1) == ["slow down [p, m, HTTP 429]"]
+    page.get_by_role("button", name="incomplete 3").click()
+    assert count_rows(page) == "3"
+    assert page.get_by_role("grid").get_attribute("aria-rowcount") == "5"  # with two rows of headers
+
+
+def test_columns_filter_and_sort(show: Show) -> None:
+    page = show(make_results(100))
+    page.get_by_label("topic Filter Input").fill("model")
+    wait_for_rows(page, "20")
+    page.get_by_role("columnheader", name="#").click()
+    page.get_by_role("columnheader", name="#").click()
+    assert first_cells(page, "input_index", 2) == ["96", "91"]
+
+
+def test_search_finds_what_only_an_open_row_shows(show: Show) -> None:
+    call = ToolCall(id="1", name="weather", arguments='{"city": "Zürich"}')
+    hidden = response(choices=(Choice(text="a", reasoning="Hmm < & >", tool_calls=(call,)),))
+    page = show([hidden, *make_results(20)])
+    for words, count in (("zürich", "1"), ("HMM < &", "1"), ("question 3?", "1"), ("no such", "0")):
+        page.locator("#search").fill(words)
+        wait_for_rows(page, count)
+
+
+def test_the_keyboard_alone_is_enough(show: Show) -> None:
+    page = show(make_results(60))
+    keys = page.keyboard
+    keys.press("/")
+    keys.type("q1")
+    wait_for_rows(page, "11")
+    keys.press("ArrowDown")
+    assert focused(page) == ("0", "state")
+    keys.press("ArrowDown")
+    keys.press("ArrowRight")
+    assert focused(page) == ("1", "input_index 0")
+    keys.press("Enter")
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_attribute("aria-labelledby") == "row-title"
+    assert page.locator("#row-title").inner_text().startswith("Row 10 ")
+    keys.press("ArrowRight")
+    assert page.locator("#row-title").inner_text().startswith("Row 11 ")
+    keys.press("Escape")
+    assert not dialog.is_visible()
+    assert focused(page) == ("2", "input_index 0")
+    keys.press("Space")
+    assert dialog.is_visible()
+    keys.press("Escape")
+    keys.press("/")
+    keys.press("Escape")
+    wait_for_rows(page, "60")
+    # From the search the tabulator goes over the states to the headers, where Enter sorts.
+    reached = []
+    for _ in range(8):
+        keys.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.closest('button, [role=columnheader]')?.role ?? ''")
+        )
+        outline = page.evaluate(
+            "['', '::after'].map((part) => getComputedStyle(document.activeElement, part)).map("
+            "(style) => [style.outlineStyle, style.boxShadow, style.borderStyle].join(' ')).join(' ')"
+        )
+        assert set(outline.split()) != {"none"}, reached
+    assert "columnheader" in reached or page.evaluate("!!document.activeElement.closest('.ag-header')")
+    page.get_by_role("columnheader", name="#").focus()
+    keys.press("Enter")
+    keys.press("Enter")
+    assert first_cells(page, "input_index", 1) == ["59"]
+
+
+HOSTILE = (
+    "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"
+    "<a href='javascript:window.pwned=3'>l</a><svg onload=window.pwned=4>\u202egnp.exe\u2066 \x1b[31m"
+)
+
+
+def test_what_a_model_wrote_is_text(show: Show) -> None:
+    calls = (ToolCall(id="1", name=HOSTILE, arguments=HOSTILE),)
+    choice = Choice(text=HOSTILE, reasoning=HOSTILE, tool_calls=calls)
+    message = {"role": HOSTILE, "name": HOSTILE, "content": [{"type": HOSTILE, "text": HOSTILE}]}
+    error = RateLimitError(HOSTILE, provider=HOSTILE, model=HOSTILE)
+    hostile = response(choices=(choice,), prompt=[message], metadata={HOSTILE: HOSTILE}, model=HOSTILE)
+    page = show(
+        [hostile, error],
+        beside=Results([response(HOSTILE[::-1], prompt=[message]), error]),
+        names=[HOSTILE, "b"],
+    )
+    for row in range(2):
+        page.evaluate(f"openRow({row})")
+        text = page.locator("#content").inner_text()
+        assert "<img src=x onerror=window.pwned=2>" in text or row == 0
+        assert "\u202e" not in page.locator("body").inner_text()
+    assert "[U+202E]gnp.exe[U+2066] [U+001B][31m" in text
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("#content a, #content script, svg[onload], img, #table a").count() == 0
+    assert page.locator("script").count() == 4
+
+
+ATTACK = """async (url) => {
+    const violations = new Set();
+    addEventListener("securitypolicyviolation", (event) => violations.add(event.effectiveDirective));
+    const div = document.createElement("div");
+    div.innerHTML = `<img src="${url}/image" onerror="window.pwned = 1"><iframe src="${url}/frame"></iframe>
+        <link rel="stylesheet" href="${url}/style"><object data="${url}/object"></object>
+        <video src="${url}/video"></video><p style="background: url(${url}/background)">x</p>
+        <form action="${url}/form" method="post"></form><base href="${url}">`;
+    document.body.append(div);
+    const script = document.createElement("script");
+    script.textContent = "window.pwned = 2";
+    document.body.append(script);
+    div.querySelector("form").submit();
+    navigator.sendBeacon(`${url}/beacon`);
+    await fetch(`${url}/fetch`).catch(() => null);
+    await new Promise((done) => setTimeout(done, 500));
+    return [window.pwned ?? null, [...violations].sort()];
+}"""
+"""What HTML of a model could do if it were once taken for HTML."""
+
+
+def test_the_policy_stops_what_an_escape_would_have_missed(show: Show) -> None:
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one_request(self) -> None:
+            # A browser may open a connection in advance, over which it then sends nothing.
+            requests.extend(filter(None, [self.rfile.readline().decode()]))
+            self.close_connection = True
+
+    page = show([response("a")], strict=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        pwned, violations = page.evaluate(ATTACK, f"http://127.0.0.1:{server.server_port}")
+        page.goto("about:blank")
+        server.shutdown()
+    assert (pwned, requests) == (None, [])
+    assert {"img-src", "frame-src", "connect-src", "script-src-elem", "script-src-attr"} <= set(violations)
+
+
+def test_two_runs_are_side_by_side(show: Show) -> None:
+    first, second = (make_results(60, model, changes) for model, changes in (("mango", 3), ("melon", 4)))
+    page = show(first, beside=second)
+    header = page.get_by_role("columnheader", name="answer")
+    assert header.get_attribute("aria-colspan") == "2"
+    assert page.locator("#states").inner_text().split() == (
+        ["all", "60", "failed", "2", "incomplete", "2", "different", "28", "same", "28"]
+    )
+    page.get_by_role("button", name="different").click()
+    assert count_rows(page) == "28"
+    page.evaluate("openRow(0)")
+    removed, added = ({*page.locator(f"#content {tag}").all_inner_texts()} for tag in ("del", "ins"))
+    assert (removed | added) & {"mango", "melon"}
+    assert page.locator("#content").get_by_text("Be brief.").count() == 1
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="same").click()
+    page.evaluate("openRow(0)")
+    assert page.locator("h3", has_text="Answer of both").count() == 1
+    assert page.locator("#content :is(del, ins)").count() == 0
+
+
+def test_a_long_difference_is_not_computed(show: Show) -> None:
+    """Two texts without a common word take quadratic time."""
+    long, other = (" ".join(f"{letter}{number}" for number in range(100_000)) for letter in "ab")
+    page = show([response(long, prompt="q")], beside=Results([response(other, prompt="q")]))
+    page.evaluate("openRow(0)")
+    assert page.locator("#content :is(del, ins)").count() == 0
+    assert page.locator("#content pre").count() == 3
+
+
+def test_ten_thousand_rows_are_few_elements(show: Show) -> None:
+    page = show(make_results(10_000))
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def count_nodes() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(float(metric["value"]) for metric in metrics if metric["name"] == "Nodes")
+
+    before = count_nodes()
+    most, last = page.evaluate(
+        """async () => {
+            const view = document.querySelector(".ag-grid-viewport, .ag-body-viewport");
+            let most = 0;
+            for (let step = 0; step <= 100; step++) {
+                view.scrollTop = view.scrollHeight * step / 100;
+                await new Promise(requestAnimationFrame);
+                most = Math.max(most, document.querySelectorAll(".ag-row").length);
+            }
+            await new Promise((done) => setTimeout(done, 200));
+            return [most, document.querySelector('.ag-row[row-index="9999"]') !== null];
+        }"""
+    )
+    assert most < 120
+    assert last
+    assert count_nodes() < before * 1.5
+    page.locator("#search").fill("q99")
+    wait_for_rows(page, "111")
+    page.get_by_role("columnheader", name="#").click()
+    assert page.locator(".ag-row").count() < 120
+
+
+CONTRAST = """() => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const parse = (color) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
+        return [[red, green, blue], alpha / 255];
+    };
+    const over = ([color, alpha], below) =>
+        color.map((part, index) => part * alpha + below[index] * (1 - alpha));
+    const back = (node) => node === null
+        ? parse("Canvas")[0] : over(parse(getComputedStyle(node).backgroundColor), back(node.parentElement));
+    const light = (color) => {
+        const linear = (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+        const [red, green, blue] = color.map((value) => linear(value / 255));
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const poor = [];
+    let count = 0;
+    for (const node of document.querySelectorAll("body *")) {
+        const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+        if (!text || !node.checkVisibility() || node.matches("script, style, :disabled")) continue;
+        const below = back(node);
+        const both = [light(over(parse(getComputedStyle(node).color), below)), light(below)];
+        const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+        count += 1;
+        if (ratio < 4.5) poor.push([node.className || node.tagName, node.textContent.slice(0, 20), ratio]);
+    }
+    return [count, poor];
+}"""
+"""The number of elements with text, and those whose contrast is below 4.5:1."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(show: Show, scheme: str) -> None:
+    page = show(make_results(60), beside=make_results(60, "melon", 4), scheme=scheme)
+    for step in ("", "document.querySelector('#states button:last-child').click()", "openRow(0)"):
+        page.evaluate(step or "null")
+        for row in range(3 if step == "openRow(0)" else 1):
+            if row:
+                page.keyboard.press("ArrowRight")
+            count, poor = page.evaluate(CONTRAST)
+            assert count > 60
+            assert poor == []
+
+
+NAMES = """[...document.querySelectorAll("button, input, [role=grid], dialog, img")].filter((node) =>
+    node.tabIndex >= 0 && !(node.ariaLabel || node.textContent.trim() || node.ariaLabelledByElements?.length
+    || node.alt || node.labels?.[0]?.textContent)).map((node) => node.outerHTML.slice(0, 80))"""
+
+
+def test_each_control_has_a_name(show: Show) -> None:
+    page = show(make_results(10))
+    page.evaluate("openRow(0)")
+    assert page.evaluate(NAMES) == []
