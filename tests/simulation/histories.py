@@ -18,8 +18,9 @@ from .network import Faults
 from .programs import EMBEDDING_MODEL, KEYS, MODELS, Program
 from .world import World, run_history
 
-UNTIL, UNTIL_WITH_BATCHES = 3_000.0, 10_000.0
-"""Virtual seconds after which whoever still waits is stuck."""
+UNTIL, UNTIL_WITH_BATCHES, UNTIL_BY_QUESTION = 3_000.0, 10_000.0, 30.0
+"""Virtual seconds after which whoever still waits is stuck, and those that each question adds: a client that
+sends one request at a time may wait for the timeout of each."""
 
 CALM = Faults(delay=0.01)
 
@@ -29,8 +30,10 @@ def play(program: Program, control: socket.socket, folder: Path) -> World:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = {**program["providers"], "prices": str(_write_prices(folder))}
-    is_batch = any("batch" in (step["do"], step.get("delivery")) for _, step in list_steps(program))
-    until = program.get("until") or (UNTIL_WITH_BATCHES if is_batch else UNTIL)
+    steps = [step for _, step in list_steps(program)]
+    is_batch = any("batch" in (step["do"], step.get("delivery")) for step in steps)
+    until = UNTIL_WITH_BATCHES if is_batch else UNTIL
+    until = program.get("until") or until + UNTIL_BY_QUESTION * sum(len(step["questions"]) for step in steps)
     world = World(str(program["seed"]), control, settings, Faults(**program["network"]), until)
     for order in program["faults"]:
         world.state.inject({"provider": None, **order})

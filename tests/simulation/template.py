@@ -10,6 +10,7 @@ import importlib
 import os
 import pkgutil
 import socket
+import ssl
 import sys
 import traceback
 from collections.abc import Callable
@@ -86,6 +87,8 @@ def run_in_template(run_world: Callable[[socket.socket, float], int], run_user: 
             return super().new_event_loop() if scheduling.active() is None else ClientLoop()
 
     asyncio.set_event_loop_policy(Policy())
+    # No simulated connection has TLS, and each client of an SDK would read the certificates for 40 ms.
+    ssl.SSLContext.load_verify_locations = lambda *_, **__: None
     for name in (*MODULES, *list_library_modules()):
         importlib.import_module(name)
     sys.dont_write_bytecode = True  # on a full disk, a cut file would stay among those of the real machine
