@@ -181,6 +181,23 @@ def rewrite(path: Path, goal: Path, rows: list[dict[str, Any]]) -> None:
     write_parts(goal, [(name, [data]) for name, data in parts.items()])
 
 
+def test_scores_of_texts_and_rows_of_batches_are_computed(
+    client: Client, simulator: Simulator, tmp_path: Path
+) -> None:
+    model = "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo"
+    for _ in "ab":
+        scores: Results[Any] = client.score_many(model, ["2+2=", "1+1="], [[" 4", " 5"], [" 2"]])
+        batch = client.call_many("gpt-6.1-sol", ["a", "b"], delivery="batch", max_tokens=60)
+        written = Results([*scores, *batch]).export(tmp_path / "a.zip", client=client)
+        assert written.not_computed == {}
+        assert verify(tmp_path / "a.zip") == written
+    rows = read_rows(tmp_path / "a.zip")
+    rows[0]["result"]["scores"][0]["text"] = " 6"
+    rewrite(tmp_path / "a.zip", tmp_path / "b.zip", rows)
+    with pytest.raises(EvidenceError, match="line 1: scores"):
+        verify(tmp_path / "b.zip")
+
+
 def test_secrets_and_paths_of_the_machine_are_never_inside(
     simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +213,7 @@ def test_secrets_and_paths_of_the_machine_are_never_inside(
         results = make_results(client, simulator, "groq/openai/gpt-oss-120b", list(KINDS))
         results += make_results(client, simulator, "gpt-6.1-sol", list(KINDS))
         results.append(client.call("gpt-6.1-sol", f"What is in {work}/x.py? canary-of-a-token"))
-        results += client.call_many("gpt-6.1-sol", ["1"], metadata=[{"file": f"{home}/data.csv"}])
+        results += client.call_many("gpt-6.1-sol", ["1"], metadata=[{f"{home}/data.csv": 10**30, "a": 1}])
         results.append(LLMError(f"no file {work}/image.png, key sk-canary-of-a-client-key"))
         path = tmp_path / "a.zip"
         results.export(path, client=client)

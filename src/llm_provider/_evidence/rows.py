@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -62,10 +63,8 @@ class RowMaker:
             row = self._make_row(index, result)
             if index in scores:
                 row["score"] = scores[index]
-            text = write_json(row)
-            clean = self._redaction.apply(text)
-            if clean != text:
-                row = orjson.loads(clean)
+            # As `verify` will read it: tuples are lists, and secrets are replaced.
+            row = json.loads(self._redaction.apply(write_json(row)))
             differences = dict(list_differences(row, self._prices))
             if not row["requests"] and "result" in row and "error" not in row["result"]:
                 differences.setdefault("keys", _NOT_STORED)
