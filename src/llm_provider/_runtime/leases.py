@@ -245,8 +245,9 @@ _open_files: weakref.WeakValueDictionary[tuple[int, int], _Files] = weakref.Weak
 def check_own_directory(directory: Path) -> tuple[int, int]:
     """The device and inode of a directory; `PermissionError` unless only this user can write to it."""
     status = directory.lstat()
-    own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    if not own or not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o022:
+    # Windows has no owners, and each mode reads there as if everybody could write.
+    others_write = hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022)
+    if others_write or not stat.S_ISDIR(status.st_mode):
         raise PermissionError(f"{directory} does not belong to this user alone; choose another directory")
     return status.st_dev, status.st_ino
 

@@ -41,6 +41,8 @@ def find_problem(status: os.stat_result, *, shared: bool) -> str | None:
         return "the directory is a symbolic link; name the directory that it points to"
     if not stat.S_ISDIR(status.st_mode):
         return "it is not a directory"
+    if not hasattr(os, "getuid"):  # Windows, where each mode reads as if everybody could write
+        return None
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o002:
         return "the directory can be written by other users, all of this machine: chmod o-w forbids it"
