@@ -41,7 +41,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability features size docs lint types format lock build bench clean
+	fuzz night prices components reliability features size docs lint types format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -141,12 +141,19 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,browser,pyproject.toml --extra simulator --group build --group test --group browser)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)
+	@$(call lock,release,pyproject.toml --extra simulator --group build --group test --group release)
 	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist
+
+release-check: .venv-release/.ready ## build the release of the last commit into build/release, and check it in empty environments
+	@.venv-release/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@.venv-release/bin/zizmor --offline --quiet .github
+	@.venv-release/bin/python -m tools.release build/release --tag "$(TAG)"
+	@LLM_PROVIDER_DISTRIBUTIONS=build/release/distributions .venv-release/bin/python -m pytest -m install tests/end_to_end/test_install.py
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features

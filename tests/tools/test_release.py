@@ -1,0 +1,91 @@
+"""A release is refused when its files do not fit each other. `make release-check` builds one."""
+
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import release
+
+ROOT = Path(__file__).parents[2]
+CHANGELOG = (
+    "# Changelog\n\n## [0.2.0] - 2027-01-05\n\n### Added\n\n- New.\n\n## [0.1.0] - 2026-12-01\n\n- Old.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("changelog", "version", "tag", "message"),
+    [
+        (CHANGELOG, "0.3.0", "", "the version is 0.3.0"),
+        (CHANGELOG, "0.2.0", "0.2.0", "must be v0.2.0"),
+        (CHANGELOG.replace("2027-01-05", "unreleased"), "0.2.0", "v0.2.0", "no date for 0.2.0"),
+    ],
+)
+def test_what_does_not_fit_is_not_released(changelog: str, version: str, tag: str, message: str) -> None:
+    with pytest.raises(release.ReleaseError, match=message):
+        release.find_notes(changelog, version, tag)
+
+
+def test_the_notes_are_the_section_of_the_version() -> None:
+    assert release.find_notes(CHANGELOG, "0.2.0", "v0.2.0") == "### Added\n\n- New.\n"
+    version = release.read_version(ROOT)
+    assert release.find_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version, "")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    release.build_distributions(folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_two_builds_are_equal_and_have_every_file(wheel: Path) -> None:
+    version = release.read_version(ROOT)
+    assert release.check_wheel(wheel, version) == "llm-provider-call"
+    package = ROOT / "src" / "llm_provider"
+    tracked = release.run(["git", "ls-tree", "-r", "--name-only", "HEAD", "src/llm_provider"]).splitlines()
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {str((ROOT / each).relative_to(package.parent)) for each in tracked} <= names
+    assert {"llm_provider/prices.csv", "llm_provider/model_limits.csv", "llm_provider/py.typed"} <= names
+
+
+def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
+    changed = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(changed, "w") as copy:
+        for name in archive.namelist():
+            data = archive.read(name)
+            copy.writestr(name, data + b"#" if name == "llm_provider/_words.py" else data)
+    with pytest.raises(release.ReleaseError, match=r"_words\.py"):
+        release.check_wheel(changed, release.read_version(ROOT))
+    with pytest.raises(release.ReleaseError, match="and not 9"):
+        release.check_wheel(wheel, "9")
+
+
+def test_a_changed_file_is_named(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / release.DISTRIBUTIONS).mkdir()
+    shutil.copy(wheel, tmp_path / release.DISTRIBUTIONS)
+    version = release.read_version(ROOT)
+    bill: dict[str, Any] = {"metadata": {"component": {"name": "llm-provider-call", "version": version}}}
+    (tmp_path / release.BILL).write_text(json.dumps(bill))
+    statement = release.make_statement(tmp_path, "0" * 40, "")
+    (tmp_path / release.STATEMENT).write_text(json.dumps(statement))
+    # in-toto's package, which reads the form of the statement, is only where releases are made.
+    monkeypatch.setattr(release, "check_statement", lambda statement: None)
+    release.check_release(tmp_path)
+    bill["metadata"]["component"]["version"] = "0"
+    (tmp_path / release.BILL).write_text(json.dumps(bill))
+    with pytest.raises(release.ReleaseError, match=re.escape(release.BILL)):
+        release.check_release(tmp_path)
+
+
+def test_the_workflow_runs_what_is_checked_here() -> None:
+    lines = re.findall(
+        r"run: (.*)", (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    )
+    assert lines[0] == "make release-check"
+    assert len(lines) == 2

@@ -1,0 +1,270 @@
+"""Builds a release into a folder, and checks it: `make release-check` here, and on the tag in the workflow.
+
+The folder has `distributions/` with the wheel and the source distribution. Beside it are the bill of
+materials (CycloneDX), the notes of CHANGELOG.md, and a statement (in-toto) that names each file with its
+digest. Nothing is signed here: the workflow publishes with attestations, which the package index verifies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = Path(sys.executable).parent
+DISTRIBUTIONS = "distributions"
+BILL, NOTES, STATEMENT = "bill-of-materials.cdx.json", "notes.md", "statement.intoto.json"
+PROVENANCE = "https://slsa.dev/provenance/v1"
+
+
+def main() -> None:
+    """Read the command line, build and check."""
+    parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the release goes; it is emptied first")
+    parser.add_argument("--tag", default="", help="the tag that is released, such as v0.1.0")
+    arguments = parser.parse_args()
+    try:
+        build_release(arguments.folder, arguments.tag)
+        check_release(arguments.folder)
+    except ReleaseError as error:
+        sys.exit(f"error: {error}")
+    for path in list_files(arguments.folder):
+        print(f"{digest(path)}  {path.relative_to(arguments.folder)}")
+    print("two builds gave these bytes; nothing is signed")
+
+
+class ReleaseError(Exception):
+    """The tree cannot be released, or a file of a release is not what it must be."""
+
+
+def build_release(folder: Path, tag: str = "") -> None:
+    """Write all files of a release of the last commit.
+
+    Raises:
+        ReleaseError: the tag, the version and the changelog differ, or two builds do.
+    """
+    version = read_version(ROOT)
+    notes = find_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version, tag)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / NOTES).write_text(notes, encoding="utf-8")
+    build_distributions(folder / DISTRIBUTIONS)
+    run([PROGRAMS / "twine", "check", "--strict", *sorted((folder / DISTRIBUTIONS).iterdir())])
+    write_bill(folder)
+    statement = make_statement(folder, run(["git", "rev-parse", "HEAD"]).strip(), tag)
+    (folder / STATEMENT).write_text(json.dumps(statement, indent=1) + "\n", encoding="utf-8")
+
+
+def read_version(root: Path) -> str:
+    """The version in pyproject.toml."""
+    document = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    version: str = document["project"]["version"]
+    return version
+
+
+def find_notes(changelog: str, version: str, tag: str) -> str:
+    r"""The section of the changelog about a version, without its heading.
+
+    Raises:
+        ReleaseError: the first section is about another version. Or there is a tag, and it is not that of the
+            version, or the section has no date.
+
+    >>> find_notes("\n## [0.2.0] - 2027-01-05\n\n- New.\n\n## [0.1.0] - 2026-12-01\n", "0.2.0", "")
+    '- New.\n'
+    """
+    heading, _, section = changelog.partition("\n## [")[2].partition("\n")
+    if not heading.startswith(f"{version}] - "):
+        raise ReleaseError(f"the first section of CHANGELOG.md is [{heading}, and the version is {version}")
+    if tag and tag != f"v{version}":
+        raise ReleaseError(f"the tag is {tag}, and the version is {version}: the tag must be v{version}")
+    if tag and not re.search(r" - \d{4}-\d\d-\d\d$", heading):
+        raise ReleaseError(f"CHANGELOG.md has no date for {version}: write '## [{version}] - YYYY-MM-DD'")
+    return section.partition("\n## [")[0].strip() + "\n"
+
+
+def build_distributions(folder: Path) -> None:
+    """Build the wheel and the source distribution of the last commit, twice, in two folders.
+
+    The first wheel is made from the tree, the second one from the source distribution.
+
+    Raises:
+        ReleaseError: the bytes of two builds differ.
+    """
+    date = run(["git", "log", "-1", "--format=%ct"]).strip()
+    with tempfile.TemporaryDirectory() as parent:
+        builds = []
+        for number, options in enumerate((["--wheel", "--sdist"], [])):
+            tree, built = Path(parent) / f"tree-{number}", Path(parent) / f"built-{number}"
+            archive = Path(parent) / f"{number}.tar"
+            tree.mkdir()
+            run(["git", "archive", "--output", archive, "HEAD"])
+            with tarfile.open(archive) as members:
+                members.extractall(tree, filter="data")
+            command = [
+                PROGRAMS / "uv",
+                "build",
+                "--quiet",
+                "--no-build-isolation",
+                "--python",
+                sys.executable,
+            ]
+            run([*command, *options, "--out-dir", built, tree], SOURCE_DATE_EPOCH=date)
+            (built / ".gitignore").unlink(missing_ok=True)
+            builds.append({path.name: path.read_bytes() for path in sorted(built.iterdir())})
+        first, second = builds
+        if first != second:
+            names = sorted({name for name in {*first, *second} if first.get(name) != second.get(name)})
+            raise ReleaseError(f"two builds of the same commit differ: {', '.join(names)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in first.items():
+        (folder / name).write_bytes(data)
+
+
+def write_bill(folder: Path) -> None:
+    """Write the bill of materials: what `pip install` of the wheel brings today, in an empty environment."""
+    (wheel,) = (folder / DISTRIBUTIONS).glob("*.whl")
+    with tempfile.TemporaryDirectory() as parent:
+        environment = Path(parent) / "environment"
+        run([PROGRAMS / "uv", "venv", "--quiet", "--python", sys.executable, environment])
+        python = environment / "bin" / "python"
+        run([PROGRAMS / "uv", "pip", "install", "--quiet", "--python", python, wheel])
+        options = [
+            "--output-reproducible",
+            "--pyproject",
+            ROOT / "pyproject.toml",
+            "--output-file",
+            folder / BILL,
+        ]
+        run([PROGRAMS / "cyclonedx-py", "environment", *options, python])
+
+
+def make_statement(folder: Path, commit: str, tag: str) -> dict[str, Any]:
+    """The statement about the files of a release: in-toto's form, with SLSA's provenance as its predicate."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    source = f"git+{project['urls']['Repository']}"
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [
+            {"name": path.relative_to(folder).as_posix(), "digest": {"sha256": digest(path)}}
+            for path in list_files(folder)
+        ],
+        "predicateType": PROVENANCE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": f"{project['urls']['Repository']}/blob/main/tools/release.py",
+                "externalParameters": {"tag": tag, "version": project["version"]},
+                "resolvedDependencies": [{"uri": source, "digest": {"gitCommit": commit}}],
+            },
+            "runDetails": {"builder": {"id": os.environ.get("GITHUB_WORKFLOW_REF", "local")}},
+        },
+    }
+
+
+def check_release(folder: Path) -> None:
+    """Check the files of a release against each other.
+
+    Raises:
+        ReleaseError: a file is missing, was changed, or says something else than the others.
+    """
+    statement = json.loads((folder / STATEMENT).read_bytes())
+    check_statement(statement)
+    subjects = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
+    files = {path.relative_to(folder).as_posix(): digest(path) for path in list_files(folder)}
+    if files != subjects:
+        wrong = sorted(name for name in {*files, *subjects} if files.get(name) != subjects.get(name))
+        raise ReleaseError(f"the statement does not tell of these files as they are: {', '.join(wrong)}")
+    version = statement["predicate"]["buildDefinition"]["externalParameters"]["version"]
+    (wheel,) = (folder / DISTRIBUTIONS).glob("*.whl")
+    name = check_wheel(wheel, version)
+    described = json.loads((folder / BILL).read_bytes())["metadata"]["component"]
+    if (described["name"], described["version"]) != (name, version):
+        raise ReleaseError(
+            f"{BILL} is that of {described['name']} {described['version']}, not {name} {version}"
+        )
+
+
+def check_statement(statement: Mapping[str, Any]) -> None:
+    """Check the form of a statement with in-toto's own package.
+
+    Raises:
+        ReleaseError: it is no statement.
+    """
+    from google.protobuf.json_format import ParseDict, ParseError
+    from in_toto_attestation.v1.statement import Statement
+    from in_toto_attestation.v1.statement_pb2 import Statement as Message
+
+    try:
+        Statement.copy_from_pb(ParseDict(dict(statement), Message())).validate()
+    except (ParseError, ValueError) as error:
+        raise ReleaseError(f"{STATEMENT} is no statement of in-toto: {error}") from error
+
+
+def check_wheel(wheel: Path, version: str) -> str:
+    """Check each file of a wheel against its record, and its version. Returns the name of the distribution.
+
+    Raises:
+        ReleaseError: a file is not in the record, has another digest, or is missing.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        (record,) = (name for name in archive.namelist() if name.endswith(".dist-info/RECORD"))
+        rows = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode()))}
+        files = {
+            name: "sha256="
+            + base64.urlsafe_b64encode(hashlib.sha256(archive.read(name)).digest()).decode().rstrip("=")
+            for name in archive.namelist()
+            if name != record
+        }
+        metadata = archive.read(record.replace("RECORD", "METADATA")).decode()
+    rows.pop(record, None)
+    if rows != files:
+        wrong = sorted(name for name in {*rows, *files} if rows.get(name) != files.get(name))
+        raise ReleaseError(f"{wheel.name}: the record does not tell of these files as they are: {wrong}")
+    fields = dict(line.partition(": ")[::2] for line in metadata.partition("\n\n")[0].splitlines())
+    if fields["Version"] != version:
+        raise ReleaseError(f"{wheel.name} has version {fields['Version']}, and not {version}")
+    return fields["Name"]
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The files of a release, in order, without the statement about them."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATEMENT)
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def run(command: list[Any], **variables: str) -> str:
+    """What a command prints.
+
+    Raises:
+        ReleaseError: it failed.
+    """
+    environment = {**os.environ, **variables}
+    done = subprocess.run(  # noqa: S603 - commands of this module
+        list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ReleaseError(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
