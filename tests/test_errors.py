@@ -20,6 +20,7 @@ from llm_provider._errors import (
     BatchError,
     BudgetExceededError,
     CacheMissError,
+    EvidenceError,
     FailedAttempt,
     InternalServerError,
     LLMError,
@@ -106,7 +107,7 @@ class TestEveryClass:
         assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
 
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
-        branches = (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError)
+        branches = (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError, EvidenceError)
         assert sum(issubclass(kind, branch) for branch in branches) == (kind is not LLMError)
 
 

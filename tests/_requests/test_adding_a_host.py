@@ -60,6 +60,7 @@ OF_ONE_HOST = {
     ("_providers/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
     ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
     ("_providers/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
+    ("_providers/openai_chat/encode.py", "openrouter"): "a router, which litellm reaches too",
     ("_providers/openai_chat/stream.py", "groq"): "the names of its own fields",
     ("_providers/openai_chat/stream.py", "openrouter"): "the names of its own fields",
     ("_providers/openai_chat/text_chunk.py", "groq"): "the names of its own fields",

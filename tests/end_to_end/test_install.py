@@ -18,7 +18,6 @@ from llm_provider.simulator import Simulator
 from tools.release import build_distributions
 
 ROOT = README.parent
-NAME = "llm-provider-call"
 PYTHONS = ("3.11", "3.12", "3.13")
 
 pytestmark = [pytest.mark.install, pytest.mark.timeout(900)]
@@ -58,8 +57,7 @@ def run(command: str | list[str], environment: Mapping[str, str], folder: Path) 
 
 def test_the_lines_are_those_of_pip() -> None:
     lines = install_lines()
-    assert lines[0] == f"pip install {NAME}"
-    assert lines[-1] == "pip install ."
+    assert lines[0] == "pip install ."
     assert all(re.fullmatch(r"pip install \S+", line) for line in lines)
 
 
@@ -88,10 +86,10 @@ def test_the_first_example_runs_after_the_first_line(
     programs = tmp_path / "environment" / "bin"
     path = f"{programs}{os.pathsep}{users_environment['PATH']}"
     clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
-    links = " ".join([str(distributions), os.environ.get("PIP_FIND_LINKS", "")]).strip()
-    (source,) = distributions.glob("*.tar.gz")
-    for position, line in enumerate([*install_lines(), f"pip install --force-reinstall --no-deps {source}"]):
-        run(line, {**clean, "PATH": path, "PIP_FIND_LINKS": links}, ROOT)
+    (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
+    built = [f"pip install --force-reinstall --no-deps {path}" for path in (wheel, source)]
+    for position, line in enumerate([*install_lines(), *built]):
+        run(line, {**clean, "PATH": path}, ROOT)
         assert run([str(programs / "pip"), "check"], clean, tmp_path).startswith("No broken requirements")
         called = {**{name: value for name, value in os.environ.items() if name in clean}, "PATH": path}
         called |= {name: os.environ[name] for name in os.environ if name not in users_environment}

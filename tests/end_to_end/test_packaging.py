@@ -89,7 +89,7 @@ def test_the_wheel_holds_the_package_and_its_data(built: Built) -> None:
             assert archive.read(f"llm_provider/{table}") == (ROOT / table).read_bytes()
     sources = {
         str(path.relative_to(ROOT / "src"))
-        for ending in ("*.py", "*.csv")
+        for ending in ("*.py", "*.csv", "*.html", "*.css", "*.js", "*.txt")
         for path in (ROOT / "src").rglob(ending)
     }
     assert sources | {"llm_provider/py.typed", *(f"llm_provider/{table}" for table in TABLES)} == {
