@@ -245,17 +245,16 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. One `PriceWarning` per model and class, for the
-        life of the table, gives the reason, but for a model that is at no cloud and has no row.
+        no price, or where the counts contradict each other. In these two cases one `PriceWarning` per model
+        and class, for the life of the table, gives the reason.
         """
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
-            if provider in CLOUDS:
-                reason = "no price is known (`deployments=` says which model it is, `prices=` what it costs)"
-                if _PROVISIONED.search(model):
-                    reason = "provisioned throughput is billed by the hour"
-                self._warn_once((provider, model, variant), "", reason)
+            if provider in CLOUDS and _PROVISIONED.search(model):
+                self._warn_once(
+                    (provider, model, variant), "", "provisioned throughput is billed by the hour"
+                )
             return None
         if usage.unpriced_tools:
             self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
