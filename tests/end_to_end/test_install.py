@@ -89,7 +89,7 @@ def test_the_first_example_runs_after_the_first_line(
     published = {
         "PATH": path,
         "PIP_FIND_LINKS": str(distributions),
-    }  # the index does not have them before the release
+    }  # not on the index before the release
     clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
     (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
     built = [f"pip install --force-reinstall --no-deps {path}" for path in (wheel, source)]
