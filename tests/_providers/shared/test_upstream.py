@@ -138,11 +138,16 @@ def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
     rows = (f"{provider},{name},standard,0,1,1", f"{provider},{name}:nebius,standard,0,1000,2000")
     prices.write_text("\n".join(("provider,model,variant,min_input_tokens,input,output", *rows, "")))
     with Client(prices=prices, cache="off") as client:
-        other = client.estimate(model, ["Hi"], upstream="novita")
+        listed = client.estimate(model, ["Hi"], upstream="novita")
+        direct = client.estimate(f"novita/{name}", ["Hi"])
+        assert direct.cost is not None
+        assert listed.cost == direct.cost
+        assert f"prices are those of novita/{name}" in str(listed)
+        other = client.estimate(model, ["Hi"], upstream="parasail")
         assert other.cost is None
-        assert f"no price of {model}:novita (standard) is known" in str(other)
+        assert f"no price of {model}:parasail (standard) is known, neither" in str(other)
         with pytest.raises(UnknownPriceError):
-            client.call(model, "Hi", upstream="novita", max_tokens=10, budget=1.0)
+            client.call(model, "Hi", upstream="parasail", max_tokens=10, budget=1.0)
         with pytest.raises(BudgetExceededError):
             # At the price of the model alone it would fit.
             client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=0.1)
