@@ -404,9 +404,9 @@ class Estimator:
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
             yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
-        elif self._first.upstream and (listed := self._prices().find_key(*self._priced)) is not None:
-            if listed[0] != self._priced[0]:
-                yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
+        listed = self._first.upstream and self._prices().find_key(*self._priced)
+        if listed and listed[0] != self._priced[0]:
+            yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
 
 
 def estimate_texts(

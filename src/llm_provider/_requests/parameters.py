@@ -413,6 +413,8 @@ class EmbedParameters(TextParameters, total=False):
 
     dimensions: int | None
     """The number of numbers in each vector; default the model's. Only some models take another."""
+    upstream: str | None
+    """The host behind a router that is asked, as in `call`."""
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
     within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""

@@ -128,6 +128,37 @@ def test_an_unpinned_model_with_open_weights_warns_once(
     assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
 
 
+@pytest.mark.parametrize(
+    "model", ["openrouter/qwen/qwen3-embedding-8b", "huggingface/Qwen/Qwen3-Embedding-8B"]
+)
+def test_embeddings_are_pinned_as_answers_are(
+    model: str, client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_warned", set())
+    with pytest.warns(UnpinnedRouterWarning, match="is served by several hosts"):
+        assert not client.embed(model, ["Hi"]).cached
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.embed(model, ["Hi", "Ho"])
+        for pin in ("nebius", "novita"):
+            assert not client.embed(model, ["Hi"], upstream=pin).cached
+            assert client.with_options(upstream=pin).embed(model, ["Hi"]).cached
+            estimated = client.estimate(model, ["He"], upstream=pin)
+            assert (estimated.cost is None) == (f":{pin} (standard) is known, neither" in str(estimated))
+    *_, nebius, novita = (request.body for request in simulator.requests())
+    if model.startswith("openrouter"):
+        assert nebius["provider"] == {"only": ["nebius"], "allow_fallbacks": False}
+    else:
+        assert novita["model"].endswith(":novita")
+    for other in ("text-embedding-3-small", "gemini-embedding-001", f"litellm/{model}"):
+        with pytest.raises(UnsupportedParameterError, match=r"does not accept upstream: .*OpenRouter"):
+            client.embed(other, ["Hi"], upstream="nebius")
+    with pytest.raises(RequestError, match="both choose a host"):
+        client.embed(
+            "openrouter/qwen/q", ["Hi"], upstream="nebius", extra_body={"provider": {"sort": "price"}}
+        )
+
+
 @pytest.mark.parametrize("model", [ROUTER, HUB])
 def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
     model: str, simulator: Simulator, tmp_path: Path
