@@ -1,7 +1,5 @@
 """Writes the evidence of results."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import warnings
