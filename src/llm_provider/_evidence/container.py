@@ -4,8 +4,6 @@ Every member is stored as it is, with ZIP64 fields, and without dates, modes, co
 names, sizes and checksums of the members determine each other byte of the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Writes the evidence of results."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The manifest of the evidence, and the statement beside the file."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import subprocess

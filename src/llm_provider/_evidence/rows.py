@@ -1,7 +1,5 @@
 """Makes the rows of the evidence of results, and of cache entries."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

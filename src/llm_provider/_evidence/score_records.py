@@ -1,7 +1,5 @@
 """The user's scores in the forms of Every Eval Ever 0.3.0 and of inspect's log, for each model."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

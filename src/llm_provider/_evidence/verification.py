@@ -1,7 +1,5 @@
 """Checks a file of evidence, and sums up what it holds."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator
@@ -41,13 +39,13 @@ def verify(path: str | os.PathLike[str]) -> Evidence:
     goal = Path(path).expanduser()
     with goal.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore", PriceWarning)
-        check = _Check(file, read_parts(file))
+        comparison = _Comparison(file, read_parts(file))
         try:
-            manifest, rows = check.read_manifest(), check.compare_rows()
+            manifest, rows = comparison.read_manifest(), comparison.compare_rows()
         except (EvidenceError, OSError):
             raise
         except Exception as error:  # a file of a stranger may hold anything in the place of each value
-            raise EvidenceError(f"{check.where}: it cannot be read: {error!r:.200}") from None
+            raise EvidenceError(f"{comparison.where}: it cannot be read: {error!r:.200}") from None
     digest = hash_file(goal)
     beside = goal.with_name(goal.name + STATEMENT)
     if beside.exists():
@@ -55,7 +53,7 @@ def verify(path: str | os.PathLike[str]) -> Evidence:
     return Evidence(path=goal, sha256=digest, rows=rows, manifest=manifest, has_statement=beside.exists())
 
 
-class _Check:
+class _Comparison:
     """Compares the parts of a file with each other."""
 
     def __init__(self, file: IO[bytes], parts: dict[str, Part]) -> None:
