@@ -93,7 +93,7 @@ test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Va
 	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
 test-plugins: .venv-plugins-3.12/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, and of who reads evidence (on Python 3.12, which one of them needs)
-	@.venv-plugins-3.12/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
+	@.venv-plugins-3.12/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations tests/_evidence
 
 test-browser: ## tests of the page of results in CHROMIUM; fails where there is none
 	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no $(CHROMIUM): install Chromium, or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }

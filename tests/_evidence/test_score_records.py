@@ -1,21 +1,18 @@
 """Who reads what `Results.export` writes: Every Eval Ever's validator, inspect_ai and in-toto's package."""
 
-from __future__ import annotations
-
 import json
 import random
+import subprocess
+import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
 from llm_provider import Client, LLMError, Results, Scores, call_many, verify
 from llm_provider.simulator import Fault, Simulator
-
-if TYPE_CHECKING:
-    from conftest import Run
 
 pytestmark = [
     pytest.mark.plugins,
@@ -57,7 +54,7 @@ def make_results(client: Client, simulator: Simulator, source: random.Random) ->
 
 @pytest.mark.parametrize("evaluation", ["sums", "../ä b/c:d", "x" * 200])
 def test_scores_are_read_by_the_programs_that_the_forms_belong_to(
-    client: Client, simulator: Simulator, tmp_path: Path, run_tool: Run, evaluation: str
+    client: Client, simulator: Simulator, tmp_path: Path, evaluation: str
 ) -> None:
     source = random.Random(evaluation)
     results = make_results(client, simulator, source)
@@ -68,7 +65,10 @@ def test_scores_are_read_by_the_programs_that_the_forms_belong_to(
     with ZipFile(path) as archive:
         archive.extractall(tmp_path)
     records = [str(file.relative_to(tmp_path)) for file in (tmp_path / "data").rglob("*") if file.is_file()]
-    ended = run_tool("every_eval_ever", "validate", "--format", "json", *records)
+    program = Path(sys.executable).parent / "every_eval_ever"
+    ended = subprocess.run(
+        [program, "validate", *records], cwd=tmp_path, capture_output=True, text=True, timeout=200
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     check_logs(tmp_path / "inspect", results, scores, evaluation)
 
