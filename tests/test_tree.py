@@ -21,7 +21,6 @@ WITHOUT_TESTS = {
     "_evidence/export.py": "test_verification.py exports every kind of result",
     "_evidence/redaction.py": "test_verification.py looks for canaries",
     "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
-    "_evidence/score_records.py": "tests/_cli/test_export.py exports scores",
     "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",

@@ -1,7 +1,5 @@
 """The command `llm-provider recheck`: whether a model still answers as before."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The embeddings wire format of OpenAI's API reference and of the compatible hosts' own. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Models that do not embed, known by their names, and embedding models to suggest instead."""
 
-from __future__ import annotations
-
 import re
 
 from ..._errors import RequestError
