@@ -1,7 +1,7 @@
 """The first 200 calls of a process: CPU per call, of that of its later calls.
 
-Each process makes one call, which imports the SDK, and then 2,400 more in blocks of 200. The later calls are the
-last eight blocks. A full garbage collection of the SDKs' objects falls into one of them or none.
+Each process makes one call, which imports the SDK, and then 2,400 more in blocks of 200. The later calls are
+the last eight blocks. A full garbage collection of the SDKs' objects falls into one of them or none.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def run(options: Options) -> Result:
         rows.append([route, medians[0], medians[1], median(ratios), min(ratios), max(ratios), medians[2]])
     return Result(
         title="The first calls of a process",
-        text="32 calls at a time, an answer after 20 ms, without TLS, cache off. The ratio is the median of the "
-        "rounds' own, with the lowest and the highest.",
+        text="32 calls at a time, an answer after 20 ms, without TLS, cache off. The ratio is the median of "
+        "the rounds' own, with the lowest and the highest.",
         tables=[
             Table(
                 title="CPU µs per call",

@@ -1,8 +1,8 @@
 """Prompts of 100,000 tokens, 64 at a time: CPU per MB, of hashing and sending them; stalls; memory.
 
 The floor hashes each request by SHA-256 and sends it with raw aiohttp. Each program is a process of its
-own. Its imports and its first call come before the clock starts. The server throws requests away. A stall is the
-processor time that the process used between two turns of a task, so other programs do not add to it.
+own. Its imports and its first call come before the clock starts. The server throws requests away. A stall is
+the processor time that the process used between two turns of a task, so other programs do not add to it.
 """
 
 from __future__ import annotations
