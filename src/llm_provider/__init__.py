@@ -257,5 +257,22 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
 
 
+class _Module(type(_sys)):
+    """The class of this module. A setting that is an attribute of it, as in litellm, would have no effect."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system sets each module of the package.
+        known = name.startswith("_") or name in __all__ or name in globals()
+        if not known and not isinstance(value, type(_sys)):
+            from ._requests.foreign_names import describe_setting
+            from ._requests.parameter_table import CHECKS
+
+            raise AttributeError(describe_setting(__name__, name, CHECKS))
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Module
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

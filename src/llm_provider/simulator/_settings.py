@@ -95,7 +95,9 @@ class Settings:
     upstreams: int = _option(
         0, "hosts, up to 9, behind each model of OpenRouter and Hugging Face; unpinned requests take turns"
     )
-    prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
+    prices: str | None = _option(
+        None, 'path of a prices.csv for the bill, or "shipped" for that of the library (default in a shell)'
+    )
     batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
     batch_clock: float = _option(
         86_400.0, "seconds of the provider's time that pass in a second while batches are worked off"
