@@ -1,7 +1,5 @@
 """The two forms of the file that `llm-provider map` writes: JSON lines, and a table for spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

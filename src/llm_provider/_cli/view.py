@@ -1,7 +1,5 @@
 """The command `llm-provider view`: a page to look through the answers of a file, or of two side by side."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -7,8 +7,9 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._cache.selection import Selection
 from .._errors import LLMError, RequestError, cite
 from .._evidence.export import write_evidence
 from .._evidence.stored_answers import read_entries, read_file, read_scores
@@ -16,9 +17,6 @@ from .._json_values import JSONObject, plain_number
 from .._types.evidence import Evidence
 from .client import Client
 from .functions import default_client
-
-if TYPE_CHECKING:
-    from .._cache.selection import Selection
 
 
 def export_results(

@@ -1,7 +1,5 @@
 """Makes results of what is stored: of cache entries, and of the files that `map` and `to_jsonl` write."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

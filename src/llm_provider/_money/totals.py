@@ -8,8 +8,6 @@ Postings are queued, and hits of equal prices are priced together. Adding and pr
 take 15 % more instructions per hit.
 """
 
-from __future__ import annotations
-
 import bisect
 import operator
 import threading
@@ -17,15 +15,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import Literal, NamedTuple, TypeAlias
 
 from .._runtime.exact_decimal import exact, total
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
 from .pricing import PriceTable
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
 POSTING_KINDS = ("answered", "hit", "failed")

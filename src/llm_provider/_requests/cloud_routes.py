@@ -3,8 +3,6 @@
 Paths and models are those of the SDKs' platform clients and of litellm 1.106, which serves the others.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from .clouds import Cloud

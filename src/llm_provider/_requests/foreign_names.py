@@ -1,7 +1,5 @@
 """Names of parameters and prefixes of models that other tools use, for messages about unknown ones."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Mapping

@@ -8,8 +8,6 @@ loops of the user. A forked child starts a loop of its own and shares nothing wi
 runs of 2,000 calls, 32 at a time, and `python -m benchmarks compare` measures them against such a copy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import contextlib

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from .._errors import FailedAttempt
 from .._runtime.json_pieces import LARGE
 from .._types.served_by import ServedBy
 from .._types.usage import Usage
-
-if TYPE_CHECKING:
-    from .._errors import FailedAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

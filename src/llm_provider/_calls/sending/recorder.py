@@ -5,12 +5,11 @@ afterwards has still paid. A hit is recorded when its call is answered. Every po
 the client, to those of the `track` blocks around the call, and to the ledger file of the client.
 """
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._errors import ModelDriftError, cite
 from ..._json_values import JSONObject, json_value
@@ -28,9 +27,6 @@ from ..._types.usage import CostSource, Usage
 from ..call import Call, Sample
 from ..observation import observe_payment
 from ..sent_requests import Charge
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 _LONGEST_NAME = 200
 """Characters of a model's name that are kept: a server may answer with anything."""
