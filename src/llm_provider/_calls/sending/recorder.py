@@ -241,7 +241,7 @@ class CostRecorder:
     def _charge(
         self, call: Call[Any], cost: Decimal | str, usage: Usage | None, source: CostSource
     ) -> tuple[Decimal | None, str | None]:
-        """Count a request. Returns its cost or the reason why that is not known, of which it warns once."""
+        """Count a request. Returns its cost, or else the reason, and warns of that once."""
         if not isinstance(cost, str):
             call.sent.charges += (Charge(cost, usage, source),)
             return cost, None
