@@ -307,15 +307,15 @@ class PriceTable:
         requests: int = 1,
     ) -> Decimal | str:
         """The `cost` of a call; where it is not known, the reason, as a sentence."""
-        asked = (provider, model, variant)
+        names = (provider, model, variant)
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if provider in CLOUDS and _PROVISIONED.search(model):
-                return _explain(asked, "provisioned throughput is billed by the hour")
-            return _explain(asked, NO_PRICE)
+                return _explain(names, "provisioned throughput is billed by the hour")
+            return _explain(names, NO_PRICE)
         if usage.unpriced_tools:
-            return _explain(asked, "no price for tools that the provider bills by itself")
+            return _explain(names, "no price for tools that the provider bills by itself")
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
@@ -323,11 +323,11 @@ class PriceTable:
             if not count:
                 continue
             if count < 0:
-                return _explain(asked, f"contradictory token counts ({column})")
+                return _explain(names, f"contradictory token counts ({column})")
             price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
-                return _explain(asked, f"no price for {used}")
+                return _explain(names, f"no price for {used}")
             units = 1000 * count if column == "web_search" else count
             millions = context.add(millions, context.multiply(price, units))
         usd = context.normalize(context.scaleb(millions, -6))
@@ -352,8 +352,8 @@ def warn_of_unknown_cost(reason: str) -> None:
         warnings.warn(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
 
 
-def _explain(asked: Sequence[str], reason: str) -> str:
-    return "{}/{} ({}): {}".format(*asked, reason)
+def _explain(names: Sequence[str], reason: str) -> str:
+    return "{}/{} ({}): {}".format(*names, reason)
 
 
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
