@@ -65,6 +65,7 @@ class LLMError(Exception):
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
         metadata: The metadata of the input in its batch; None if none was given.
+        prompt: The input in its batch, as `Response.prompt`; None for a call by itself.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -81,6 +82,7 @@ class LLMError(Exception):
     passed_over: tuple[Any, ...] = ()
     cached = False
     metadata: Any = None
+    prompt: Any = None
     row_label: Any = None
     _cost: float | None = None
 
@@ -192,7 +194,7 @@ class LLMError(Exception):
 
 
 _OF_RESPONSES = frozenset(
-    {"origins", "cache_keys", "dropped", "prompt", "prompt_token_ids", "served_by", "token_ids", "text",
+    {"origins", "cache_keys", "dropped", "prompt_token_ids", "served_by", "token_ids", "text",
      "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
      "logprobs", "raw", "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt",
      "citations", "images", "audio", "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
@@ -201,7 +203,7 @@ _OF_RESPONSES = frozenset(
 
 _CONTEXT = (
     "message", "provider", "model", "status", "code", "request_id", "attempts", "retryable", "retry_after",
-    "maybe_billed", "failures", "cost", "usage", "cached", "metadata",
+    "maybe_billed", "failures", "cost", "usage", "cached", "metadata", "prompt",
 )  # fmt: skip
 
 

@@ -142,12 +142,12 @@ class Table:
 def _encode_cell(value: object) -> str:
     """A value as the text of a cell. Numbers stay numbers."""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return f"'{value}" if value.lstrip("'").startswith(_FORMULA) else value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _decode_cell(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA) else cell
 
 
 def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:

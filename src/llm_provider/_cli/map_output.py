@@ -64,7 +64,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
-        "prompt": json_value(result.prompt) if isinstance(result, Response) else None,
+        "prompt": json_value(result.prompt),
         "served_by": _describe_origin(result),
         "cached": result.cached,
         "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
