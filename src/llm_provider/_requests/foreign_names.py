@@ -78,8 +78,7 @@ _REMEDIES = {
     "cache_path": "write Client(cache_dir='...')",
     "fallbacks fallback_models context_window_fallbacks context_window_fallback_dict "
     "content_policy_fallbacks": "write fallback=['model', ...]",
-    "model_list": "write call(model, ..., fallback=['model', ...]); several keys: "
-    "Client(keys={...})",
+    "model_list": "write call(model, ..., fallback=['model', ...]); several keys: Client(keys={...})",
     "allowed_fails cooldown_time retry_policy retry_after routing_strategy": "a provider that is down or "
     "refuses is noticed for you; write max_retries=... or fallback=['model', ...]",
     "input_cost_per_token output_cost_per_token": "write Client(prices='prices.csv')",
