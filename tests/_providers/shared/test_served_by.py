@@ -151,6 +151,20 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
     assert read_who(answer) == expected
 
 
+@pytest.mark.parametrize(
+    "provider", ["openrouter", "groq", "huggingface", "deepseek", "fireworks_ai", "local"]
+)
+def test_streams_through_litellm_say_who_answered_although_its_parsers_drop_it(
+    provider: str, honest: Simulator, client: Client
+) -> None:
+    model = f"litellm/{'hosted_vllm' if provider == 'local' else provider}/{OSS}"
+    for way in ("call", "stream"):
+        who = ask(client, way, model, way, base_url=honest.url(provider), api_key="sk-x").served_by
+        assert OPENAI.items() <= who.to_dict().items(), way
+        if provider in ("openrouter", "huggingface"):
+            assert str(who.host).lower() == "deepinfra"
+
+
 @pytest.mark.parametrize("model", BATCHES)
 def test_rows_of_batches_and_embeddings_say_it_too(model: str, honest: Simulator, own_cache: Path) -> None:
     expected, parameters = CHAT[model]
