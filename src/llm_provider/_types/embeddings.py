@@ -66,7 +66,7 @@ class Embeddings(PaidResult, Hinting):
     @overload
     def __getitem__(self, index: slice) -> tuple[list[float], ...]: ...
 
-    def __getitem__(self, index: int | slice) -> list[float] | tuple[list[float], ...]:
+    def __getitem__(self, index: int | slice | str) -> list[float] | tuple[list[float], ...]:
         if isinstance(index, str):
             raise TypeError(f"{missing_attribute(self, index)}; embeddings[0] is the first vector")
         return self.vectors[index]
