@@ -143,7 +143,7 @@ def refuse(parts: dict[str, bytes], path: Path) -> str:
         if name != "manifest.json"
     }
     parts["manifest.json"] = write_json(manifest) + b"\n"
-    write_parts(path, [(name, [data]) for name, data in parts.items()])
+    write_parts(path, [(name, [data]) for name, data in parts.items()], [])
     with pytest.raises(EvidenceError) as caught:
         verify(path)
     return str(caught.value)

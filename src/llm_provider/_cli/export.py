@@ -24,7 +24,7 @@ its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` check
   {PROGRAM} export study.evidence.zip --model gpt-6.1-sol
   {PROGRAM} export study.evidence.zip --tag study --ledger costs.jsonl
 """
-_SCORES = "scores by `index` or `id` (CSV or JSON lines), which Every Eval Ever's records then hold"
+_SCORES = "scores by `index` or `id` (CSV or JSON lines), for Every Eval Ever's records and inspect's log too"
 
 
 @click.command(cls=Command, epilog=_EPILOG)

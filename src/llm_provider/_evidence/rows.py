@@ -24,13 +24,7 @@ from .._runtime import clock
 from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
-from .checks import (
-    Replies,
-    find_price,
-    flatten,
-    list_differences,
-    make_key,
-)
+from .checks import Replies, find_price, flatten, list_differences, make_key
 from .json_lines import write_json
 from .redaction import Redaction
 
@@ -69,7 +63,7 @@ class RowMaker:
             row["not_computed"] = {
                 name: self._explain(name, row, reason) for name, reason in differences.items()
             }
-            yield write_json(row) + b"\n", row
+            yield write_json(row), row
 
     def redact(self, value: JSONObject) -> JSONObject:
         """JSON without secrets and paths."""

@@ -50,6 +50,18 @@ _MODEL_PATHS = {
     "gemini": ("models/",),
 }
 
+_ROUTERS = ("openrouter", "huggingface")
+"""Routers that bill what the host charges, without a markup, as their pages on prices say. `MODEL:HOST` is a
+model at a host behind them."""
+
+_OTHER_SLUGS = {
+    "alibaba": "dashscope", "fireworks": "fireworks_ai", "friendli": "friendliai", "gmicloud": "gmi",
+    "lambda": "lambda_ai", "together": "together_ai", "z_ai": "zai", "zai_org": "zai",
+}  # fmt: skip
+"""The routers' names of hosts that have another one in the table."""
+
+_QUANTIZED = re.compile(r"(?:u?int[48]|fp(?:4|6|8|16|32)|bf16|unknown)")
+
 # Hours (UTC, first and end) in which a provider charges its standard price, Monday to Friday; at all other
 # times it charges `off_peak`. DeepSeek's apply since 2026-08-17, according to litellm's price map and
 # genai-prices.
@@ -94,13 +106,14 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
-    __slots__ = ("_file", "_in_effect", "_lock", "_models", "_warned")
+    __slots__ = ("_file", "_hosts", "_in_effect", "_lock", "_models", "_warned")
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
+        self._hosts: dict[str, tuple[str, str] | None] = {}
         self._warned: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self.replace_rows(rows)
@@ -130,6 +143,7 @@ class PriceTable:
 
     def replace_rows(self, rows: Iterable[PriceRow]) -> None:
         """Put rows in the place of all rows of their providers, models and variants."""
+        self._hosts.clear()
         for (provider, model, variant), its_rows in _group(rows).items():
             self._variants(provider, model)[variant] = its_rows
 
@@ -161,7 +175,7 @@ class PriceTable:
         (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
         (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
         `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
-        of its provider that have none.
+        of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that host.
 
         DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
         is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
@@ -214,10 +228,37 @@ class PriceTable:
         return sorted({row.min_input_tokens for variant in rows for row in variant})
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
-        """The rows of the first of a model's names that has any."""
+        known = self.find_key(provider, model)
+        return {} if known is None else self._variants(*known)
+
+    def find_key(self, provider: str, model: str) -> tuple[str, str] | None:
+        """The provider and the name under which the table lists a model: its first name that has any row.
+
+        >>> PriceTable.load().find_key("openrouter", "openai/gpt-oss-120b:cerebras/fp16")
+        ('cerebras', 'gpt-oss-120b')
+        """
         keys = chain(list_keys(provider, model), [(provider, "*")])
         known = next((key for key in keys if key in self._models), None)
-        return {} if known is None else self._variants(*known)
+        if known is None and provider in _ROUTERS:
+            if len(self._hosts) >= _MOST_IN_EFFECT:
+                self._hosts.clear()
+            if model not in self._hosts:
+                self._hosts[model] = self._find_host(model)
+            known = self._hosts[model]
+        return known
+
+    def _find_host(self, model: str) -> tuple[str, str] | None:
+        """`MODEL:HOST/QUANTIZATION` of a router in the host's own list.
+
+        Hosts write the name of a model in several ways, whose last part is equal but for its case.
+        """
+        name, _, upstream = model.rpartition(":")
+        host, _, level = upstream.lower().replace("-", "_").partition("/")
+        host, name = _OTHER_SLUGS.get(host, host), name.rpartition("/")[2].lower()
+        if level and not _QUANTIZED.fullmatch(level):
+            return None
+        same = [key for key in self._models if key[0] == host and key[1].rpartition("/")[2].lower() == name]
+        return min(same, key=lambda key: len(key[1]), default=None)
 
     def list_rows(self, provider: str, model: str) -> list[PriceRow]:
         """All rows of a model, of every service level and date. Names are found as by `find`."""

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
@@ -39,7 +39,7 @@ class Chat(Operation[Request, Response]):
     name = "chat"
     nests = True
     patience = DEFAULT_PATIENCE
-    defaults = None
+    defaults: ClassVar[Collection[str] | None] = None
     has_texts = False
     build = staticmethod(Request.build)
 
