@@ -3,8 +3,6 @@
 What a simulation replaces is used through its module of `_runtime` alone.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ what no promise fixes: the order of what arrives from outside at the same moment
 before another thread goes on, and when that is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import itertools

@@ -4,8 +4,6 @@
 Each promise is one method, here or in `model_of_money`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a user is owed about money: nothing is paid twice, and what is read, recorded and billed agrees."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

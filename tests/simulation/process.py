@@ -5,8 +5,6 @@ what it has sent, and waits for its next turn. So files, locks of files and SQLi
 `kill -9` kills.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import gc

@@ -1,7 +1,5 @@
 """Makes programs of users, the behaviour of their providers and the accidents that they meet, from a seed."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any
