@@ -98,6 +98,7 @@ class LLMError(Exception):
         id: Never
         timing: Never
         cost_source: Never
+        cost_unknown: Never
         price: Never
         response_format: Never
 
@@ -194,8 +195,9 @@ class LLMError(Exception):
 _OF_RESPONSES = frozenset(
     {"origins", "cache_keys", "dropped", "prompt", "prompt_token_ids", "served_by", "token_ids", "text",
      "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
-     "logprobs", "raw", "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt",
-     "citations", "images", "audio", "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
+     "logprobs", "raw", "body", "id", "timing", "cost_source", "cost_unknown", "price",
+     "response_format", "schema_in_prompt", "citations", "images", "audio",
+     "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
 )  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 

@@ -369,6 +369,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "provider": provider,
         "cost": sent.cost,
         "cost_source": sent.cost_source,
+        "cost_unknown": sent.cost_unknown,
         "price": price_of(sent.cost, samples),
         "cached": all(sample.cached for sample in samples),
         "timing": Timing(

@@ -33,6 +33,8 @@ class Charge(NamedTuple):
     """None where it is not known."""
     usage: Usage | None
     source: CostSource
+    unknown: str | None = None
+    """Why `usd` is None."""
 
 
 class SentRequests:
@@ -96,6 +98,13 @@ class SentRequests:
         if len(charges) == 1 and not self.under_way:
             return None if charges[0].usd is None else charges[0].source
         return None if self.cost is None else least_certain([charge.source for charge in charges])
+
+    @property
+    def cost_unknown(self) -> str | None:
+        """Why the cost is not known: the reason of the first request without one; None where it is known."""
+        if self.under_way:
+            return "a request is under way"
+        return next((charge.unknown for charge in self.charges if charge.unknown), None)
 
     @property
     def usage(self) -> Usage | None:

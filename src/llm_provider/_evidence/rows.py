@@ -178,10 +178,8 @@ class RowMaker:
         result = row["result"]
         if result.get("body") == "null" and name != "cost":
             return "its reply is not stored"
-        if name == "price" and result.get("price") is None:
-            return "the price of the answer is not known"
-        if name == "cost" and result.get("cost") is None:
-            return "the cost of the call is not known"
+        if name in ("price", "cost") and result.get(name) is None:
+            return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
             return "litellm's price map is not in the file"
         if name in ("price", "usage", "cost") and (result.get("failures") or result.get("attempts", 0) > 1):

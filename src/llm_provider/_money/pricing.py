@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import threading
 import time
 import warnings
 from itertools import chain
@@ -38,6 +37,11 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 
 _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
+
+NO_PRICE = "no price is known"
+
+_warned: set[str] = set()
+"""The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
 
 _SECONDS_OF_A_DAY = 86_400
 
@@ -106,7 +110,7 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
-    __slots__ = ("_file", "_hosts", "_in_effect", "_lock", "_models", "_warned")
+    __slots__ = ("_file", "_hosts", "_in_effect", "_models")
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
@@ -114,8 +118,6 @@ class PriceTable:
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
         self._hosts: dict[str, tuple[str, str] | None] = {}
-        self._warned: set[tuple[str, str, str]] = set()
-        self._lock = threading.Lock()
         self.replace_rows(rows)
 
     @classmethod
@@ -286,20 +288,34 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. In these two cases one `PriceWarning` per model
-        and class, for the life of the table, gives the reason.
+        no price, or where the counts contradict each other. `explain_cost` says which.
         """
+        cost = self.explain_cost(
+            provider, model, usage, variant=variant, at=at, prompt=prompt, requests=requests
+        )
+        return None if isinstance(cost, str) else cost
+
+    def explain_cost(
+        self,
+        provider: str,
+        model: str,
+        usage: Usage,
+        *,
+        variant: str = "standard",
+        at: date | None = None,
+        prompt: int | None = None,
+        requests: int = 1,
+    ) -> Decimal | str:
+        """The `cost` of a call; where it is not known, the reason, as a sentence."""
+        names = (provider, model, variant)
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if provider in CLOUDS and _PROVISIONED.search(model):
-                self._warn_once(
-                    (provider, model, variant), "", "provisioned throughput is billed by the hour"
-                )
-            return None
+                return _explain(names, "provisioned throughput is billed by the hour")
+            return _explain(names, NO_PRICE)
         if usage.unpriced_tools:
-            self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
-            return None
+            return _explain(names, "no price for tools that the provider bills by itself")
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
@@ -307,13 +323,11 @@ class PriceTable:
             if not count:
                 continue
             if count < 0:
-                self._warn_once(row, column, f"contradictory token counts, {usage}")
-                return None
+                return _explain(names, f"contradictory token counts ({column})")
             price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
-                self._warn_once(row, column, f"no price for {used}")
-                return None
+                return _explain(names, f"no price for {used}")
             units = 1000 * count if column == "web_search" else count
             millions = context.add(millions, context.multiply(price, units))
         usd = context.normalize(context.scaleb(millions, -6))
@@ -330,15 +344,16 @@ class PriceTable:
             variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
         return variants
 
-    def _warn_once(self, row: Sequence[object], column: str, reason: str) -> None:
-        provider, model, variant = row[:3]
-        key = (str(provider), str(model), column)
-        with self._lock:
-            if key in self._warned:
-                return
-            self._warned.add(key)
-        message = f"{provider}/{model} ({variant}): {reason}; the cost is unknown"
-        warnings.warn(PriceWarning(message), stacklevel=3)
+
+def warn_of_unknown_cost(reason: str) -> None:
+    """Warn, once for each reason and process."""
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
+
+
+def _explain(names: Sequence[str], reason: str) -> str:
+    return "{}/{} ({}): {}".format(*names, reason)
 
 
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:

@@ -9,7 +9,6 @@ take 15 % more instructions per hit.
 """
 
 import bisect
-import contextlib
 import operator
 import threading
 import weakref
@@ -22,7 +21,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from .._runtime.exact_decimal import exact, total
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
-from .price_rows import PriceWarning
 from .pricing import PriceTable
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
@@ -266,12 +264,7 @@ def _usage(counts: Iterable[int]) -> Usage:
 
 
 def _price(group: HitGroup, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
-    # Where warnings are errors, the hits of known price must still be summed.
-    with contextlib.suppress(PriceWarning):
-        return group.prices().cost(
-            *group.priced, usage, variant=group.variant, prompt=prompt, requests=requests
-        )
-    return None
+    return group.prices().cost(*group.priced, usage, variant=group.variant, prompt=prompt, requests=requests)
 
 
 _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()

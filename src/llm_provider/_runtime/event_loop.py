@@ -36,8 +36,8 @@ _CLOSING_SECONDS = 3.0
 
 _AT_ONCE = 4
 """Posted functions that run in one event-loop iteration. Without a limit, a hundred calls that begin together
-would all be prepared before the first of them is sent. With 16, calls of 100,000 tokens stall the loop for 65 ms
-of CPU time, with 4 for 48 (`python -m benchmarks long_prompts`)."""
+would all be prepared before the first of them is sent. With 16, calls of 100,000 tokens stall the loop for
+65 ms of CPU time, with 4 for 48 (`python -m benchmarks long_prompts`)."""
 
 
 class Inbox:

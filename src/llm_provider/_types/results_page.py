@@ -277,7 +277,10 @@ def _read_extra(sample: Response | LLMError | Scores) -> JSONObject:
                 for image in _parts(sample, "images")
             ],
         }
-        details["facts"] |= {"cost_source": sample.cost_source, "dropped": ", ".join(sample.dropped) or None}
+        details["facts"] |= {
+            "cost_source": sample.cost_source or sample.cost_unknown,
+            "dropped": ", ".join(sample.dropped) or None,
+        }
     elif isinstance(sample, LLMError):
         details["facts"] |= {"status": sample.status, "code": sample.code, "retryable": sample.retryable}
     return {name: value for name, value in details.items() if value}

@@ -206,6 +206,7 @@ class Chat(Operation[Request, Response]):
             id=first.answer.id,
             cost=cost,
             cost_source=sent.cost_source,
+            cost_unknown=sent.cost_unknown,
             price=price_of(cost, samples),
             cached=cached,
             timing=Timing(

@@ -194,6 +194,7 @@ class Rounds:
             usage=sum((response.usage for response in responses), Usage()),
             cost=sent.cost,
             cost_source=sent.cost_source,
+            cost_unknown=sent.cost_unknown,
             price=sum_of_prices([response.price for response in responses]),
             cached=all(response.cached for response in responses),
             timing=Timing(
