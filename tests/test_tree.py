@@ -23,6 +23,7 @@ WITHOUT_TESTS = {
     "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
     "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
+    "_cli/answer_files.py": "test_view.py and test_export.py read every form",
     "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",
     "_cache/selection.py": "tests/_cli/test_export.py selects by results, model and tag",
     "_types/evidence.py": "tests/_evidence/test_verification.py reads what it holds",

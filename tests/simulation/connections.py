@@ -1,5 +1,7 @@
 """The connections of a simulated process: asyncio's transports, whose other end is in the world."""
 
+from __future__ import annotations
+
 import asyncio
 import socket
 from collections.abc import Callable

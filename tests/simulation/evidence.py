@@ -1,5 +1,7 @@
 """What happened in a history, in the form in which the model asks for it."""
 
+from __future__ import annotations
+
 import json
 from collections import defaultdict
 from collections.abc import Iterator

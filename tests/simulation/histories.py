@@ -1,5 +1,7 @@
 """Plays a program: its processes, their providers and their accidents, then the same without any accident."""
 
+from __future__ import annotations
+
 import asyncio
 import dataclasses
 import functools

@@ -1,5 +1,7 @@
 """HTTP/1.1 in front of the simulated providers, over connections in memory."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

@@ -4,6 +4,8 @@
 Each promise is one method, here or in `model_of_money`.
 """
 
+from __future__ import annotations
+
 import json
 import math
 from collections import Counter
@@ -193,9 +195,9 @@ class _Judge(Evidence):
                 if not any(
                     step.process == request.process
                     and step.begun is not None
-                    and not set(questions).isdisjoint(step.plan["questions"])
                     and (step.ended is None or request.at <= step.ended + slack)
-                    for step in self.steps.values()
+                    for question in questions
+                    for step in self.askers[question]
                 ):
                     yield f"{request.process}: {request.question} is sent at {request.at:.3f}, for nobody"
 

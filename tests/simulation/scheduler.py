@@ -6,6 +6,8 @@ code above these, so they run unchanged. Nothing is replaced in the library or i
 is active, the replacements do what Python does.
 """
 
+from __future__ import annotations
+
 import _thread
 import functools
 import os

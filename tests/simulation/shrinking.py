@@ -1,5 +1,7 @@
 """Makes a program that fails as small as it can be while it still fails."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterator
 from typing import Any

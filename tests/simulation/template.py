@@ -1,5 +1,7 @@
 """Starts a simulation: replaces the clock and the rest, imports everything once, and forks the world."""
 
+from __future__ import annotations
+
 import asyncio
 import atexit
 import ctypes
@@ -42,7 +44,7 @@ def list_library_modules() -> list[str]:
 
     left_out = (
         "_cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations",
-        "pytest_plugin",
+        "ledger_plot", "pytest_plugin",
     )  # fmt: skip
     names = (module.name for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."))
     return sorted(name for name in names if not any(each in name for each in left_out))

@@ -1,5 +1,7 @@
 """Defects of the past that can be put back: each patch still fits the code, and is in the table."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess

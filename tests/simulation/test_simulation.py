@@ -1,5 +1,7 @@
 """Programs by seed, and that a seed says everything."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path

@@ -4,6 +4,8 @@ A program is plain data: a client's settings, and threads that take steps. A ste
 function. `programs` makes programs, and `model` judges the reports.
 """
 
+from __future__ import annotations
+
 import asyncio
 import atexit
 import base64

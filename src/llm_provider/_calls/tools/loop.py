@@ -314,6 +314,7 @@ def batch_of(
                 call.metadata = described
                 yield call
             except LLMError as error:
+                error.prompt = prompt if isinstance(prompt, str) else None
                 yield with_metadata(error, described)
 
     async def run_call(call: Call[Response]) -> Response:
