@@ -12,7 +12,7 @@ from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Estimable, Inputs
 from .._requests.request import seal
-from .._requests.signatures import typed_as, with_parameters
+from .._requests.signatures import take_types_of, with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
@@ -49,7 +49,7 @@ class BatchMethods(Hinting):
     def __init__(self, runner: CallRunner) -> None:
         self._runner = runner
 
-    @typed_as(lambda: model_functions.estimate)
+    @take_types_of(lambda: model_functions.estimate)
     @with_parameters
     def estimate(
         self, model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
@@ -60,7 +60,7 @@ class BatchMethods(Hinting):
 
         return estimate_batch(self._runner, model, inputs, parameters)
 
-    @typed_as(lambda: model_functions.aestimate)
+    @take_types_of(lambda: model_functions.aestimate)
     @with_parameters
     async def aestimate(
         self,
@@ -74,7 +74,7 @@ class BatchMethods(Hinting):
 
         return await aestimate_batch(self._runner, model, inputs, parameters)
 
-    @typed_as(lambda: functions.iter_many)
+    @take_types_of(lambda: functions.iter_many)
     @with_parameters
     def iter_many(
         self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
@@ -96,7 +96,7 @@ class BatchMethods(Hinting):
             batches, observers = self._live_batches(options)
             return iterate(batches, observers)
 
-    @typed_as(lambda: functions.aiter_many)
+    @take_types_of(lambda: functions.aiter_many)
     @with_parameters
     def aiter_many(
         self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
@@ -199,7 +199,7 @@ class BatchMethods(Hinting):
         load = functools.partial(load_for_batch, engine)
         return LiveWork(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
-    @typed_as(lambda: functions.call_many)
+    @take_types_of(lambda: functions.call_many)
     @with_parameters
     def call_many(
         self,
@@ -221,7 +221,7 @@ class BatchMethods(Hinting):
             results.update(self._iterate(options))
         return self._put_in_order(model, results, options.on_error)
 
-    @typed_as(lambda: functions.acall_many)
+    @take_types_of(lambda: functions.acall_many)
     @with_parameters
     async def acall_many(
         self,

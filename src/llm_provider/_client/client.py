@@ -19,7 +19,7 @@ from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
 from .._requests.request import seal
 from .._requests.routing import find_route, price_names
-from .._requests.signatures import document, typed_as, with_parameters
+from .._requests.signatures import document, take_types_of, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
@@ -127,7 +127,7 @@ class Client(BatchMethods):
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    @typed_as(lambda: functions.call)
+    @take_types_of(lambda: functions.call)
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.call` with the settings and defaults of this client."""
@@ -135,14 +135,14 @@ class Client(BatchMethods):
         runner = self._runner
         return runner.answer("call", CHAT, model, messages, parameters, runner.concurrency_of_threads)
 
-    @typed_as(lambda: functions.acall)
+    @take_types_of(lambda: functions.acall)
     @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
         return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
 
-    @typed_as(lambda: functions.stream)
+    @take_types_of(lambda: functions.stream)
     @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """`llm_provider.stream` with the settings and defaults of this client."""
@@ -153,7 +153,7 @@ class Client(BatchMethods):
         start = runner.start_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
         return Stream(start, runner.tell_of)
 
-    @typed_as(lambda: functions.astream)
+    @take_types_of(lambda: functions.astream)
     @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """`llm_provider.astream` with the settings and defaults of this client."""

@@ -48,7 +48,7 @@ class Method(Protocol[T_co]):
     def __get__(self, instance: object, owner: type | None = None, /) -> T_co: ...
 
 
-def typed_as(_: Callable[[], F], /) -> Callable[[Callable[..., Any]], Method[F]]:
+def take_types_of(_: Callable[[], F], /) -> Callable[[Callable[..., Any]], Method[F]]:
     """Give a method the overloads of the function that does the same on the default client."""
     return lambda method: cast("Method[F]", method)
 
