@@ -60,8 +60,8 @@ class PriceList:
     def __init__(self, path: str | Path, today: str | None = None) -> None:
         today = today or datetime.now(UTC).date().isoformat()
         self._rows: dict[tuple[str, str, str], list[_Row]] = {}
-        found = _find_shipped() if path == SHIPPED else Path(path)
-        with found.open(newline="", encoding="utf-8") as file:
+        file_path = _find_shipped() if path == SHIPPED else Path(path)
+        with file_path.open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 starts = line["effective_from"] or ""
                 if line["variant"] not in ("standard", "batch") or starts > today:

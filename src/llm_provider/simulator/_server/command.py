@@ -70,8 +70,8 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
                 ready=ready,
             )
         except (OSError, ImportError) as problem:
-            taken = isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE
-            remedy = f" {arguments.port}: choose another --port, or 0 for any that is free" if taken else ""
+            in_use = isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE
+            remedy = f" {arguments.port}: choose another --port, or 0 for any that is free" if in_use else ""
             print(f"simulator: {problem}{remedy}", file=sys.stderr)
             return 1
     if arguments.parent is None:
