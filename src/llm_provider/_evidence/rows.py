@@ -151,14 +151,14 @@ class RowMaker:
             for provider, model in self._list_names(result, first)
             for variant in (requested, "batch")
         ]
-        found = self._try(row, "priced", bases, result.price, functools.partial(find_price, answers))
-        for basis in () if found else bases:
+        is_price = self._try(row, "priced", bases, result.price, functools.partial(find_price, answers))
+        for basis in () if is_price else bases:
             # Its requests that failed have a price too.
             row["priced"] = basis
             if self._try(row, "others", [basis], result.price, functools.partial(find_cost, answers)):
                 return
             row["priced"] = None
-        if found and result.passed_over and result.cost != result.price:
+        if is_price and result.passed_over and result.cost != result.price:
             others = []
             for model in (each.model for each in result.passed_over):
                 with contextlib.suppress(LLMError):
