@@ -1,7 +1,5 @@
 """The public types, as users' type checkers see them. `make types` checks them with mypy and basedpyright."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -219,6 +217,7 @@ def evidence(own: llm.Client, results: llm.Results[llm.Response]) -> None:
 def rechecks(own: llm.Client) -> None:
     assert_type(llm.recheck("gpt-6.1-sol", ["a"], floor=0.01, budget=0.5, max_tokens=5), llm.Recheck)
     assert_type(own.recheck("gpt-6.1-sol", history="h.jsonl", persistence=2, dry_run=True), llm.Recheck)
+    assert_type(own.recheck("gpt-6.1-sol", tag="study", ledger="costs.jsonl"), llm.Recheck)
 
 
 def listed(own: llm.Client) -> None:

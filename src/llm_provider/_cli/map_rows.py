@@ -4,8 +4,6 @@ A file is read twice: once to check every row before anything is sent, and once 
 never in memory together. Standard input and other pipes are copied to a temporary file first.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -23,7 +21,7 @@ from typing import IO, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
 from .._json_values import JSONMapping
-from .._requests.row_template import BRACES, parse_template
+from .._requests.inputs import BRACES, parse_template
 from .._runtime.imports import import_optional, install_command
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]
