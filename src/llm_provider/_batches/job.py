@@ -15,7 +15,7 @@ from .._requests.api_keys import Credential
 from .._requests.attachments import Attachment
 from .._requests.checks import Resend
 from .._runtime import clock
-from .._types.messages import describe_prompt
+from .._types.messages import describe_input, describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
@@ -170,6 +170,7 @@ class Job:
         # Inputs that share an error get one each.
         error = copy(error)
         describe(call, error)
+        error.prompt = pending.prompt or describe_input(call.request)
         return with_metadata(error, pending.metadata)
 
     def give_up(self, engine: Engine, error: LLMError, only: Iterable[str] | None = None) -> None:

@@ -126,7 +126,14 @@ CLOUD_ROWS = (
         None,
         adapter="gemini",
         key_variables=("VERTEX_API_KEY",),
-        other_names=("vertexai", "vertex", "google-cloud", "vertexaianthropic", "google_vertex"),
+        other_names=(
+            "vertexai",
+            "vertex",
+            "google-cloud",
+            "google-vertex",
+            "google_vertex",
+            "vertexaianthropic",
+        ),
         cloud=_VERTEX._replace(
             models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)",
             maker="gemini",

@@ -212,9 +212,7 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
 
 
 def _prompt_of(result: Result | Scores) -> object:
-    if isinstance(result, Scores):
-        return result.context
-    return None if isinstance(result, LLMError) else _shorten_media(result.prompt)
+    return result.context if isinstance(result, Scores) else _shorten_media(result.prompt)
 
 
 def _shorten_media(prompt: object) -> object:

@@ -61,6 +61,7 @@ def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
     if isinstance(result, Scores):
         for number, score in enumerate(result.scores):
             columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
+            columns |= {"token_ids": score.token_ids} if score.token_ids else {}
             yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
         return
     # A call that failed has the samples that were answered before its error.
@@ -85,9 +86,9 @@ def row_count(result: Result | Scores) -> int:
 def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
-        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price,
-        "prompt": _describe(result.context if isinstance(result, Scores) else result.prompt),
+        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price
     }  # fmt: skip
+    own["prompt"] = _describe(result.context if isinstance(result, Scores) else result.prompt)
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)

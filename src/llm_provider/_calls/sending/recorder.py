@@ -15,7 +15,7 @@ from ..._errors import ModelDriftError, cite
 from ..._json_values import JSONObject, json_value
 from ..._money.ledger_file import LedgerFile
 from ..._money.litellm_prices import litellm_cost
-from ..._money.model_drift import Alias, Answered, Change, ModelDriftWarning, Served
+from ..._money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
 from ..._money.price_rows import PriceWarning
 from ..._money.pricing import PriceTable, warn_of_unknown_cost
 from ..._money.totals import HitGroup, Key, Posting, Totals
@@ -210,6 +210,11 @@ class CostRecorder:
         if change is None:
             return
         names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
+        if len(call.target.servers) > 1:
+            host = call.target.provider
+            message = message.replace(
+                CHANGED, f"give the servers of {host} that have different models hosts of their own"
+            )
         if self._is_strict(call):
             error = ModelDriftError(
                 message,
