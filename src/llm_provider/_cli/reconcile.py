@@ -258,10 +258,10 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]]) -> None:
                 (name, [side[name] for side in row.counts]) for name in {**row.counts[0], **row.counts[1]}
             )
             about += [f"{name} {mine:,} and {theirs:,}" for name, (mine, theirs) in counts if mine != theirs]
-        places = [
-            f"{line.place} {line.fields.get('error') or ''}".strip() for line in row.candidates.values()
+        positions = [
+            f"{line.position} {line.fields.get('error') or ''}".strip() for line in row.candidates.values()
         ]
-        about += [f"{len(places)} lines may explain it: {', '.join(places[:3])}"] if places else []
+        about += [f"{len(positions)} lines may explain it: {', '.join(positions[:3])}"] if positions else []
         print(f"{' '.join(filter(None, row.name))}: {printable('; '.join(about))}")
     if len(rows) > _MOST_ROWS:
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")

@@ -34,7 +34,7 @@ _MOST_CANDIDATES = 20
 class Line(NamedTuple):
     """A line of a ledger that was billed, or may have been."""
 
-    place: str
+    position: str
     posting: Posting
     fields: JSONObject
 
@@ -70,7 +70,7 @@ class Row:
     """Lines of unknown cost, at the begin and at the end of the day, and of batches."""
     explained: defaultdict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     candidates: dict[str, Line] = field(default_factory=dict)
-    """The lines that may explain the difference, by their place."""
+    """The lines that may explain the difference, by their position."""
     reason: str = ""
     """What the unexplained part looks like."""
 
@@ -83,7 +83,7 @@ class Row:
         """Explain a part of the difference."""
         if amount:
             self.explained[word] += amount
-            self.candidates |= {line.place: line for line in lines}
+            self.candidates |= {line.position: line for line in lines}
 
     def to_dict(self) -> JSONObject:
         """The row as JSON, with the first candidates."""
@@ -96,7 +96,7 @@ class Row:
             "explained": {word: float(amount) for word, amount in self.explained.items()},
             "unexplained": float(self.unexplained),
             "reason": self.reason or None,
-            "candidates": [{"at": line.place, **line.fields} for line in lines],
+            "candidates": [{"at": line.position, **line.fields} for line in lines],
         }
 
 
@@ -121,15 +121,15 @@ def reconcile(
 
     `border` is the seconds at both ends of a day that may be of another day.
     """
-    told: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    reported: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for entry in entries:
         names = {name for name in ("account", "delivery") if getattr(entry, name) is not None}
-        told[entry.measure, entry.provider, plain_name(entry.model)] |= {*names, *entry.counts}
+        reported[entry.measure, entry.provider, plain_name(entry.model)] |= {*names, *entry.counts}
     rows: dict[Name, Row] = {}
 
     def find(measure: str, provider: str, day: str, model: str, account: str, delivery: str) -> Row:
         plain = plain_name(model)
-        known = told.get((measure, provider, plain), {"account", "delivery"})
+        known = reported.get((measure, provider, plain), {"account", "delivery"})
         account, delivery = account * (by_key and "account" in known), delivery * ("delivery" in known)
         name = Name(measure, provider, day, plain, account, delivery)
         return rows.setdefault(name, Row(name, model))
@@ -138,7 +138,7 @@ def reconcile(
         key, account = line.posting.key, str(line.fields.get("account") or "")
         for measure in ("cost", "usage"):
             searches = _NOTHING
-            if measure == "cost" and (measure, key.provider, WEB_SEARCH) in told:
+            if measure == "cost" and (measure, key.provider, WEB_SEARCH) in reported:
                 searches = _price_searches(line.posting, prices)
                 find(measure, key.provider, line.day, WEB_SEARCH, account, key.delivery).usd[0] += searches
             _enter(
@@ -153,11 +153,11 @@ def reconcile(
         row.amounts.append(entry.usd)
         row.counts[1].update(entry.counts)
         row.requests[1] += entry.requests or 0
-    measured = {name[:2] for name in told}
+    measured = {name[:2] for name in reported}
     rows = {name: row for name, row in rows.items() if name[:2] in measured}
     for name, row in rows.items():
         if name.measure == "usage":
-            known = told.get((*name[:2], name.model), COUNTS)
+            known = reported.get((*name[:2], name.model), COUNTS)
             row.counts[0] = Counter({name: count for name, count in row.counts[0].items() if name in known})
             row.usd = [_price(row, side, prices) for side in (0, 1)]
     _explain(rows, days)
@@ -201,19 +201,19 @@ def _price_searches(posting: Posting, prices: PriceTable) -> Decimal:
 def _explain(rows: Mapping[Name, Row], days: tuple[str, str]) -> None:
     """Explain differences by lines of other days and of unknown cost, then by rounding, and name the rest."""
     series, usages = defaultdict[Name, list[Row]](list), defaultdict[tuple[str, str], list[Row]](list)
-    places = Counter[str]()
+    decimals = Counter[str]()
     for name, row in sorted(rows.items()):
         series[name._replace(day="")].append(row)
         if name.measure == "usage" and days[0] <= name.day <= days[1]:
             usages[name.provider, name.model].append(row)
         for usd in row.amounts if name.measure == "cost" else ():
-            places[name.provider] = max(places[name.provider], -int(usd.normalize().as_tuple().exponent))
+            decimals[name.provider] = max(decimals[name.provider], -int(usd.normalize().as_tuple().exponent))
     for name, several in series.items():
         siblings = usages[name.provider, name.model]
         _explain_days(several, days, _count_missing(siblings))
         for row in several:
             if name.measure == "cost":
-                most = len(row.amounts) * Decimal("0.5").scaleb(-places[name.provider])
+                most = len(row.amounts) * Decimal("0.5").scaleb(-decimals[name.provider])
                 row.explain("rounding", min(max(row.unexplained, -most), most))
             if row.unexplained:
                 row.reason = _guess(row, [other for other in siblings if other.name.day == row.name.day])

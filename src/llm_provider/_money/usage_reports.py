@@ -119,7 +119,8 @@ def _usd(amount: object, currency: str = "USD") -> Decimal:
 
 
 def _count(row: JSONObject) -> dict[str, int]:
-    told = {
-        name: [row[part] for part in parts if row.get(part) is not None] for name, parts in _FIELDS.items()
-    }
-    return {name: sum(values) for name, values in told.items() if values}
+    counts = {}
+    for name, parts in _FIELDS.items():
+        if known := [row[part] for part in parts if row.get(part) is not None]:
+            counts[name] = sum(known)
+    return counts

@@ -95,8 +95,8 @@ class Settings:
     upstreams: int = _option(
         0, "hosts, up to 9, behind each model of OpenRouter and Hugging Face; unpinned requests take turns"
     )
-    billing_clock: float = _option(0.0, "seconds by which the clock of the reports of usage is ahead")
-    cost_decimals: int | None = _option(None, "decimals of USD to which a report rounds each cost")
+    billing_clock: float = _option(0.0, "seconds that the clock of the reports of usage is ahead")
+    cost_decimals: int | None = _option(None, "decimals of USD in the reports of costs")
     prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
     batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
     batch_clock: float = _option(

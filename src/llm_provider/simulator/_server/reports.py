@@ -73,8 +73,8 @@ def _list_days(query: Query, first: datetime, last: datetime, most: int) -> tupl
 
 def _names(query: Query, known: dict[str, str]) -> list[str]:
     """The names to group by: those of the accounts for those of the query."""
-    asked = [*query.get("group_by[]", []), *query.get("group_by", [])]
-    return [known[name] for name in asked if name in known]
+    wanted_names = [*query.get("group_by[]", []), *query.get("group_by", [])]
+    return [known[name] for name in wanted_names if name in known]
 
 
 def _report_openai(kind: str) -> Report:
