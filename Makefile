@@ -26,7 +26,7 @@ RUN := .venv/bin/python
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
-# Those of .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm are in .venv-plugins,
+# Those of .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm are in .venv-plugins-3.12,
 # because llm needs openai 3, and litellm openai 2.
 EXTRAS := --extra azure --extra bedrock --extra litellm --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
@@ -92,8 +92,8 @@ test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against l
 test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Valkey server that they start
 	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
-test-plugins: .venv-plugins/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, in an environment of their own
-	@.venv-plugins/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations
+test-plugins: .venv-plugins-3.12/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, and of who reads evidence (on Python 3.12, which one of them needs)
+	@.venv-plugins-3.12/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations tests/_evidence
 
 test-browser: ## tests of the page of results in CHROMIUM; fails where there is none
 	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no $(CHROMIUM): install Chromium, or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }
@@ -137,7 +137,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(COMPILE) pyproject.toml --extra azure --extra bedrock --extra litellm --extra otel --extra plot --extra valkey --extra zstd --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
-	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --extra lm_eval --group build --group test)
+	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --extra lm_eval --group build --group test --group plugins)
 	@$(call lock,browser,pyproject.toml --extra simulator --group build --group test --group browser)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)

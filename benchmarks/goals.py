@@ -90,6 +90,11 @@ GOALS = (
     Goal("threads_ok", "threads", "100 threads, 300 ms: calls that succeeded", 100, "%", True),
     Goal("threads_peak", "threads", "100 threads, 300 ms: peak in flight", 100, "", True),
     Goal("threads_p99", "threads", "100 threads, 300 ms: p99, of the provider's time", 1.25),
+    Goal(
+        "long_of_floor", "long_prompts", "100,000 tokens at c = 64: CPU per MB, of hashing and sending", 1.5
+    ),
+    Goal("long_stall", "long_prompts", "the same: longest stall of the loop", 50, "ms"),
+    Goal("long_memory", "long_prompts", "the same: more memory than before", 256, "MB"),
     Goal("sweep_growth", "sweep", "mean latency at c = 100, of that at c = 1, 50 ms provider", 1.5),
     Goal("overhead_p50", "open_loop", f"{_OPEN} p50", 1.0, "ms"),
     Goal("overhead_p90", "open_loop", f"{_OPEN} p90", 2.0, "ms"),

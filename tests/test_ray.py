@@ -13,7 +13,7 @@ from llm_provider.ray import Caller, check_columns, error_column, map_dataset
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'llm-provider-call\[ray\]'"):
         map_dataset([], "gpt-6.1-sol")
 
 

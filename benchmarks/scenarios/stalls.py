@@ -156,7 +156,7 @@ def run(options: Options) -> Result:
     sizes = SIZES[:1] if options.quick else SIZES
     stalls: dict[tuple[str, int], list[float]] = {}
     problems = []
-    with _server() as port, tempfile.TemporaryDirectory() as directory:
+    with server() as port, tempfile.TemporaryDirectory() as directory:
         pulse = _Pulse()
         with Client(cache_dir=Path(directory), keys={"openai": "key"}) as client:
             _call()(client, f"http://127.0.0.1:{port}/short/1", 1, "warm")
@@ -220,7 +220,8 @@ class _Pulse:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
+def server() -> Iterator[int]:
+    """The port of a server that answers with what its path says."""
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:

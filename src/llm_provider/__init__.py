@@ -192,8 +192,8 @@ def _warn_of_the_other_distribution() -> None:
 
                 warnings.warn(
                     f"another project named 'llm-provider' is installed in {folder}, and has the same import "
-                    "name as this one: pip uninstall llm-provider, then pip install . in a checkout of this "
-                    "project",
+                    "name as this one: pip uninstall llm-provider, then pip install --force-reinstall "
+                    "llm-provider-call (or . in a checkout)",
                     stacklevel=3,
                 )
                 return

@@ -64,7 +64,7 @@ class LLMError(Exception):
             the rest.
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
-        metadata: The metadata of the input in its batch; None if none was given.
+        metadata, prompt: Those of the input in its batch, as in a `Response`; else None.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -81,6 +81,7 @@ class LLMError(Exception):
     passed_over: tuple[Any, ...] = ()
     cached = False
     metadata: Any = None
+    prompt: Any = None
     row_label: Any = None
     _cost: float | None = None
 
@@ -98,6 +99,7 @@ class LLMError(Exception):
         id: Never
         timing: Never
         cost_source: Never
+        cost_unknown: Never
         price: Never
         response_format: Never
 
@@ -174,8 +176,8 @@ class LLMError(Exception):
         return _rebuild(kind, read)
 
     def __str__(self) -> str:
-        status = None if self.status is None else f"HTTP {self.status}"
-        request = f"request {self.request_id}" if self.request_id else None
+        status = self.status is not None and f"HTTP {self.status}"
+        request = self.request_id and f"request {self.request_id}"
         details = [detail for detail in (self.provider, self.model, status, request) if detail]
         if self.attempts > 1:
             at_most = any(failure.error == "APIConnectionError" for failure in self.failures)
@@ -191,17 +193,17 @@ class LLMError(Exception):
         return _rebuild, (type(self), self.__dict__.copy())
 
 
-_OF_RESPONSES = frozenset(
-    {"origins", "cache_keys", "dropped", "prompt", "prompt_token_ids", "served_by", "token_ids", "text",
-     "texts", "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
-     "logprobs", "raw", "body", "id", "timing", "cost_source", "price", "response_format", "schema_in_prompt",
-     "citations", "images", "audio", "server_tool_calls", "messages", "rounds", "tool_rounds", "tool_results"}
-)  # fmt: skip
+_OF_RESPONSES = frozenset({
+    "origins", "cache_keys", "dropped", "prompt_token_ids", "served_by", "token_ids", "text", "texts",
+    "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
+    "logprobs", "raw", "body", "id", "timing", "cost_source", "cost_unknown", "price", "response_format",
+    "schema_in_prompt", "citations", "images", "audio", "server_tool_calls", "messages", "rounds",
+    "tool_rounds", "tool_results"})  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 
 _CONTEXT = (
     "message", "provider", "model", "status", "code", "request_id", "attempts", "retryable", "retry_after",
-    "maybe_billed", "failures", "cost", "usage", "cached", "metadata",
+    "maybe_billed", "failures", "cost", "usage", "cached", "metadata", "prompt",
 )  # fmt: skip
 
 

@@ -4,8 +4,6 @@ Every block escapes its text and cuts a long one. Colours and fonts are those of
 attributes, because viewers remove style sheets; that of a table is for those without a style of their own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Python values as JSON-ready ones: dicts with text as keys, lists, text, numbers, booleans and None."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

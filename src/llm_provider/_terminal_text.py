@@ -1,7 +1,5 @@
 """Text that a terminal shows and does not execute."""
 
-from __future__ import annotations
-
 _ESCAPED = (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F))
 """The control characters, which begin every command to a terminal, and the marks that reverse what follows.
 

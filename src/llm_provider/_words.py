@@ -1,7 +1,5 @@
 """Money, durations and times of day as people read them."""
 
-from __future__ import annotations
-
 import math
 import time
 from decimal import Decimal

@@ -48,5 +48,7 @@ def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
 def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: str) -> None:
     error = requests.deadline_error(DEADLINE)
     assert str(error).startswith(f"not answered by the deadline of 5 s: {message}")
+    requests.problem = "Why."
+    assert requests.deadline_error(DEADLINE).message.endswith(f"{message}: Why.")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_provider import Client, Results
+from llm_provider import Client, Results, track
 from llm_provider._cli.commands import _COMMANDS, program
 from llm_provider._cli.output import EXIT_CODES
 from llm_provider.simulator import Simulator
@@ -104,6 +104,8 @@ def test_every_command_of_its_page_runs(
         Results([response(day)]).to_jsonl(f"{day}.jsonl")
     with Client(ledger="costs.jsonl") as client:
         client.call("gpt-6.1-sol", "Hi")
+        with track("study"):
+            client.call_many("gpt-6.1-sol", [f"What is {number}?" for number in range(400)])
     shutil.copy("costs.jsonl", "worker-1.jsonl")
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     commands = "".join(blocks).splitlines()

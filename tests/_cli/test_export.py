@@ -51,6 +51,34 @@ def test_files_of_answers_are_exported_with_what_the_cache_holds(
     assert "directory" in ended.err
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv"])
+def test_each_form_of_map_keeps_all_that_evidence_has(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, suffix: str
+) -> None:
+    prompts, answers, out = tmp_path / "p.jsonl", tmp_path / f"a.{suffix}", tmp_path / "a.zip"
+    texts = ["one", "-5", "'=1", 'a "quoted"\ttab\nline', "é\u2028😀", "refused", "fails"]
+    prompts.write_text("".join(json.dumps({"prompt": text, "number": 1}) + "\n" for text in texts))
+    (tmp_path / "s.json").write_text('{"type": "object", "properties": {"a": {"type": "integer"}}}')
+    simulator.inject(Fault(status=400), match="fails")
+    simulator.inject(Fault(finish="content_filter"), match="refused")
+    ended = run("map", MODEL, str(prompts), str(answers), "--schema", str(tmp_path / "s.json"))
+    assert ended.code == 1, ended.err
+    run("cache", "export", str(tmp_path / "c.jsonl"), "--results", str(answers))
+    scores = tmp_path / "scores.csv"
+    scores.write_text("index,score\n0,1\n")
+    assert run("export", str(out), "--results", str(answers), "--scores", str(scores)).code == 0
+    assert read_figures(verify(out)) == (7, 6, 1)
+    with zipfile.ZipFile(out) as archive:
+        rows = [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
+    for row, text in zip(rows, texts, strict=True):
+        result = row["result"]
+        assert result["prompt"] == text
+        if text not in ("refused", "fails"):
+            assert row["not_computed"] == {}, text
+            assert result["parsed"] == json.loads(result["text"])
+            assert len(result["choices"]) == len(row["requests"]) == 1
+
+
 def test_a_part_of_the_cache_is_exported_by_results_model_or_tag(
     run: RunCommand, simulator: Simulator, tmp_path: Path, own_cache: Path
 ) -> None:
@@ -143,7 +171,7 @@ def refuse(parts: dict[str, bytes], path: Path) -> str:
         if name != "manifest.json"
     }
     parts["manifest.json"] = write_json(manifest) + b"\n"
-    write_parts(path, [(name, [data]) for name, data in parts.items()])
+    write_parts(path, [(name, [data]) for name, data in parts.items()], [])
     with pytest.raises(EvidenceError) as caught:
         verify(path)
     return str(caught.value)

@@ -176,6 +176,7 @@ def test_wrong_files_and_models_are_named(
         ((MODEL, str(source.with_name("absent.txt")), str(target)), 1, "absent.txt"),
         ((MODEL, str(source)), 2, "the argument OUT is missing"),
         ((MODEL, "-", str(target)), 2, "give --format"),
+        ((MODEL, str(source), f"{target}.parquet"), 2, "as a table (.csv, .tsv), not as .parquet"),
     ):
         ended = run("map", *words)
         assert (ended.code, message in ended.err) == (code, True), ended

@@ -25,6 +25,9 @@ def test_the_command_prints_plan_and_report(
     ended = run(*model, str(prompts), *options, "--json")
     assert (ended.code, json.loads(ended.out)["outcome"]) == (0, "same"), ended
     assert "plan: can see 5.0% of answers differ" in ended.err
+    stored = run("recheck", "gpt-6.1-sol", "--budget", "0.5", "--floor", "0.001", "--json")
+    assert (stored.code, json.loads(stored.out)["available"]) == (0, 100), stored
+    assert run("recheck", "gpt-6.1-sol", "--budget", "0.5", "--tag", "study").code == 2
     simulator.configure("openai", changed=0.3)
     assert run(*model, str(prompts), *options).code == 1
     simulator.configure("groq", border=1.0)

@@ -28,5 +28,5 @@ def test_without_its_extra_the_simulator_says_what_to_install(run_script: RunScr
         assert main(["simulator", "--port", "0"]) == 1
         """
     )
-    assert "pip install '.[simulator]' in a checkout" in ended.stderr
+    assert "pip install 'llm-provider-call[simulator]'" in ended.stderr
     assert ended.stderr.count("\n") == 1

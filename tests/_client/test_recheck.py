@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, LLMError, RequestError, Results, Usage, price
+from llm_provider import Client, LLMError, RequestError, Results, Usage, price, track
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 
@@ -110,7 +110,13 @@ def test_without_border_prompts_nothing_is_decided(client: Client, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({}, "takes inputs with stored answers, or a history"),
+        ({}, "3 of 3 questions may be asked; "),
+        ({"model": "groq/other"}, "no stored answer belongs to this model"),
+        ({"max_tokens": 5}, "max_tokens is for a recheck with inputs"),
+        ({"inputs": SUMS, "tag": "study"}, "tag is for a recheck of a part of the cache"),
+        ({"history": "h.jsonl", "ledger": "l"}, "ledger is for a recheck of a part of the cache"),
+        ({"tag": "study"}, "the answers of a tag are lists in a ledger"),
+        ({"tag": 3}, "tag must be a non-empty str"),
         ({"inputs": SUMS, "history": "h.jsonl"}, "takes inputs with stored answers, or a history"),
         ({"inputs": ["never asked"]}, "no stored answer belongs to this model"),
         ({"inputs": SUMS, "temperature": 0.5}, "no stored answer belongs to this model"),
@@ -173,6 +179,69 @@ def test_whatever_a_request_has_is_asked_again(client: Client, simulator: Simula
     bodies = {json.dumps(request.body) for request in simulator.requests("openai")}
     assert client.recheck("gpt-6.1-sol", answers, detect=0.9, **options).outcome == "same"
     assert {json.dumps(request.body) for request in simulator.requests("openai")} == bodies
+
+
+def read_bodies(simulator: Simulator) -> list[str]:
+    """The bodies of all requests, without the numbers of samples."""
+    bodies: list[str] = []
+    for request in simulator.requests():
+        body = json.loads(json.dumps(request.body))
+        body.pop("n", None)
+        body.get("generationConfig", {}).pop("candidateCount", None)
+        bodies.append(json.dumps(body, sort_keys=True))
+    return bodies
+
+
+ROUTED = (
+    "groq/gemma2-9b-it",
+    "gpt-6.1-sol",
+    "claude-haiku-5-5",
+    "gemini-3.8-flash",
+    "mistral/mistral-large-4",
+)
+
+
+@pytest.mark.parametrize("model", ROUTED)
+def test_stored_questions_are_asked_as_they_were(client: Client, simulator: Simulator, model: str) -> None:
+    """By the model alone: the payloads of all formats, the samples of a question once, no parameters."""
+    own: dict[str, Any] = {"max_tokens": 400, "system": "Be brief.", "extra_headers": {"x-a": "1"}}
+    client.call_many(model, SUMS[:30], **own, n=2)
+    first = read_bodies(simulator)
+    paid = simulator.ledger().requests
+    with pytest.raises(RequestError, match="30 cannot be asked as they were"):
+        client.recheck(model, detect=0.5)
+    variant = client.with_options(temperature=0.5, system="Rhyme.", max_tool_rounds=3)
+    options: dict[str, Any] = {"detect": 0.5, "extra_headers": {"x-a": "1"}, "budget": 0.5}
+    report = variant.recheck(model, **options)
+    assert (report.outcome, report.available, report.left_out) == ("same", 30, 0)
+    assert simulator.ledger().requests - paid == 2 * report.questions
+    assert set(read_bodies(simulator)[paid:]) <= set(first)
+    assert variant.recheck(model, **options).available == 30, "answers to rechecks are no evidence"
+
+
+def test_what_the_cache_has_in_part_is_left_out(client: Client, simulator: Simulator, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    fields = {name: {"type": "string"} for name in "ba"}
+    schema = {"type": "object", "properties": fields}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    with Client(ledger=ledger) as other:
+        with track("study"), track("inner"):
+            other.call_many("gpt-6.1-sol", SUMS[:20])
+            other.call_many("gpt-6.1-sol", SUMS[20:30], tools=[tool], endpoint="chat")
+            other.call_many("gpt-6.1-sol", ["x" * 3000, "y" * 3000])
+            other.call_many("gpt-6.1-sol", SUMS[:3], response_format=schema)
+        other.call_many("gpt-6.1-sol", SUMS[50:60])
+        options: dict[str, Any] = {"tag": "study", "ledger": ledger, "detect": 0.5}
+        report = other.recheck("gpt-6.1-sol", **options, dry_run=True)
+        assert (report.available, report.left_out) == (30, 5)
+        assert other.recheck("gpt-6.1-sol", detect=0.5, dry_run=True).available == 40
+        simulator.configure("openai", changed=0.9)
+        assert other.recheck("gpt-6.1-sol", **options).outcome == "changed"
+        with pytest.raises(RequestError, match="no keys of answers with the tag"):
+            other.recheck("gpt-6.1-sol", tag="other", ledger=ledger)
+    with pytest.raises(RequestError, match="35 cannot be asked"):
+        # An address that the cache names is not asked: the user's key would go there.
+        client.recheck("gpt-6.1-sol", **options, base_url=f"{simulator.url('openai')}/other")
 
 
 def test_an_interrupt_keeps_what_was_asked(

@@ -20,7 +20,7 @@ files = st.dictionaries(
 
 def write(folder: Path, parts: dict[str, list[bytes]]) -> tuple[Path, str]:
     path = folder / "a.zip"
-    return path, write_parts(path, parts.items())
+    return path, write_parts(path, parts.items(), [])
 
 
 @given(files)
@@ -80,5 +80,5 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
 
 
 def write_parts_twice(folder: Path) -> Path:
-    write_parts(folder / "b.zip", [("a.json", [b"1"]), ("a.json", [b"2"])])
+    write_parts(folder / "b.zip", [("a.json", [b"1"]), ("a.json", [b"2"])], [])
     return folder / "b.zip"

@@ -178,7 +178,7 @@ def rewrite(path: Path, goal: Path, rows: list[dict[str, Any]]) -> None:
         "bytes": len(parts["rows.jsonl"]), "sha256": hashlib.sha256(parts["rows.jsonl"]).hexdigest()
     }  # fmt: skip
     parts["manifest.json"] = write_json(manifest) + b"\n"
-    write_parts(goal, [(name, [data]) for name, data in parts.items()])
+    write_parts(goal, [(name, [data]) for name, data in parts.items()], [])
 
 
 def test_scores_of_texts_and_rows_of_batches_are_computed(

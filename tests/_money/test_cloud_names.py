@@ -7,7 +7,6 @@ import pytest
 
 from llm_provider import Usage, price
 from llm_provider._money.cloud_names import name_in_region
-from llm_provider._money.price_rows import PriceWarning
 from llm_provider._money.pricing import PriceTable
 
 DAY = date(2026, 11, 24)
@@ -63,11 +62,9 @@ def test_a_call_pays_the_row_of_its_region(monkeypatch: pytest.MonkeyPatch) -> N
     assert price(f"litellm/bedrock/eu.{OPUS}", usage, at=DAY) == Decimal("0.44")
 
 
-def test_provisioned_throughput_is_unknown_with_one_warning() -> None:
+def test_provisioned_throughput_is_unknown_with_its_reason() -> None:
     table, usage = PriceTable.load(), Usage(input_tokens=1)
     bought = name_in_region("azure", "gpt-5.4", "provisioned")
-    with pytest.warns(PriceWarning, match="provisioned throughput is billed by the hour") as caught:
-        assert [table.cost("azure", bought, usage) for _ in range(2)] == [None, None]
-    assert len(caught) == 1
-    with pytest.warns(PriceWarning, match="by the hour"):
-        assert table.cost("bedrock", "arn:aws:bedrock:us-east-1:1:provisioned-model/x", usage) is None
+    names = {"azure": bought, "bedrock": "arn:aws:bedrock:us-east-1:1:provisioned-model/x"}
+    for provider, model in names.items():
+        assert "billed by the hour" in str(table.explain_cost(provider, model, usage))

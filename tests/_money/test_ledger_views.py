@@ -63,7 +63,7 @@ def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:
     [
         ("to_pandas", "pandas", "pip install pandas"),
         ("to_polars", "polars", "pip install polars"),
-        ("plot", "matplotlib", r"pip install '.\[plot\]' in a checkout"),
+        ("plot", "matplotlib", r"pip install 'llm-provider-call\[plot\]'"),
     ],
 )
 def test_a_missing_package_is_named(

@@ -18,7 +18,7 @@ def test_no_parameter_is_taken_for_a_foreign_one() -> None:
 
 
 def test_servers_that_litellm_knows_go_through_litellm() -> None:
-    assert problem_with("ollama", "llama3", {"openai": ()}) is None
+    assert problem_with("ollama/llama3", {"openai": ()}) is None
     assert resolve("ollama/llama3").provider == "litellm"
 
 

@@ -114,11 +114,16 @@ def test_a_server_that_refuses_stops_no_other(
 
 
 def test_servers_with_different_models_are_no_equals(llm_simulator: Simulator, own_cache: Path) -> None:
-    lab = Host("lab", [llm_simulator.url(name) for name in ("groq", "local")])
+    lab = Host("lab", [llm_simulator.url(name) for name in ("groq", "local")], prices=PRICES)
     llm_simulator.inject(Fault(body='{"data": [{"id": "a"}]}'), "groq", match="models.list")
     with Client(hosts=[lab], cache_dir=own_cache) as client:
         with pytest.warns(UserWarning, match="the servers of lab list different models"):
             client.models("lab", live=True)
+        reply = '{"model": "b", "choices": [{"finish_reason": "stop", "message": {"content": "4"}}]}'
+        llm_simulator.inject(Fault(body=reply), "groq", times=None)
+        with pytest.warns(llm.ModelDriftWarning, match="mine.*: give the servers of lab that") as told:
+            client.call_many("lab/mine", PROMPTS[:20], max_concurrent=8)
+        assert len(told) == 1
         with pytest.raises(RequestError, match=r"Client\(hosts=\[Host\('lab'"):
             client.call("lab/mine", "Hi", base_url=list(lab.urls))  # type: ignore[call-overload]  # on purpose
 

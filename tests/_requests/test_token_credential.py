@@ -121,6 +121,19 @@ async def test_a_source_that_fails_says_so(function: Any, kind: type[Exception],
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ask", ["call", "stream", "embed", "call_many"])
+def test_a_deadline_says_why_the_source_failed(ask: str, simulator: Simulator) -> None:
+    model = "azure/text-embedding-3-small" if ask == "embed" else "azure/gpt-6.1-sol"
+    content: Any = ["Hi"] if ask in ("embed", "call_many") else "Hi"
+    with Client(cache="off", keys={"azure": fail}) as client:
+        for deadline in (0.9, 0.3, 0.1):  # the later ones may only wait for their turn
+            with pytest.raises(LLMError, match="the source of tokens failed: OSError: no network") as caught:
+                answer = getattr(client, ask)(model, content, deadline=deadline)
+                raise answer[0] if ask == "call_many" else next(iter(answer))
+            assert not caught.value.maybe_billed
+    assert not simulator.requests()
+
+
 def test_identities_are_told_apart_by_their_names_in_every_process() -> None:
     assert own_credential("keys['azure']", fail).identity == own_credential("keys['azure']", fail).identity
     assert own_credential("keys['azure']", fail).identity != own_credential("keys['azure'][1]", fail).identity

@@ -101,7 +101,7 @@ def test_a_missing_sdk_is_named_with_the_command(simulator: Simulator, run_scrip
     """)
     said = done.stdout.splitlines()
     assert said[::2] == ["True True"] * 3
-    assert {line.partition(" in a checkout")[0] for line in said[1::2]} == {"pip install ."}
+    assert {line.partition(" installs")[0] for line in said[1::2]} == {"pip install llm-provider-call"}
     assert simulator.requests() == []
 
 

@@ -28,7 +28,7 @@ def test_without_the_package_the_error_names_the_extra(run_script: RunScript) ->
         try:
             Client(telemetry=True)
         except MissingDependencyError as error:
-            assert "opentelemetry-api: pip install '.[otel]'" in str(error), error
+            assert "opentelemetry-api: pip install 'llm-provider-call[otel]'" in str(error), error
         else:
             raise AssertionError
         """

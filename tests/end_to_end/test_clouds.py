@@ -279,10 +279,29 @@ def test_both_methods_of_embeddings_are_spoken(model: str, clouds: Simulator) ->
         ("azure/x", {"deployments": {"openai/x": "m"}}, "write 'azure/mine'"),
         ("azure/x", {"deployments": {"azure/x": "openai/m"}}, "a model such as"),
         ("azure/x", {"keys": {"anthropic": lambda: "t"}}, "takes no tokens"),
-        ("openai/azure/x", {}, "write 'azure/x'"),
-        ("google-cloud:gemini-x", {}, "write 'vertex_ai/gemini-x'"),
     ],
 )
 def test_what_is_missing_is_named(model: str, settings: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem), Client(**settings) as client:
         client.call(model, "Hi")
+
+
+ALIASES = {
+    "azure": "azureopenai/ azureopenai: azure: openai/azure/ azure_openai/",
+    "azure_ai": "azureanthropic/ azureanthropic: azureai/ anthropic/azure/ mistral/azure/",
+    "bedrock": "bedrock: anthropic/bedrock/",
+    "bedrock_mantle": "bedrock-mantle: bedrock-mantle/ openai/bedrock/",
+    "vertex_ai": "vertexai/ vertexai: vertexaianthropic/ vertexaianthropic: google-cloud: google-vertex: "
+    "google-vertex/ google/vertex/ anthropic/vertex/",
+    "gemini": "google: google/ google-gla: google-gla/",
+    "groq": "groq:",
+}
+"""Provider → how any-llm, pydantic-ai and inspect_ai write it. A colon is that of pydantic-ai."""
+
+
+@pytest.mark.parametrize("name", ["gemini-x", "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.x"])
+def test_the_name_of_another_tool_has_its_remedy(name: str) -> None:
+    for provider, aliases in ALIASES.items():
+        for alias in aliases.split():
+            with pytest.raises(RequestError, match=f"write '{provider}/{name}'"):
+                resolve(f"{alias}{name}")

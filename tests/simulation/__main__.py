@@ -106,10 +106,11 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace, started:
         seconds = theatre.read_processor_seconds()
         if (failed and not arguments.keep_going) or (arguments.cpu and seconds > arguments.cpu):
             break
-    summary = f"{theatre.programs} programs, {theatre.requests} requests in {seconds:.2f} s of processor time"
+    calls, others = theatre.calls, theatre.requests - theatre.calls
+    summary = f"{theatre.programs} programs, {calls} calls and {others} other requests in {seconds:.2f} s"
     refused = 1000 * theatre.above_limits / max(1, theatre.requests)
     print(
-        f"{summary}, {refused:.1f} of 1,000 above a limit, {failed} failed",
+        f"{summary} of processor time, {refused:.1f} of 1,000 above a limit, {failed} failed",
         file=sys.stderr if arguments.digest else sys.stdout,
     )
     return 1 if failed or not theatre.programs else 0
@@ -122,7 +123,7 @@ class Theatre:
         self._control = control
         self._folder = folder
         self._used = started
-        self.programs = self.requests = self.above_limits = 0
+        self.programs = self.requests = self.calls = self.above_limits = 0
 
     def play(self, program: Program) -> tuple[World, list[str]]:
         """The history of a program, and the promises that it breaks."""
@@ -133,6 +134,7 @@ class Theatre:
         self._used += world.processor_seconds
         self.programs += 1
         self.requests += len(world.requests)
+        self.calls += sum(request.is_call for request in world.requests)
         self.above_limits += sum(request.is_above_limit for request in world.requests)
         return world, judge(program, world, self._folder)
 

@@ -51,8 +51,8 @@ def _make_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) 
 class SimulatedLoop(base_events.BaseEventLoop):
     """Takes time, turns and connections from the active scheduler."""
 
-    _scheduled: list[asyncio.TimerHandle]
     _ready: Any
+    _closed: bool
     _stopping: bool
 
     def __init__(self) -> None:
@@ -61,6 +61,8 @@ class SimulatedLoop(base_events.BaseEventLoop):
         assert scheduler is not None
         self._scheduler: Scheduler = scheduler
         self._arrived: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        """The heap of the timers: tuples, as they are compared without a call of Python code."""
         self._is_woken = False
         self.slow_callback_duration = float("inf")
         self.set_task_factory(_make_task)
@@ -70,6 +72,20 @@ class SimulatedLoop(base_events.BaseEventLoop):
 
     def time(self) -> float:
         return self._scheduler.now
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(_numbers), timer))
+        return timer
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.Handle:
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
 
     def deliver(self, receive: Callable[..., object], source: object, *arguments: Any) -> None:
         """Have the loop call a function with a source outside the process, and with what came from it."""
@@ -82,21 +98,20 @@ class SimulatedLoop(base_events.BaseEventLoop):
         return self._is_woken or bool(self._arrived)
 
     def _run_once(self) -> None:
-        scheduled, ready, scheduler = self._scheduled, self._ready, self._scheduler
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+        timers, ready, scheduler = self._timers, self._ready, self._scheduler
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
         if ready or self._stopping or self._has_work():
             scheduler.offer_turn()
         else:
-            scheduler.wait(self._has_work, scheduled[0]._when if scheduled else None)
+            scheduler.wait(self._has_work, timers[0][0] if timers else None)
         self._is_woken = False
         events: list[asyncio.Handle] = []
-        while scheduled and scheduled[0]._when <= scheduler.now + RESOLUTION:
-            timer = heapq.heappop(scheduled)
-            timer._scheduled = False
-            events.append(timer)
-        arrived, self._arrived = self._arrived, []
-        events += [asyncio.Handle(receive, arguments, self) for receive, arguments in arrived]
+        while timers and timers[0][0] <= scheduler.now + RESOLUTION:
+            events.append(heapq.heappop(timers)[2])
+        if self._arrived:
+            arrived, self._arrived = self._arrived, []
+            events += [asyncio.Handle(receive, arguments, self) for receive, arguments in arrived]
         if len(events) > 1:
             events = _shuffle_sources(events, scheduler)
         ready.extend(events)

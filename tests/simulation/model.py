@@ -195,9 +195,9 @@ class _Judge(Evidence):
                 if not any(
                     step.process == request.process
                     and step.begun is not None
-                    and not set(questions).isdisjoint(step.plan["questions"])
                     and (step.ended is None or request.at <= step.ended + slack)
-                    for step in self.steps.values()
+                    for question in questions
+                    for step in self.askers[question]
                 ):
                     yield f"{request.process}: {request.question} is sent at {request.at:.3f}, for nobody"
 

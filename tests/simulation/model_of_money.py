@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -78,10 +79,18 @@ class MoneyJudge(Evidence):
     def _count_given_up(self, path: str, body: bytes) -> int:
         """The number of steps that asked a question and ended without its answer."""
         return sum(
-            any(_is_failure(step.plan, question, event) for event in step.results or ())
-            for step, question in self._list_askers(path, body)
-            if step.begun is not None
+            question in self._failed[step.plan["id"]] for step, question in self._list_askers(path, body)
         )
+
+    @functools.cached_property
+    def _failed(self) -> dict[str, set[str]]:
+        """The questions of each step to which it has read a failure, its own or that of all of them."""
+        failed = {}
+        for name, step in self.steps.items():
+            questions = step.plan["questions"]
+            places = [event["index"] for event in step.results or () if "error" in event]
+            failed[name] = set(questions if None in places else (questions[place] for place in places))
+        return failed
 
     def _list_askers(self, path: str, body: bytes) -> list[tuple[Step, str]]:
         """The steps that ask what a request asks, with the question that it shares with each."""
@@ -97,8 +106,8 @@ class MoneyJudge(Evidence):
         """Whether another step asks the same while a stream runs: streams share with nobody."""
         steps = [
             (step.begun, self.world.now if step.ended is None else step.ended, step)
-            for step in self.steps.values()
-            if step.begun is not None and stream.question in step.plan["questions"]
+            for step in self.askers[stream.question]
+            if step.begun is not None
         ]
         own = [each for each in steps if each[2].plan["do"] == "stream" and each[0] <= stream.at <= each[1]]
         return any(
@@ -293,18 +302,17 @@ class MoneyJudge(Evidence):
 
 def _identify(request: ServedRequest) -> tuple[str, bytes]:
     """What is asked, however many samples and whether as a stream."""
-    body = json.loads(request.body)
+    return _identify_parts(request.path, request.body)
+
+
+@functools.lru_cache(10_000)
+def _identify_parts(path: str, content: bytes) -> tuple[str, bytes]:
+    body = json.loads(content)
     for name in ("n", "stream", "stream_options"):
         body.pop(name, None)
     body.get("generationConfig", {}).pop("candidateCount", None)
-    path = request.path.replace("streamGenerateContent", "generateContent")
+    path = path.replace("streamGenerateContent", "generateContent")
     return path, json.dumps(body, sort_keys=True).encode()
-
-
-def _is_failure(plan: dict[str, Any], question: str, event: dict[str, Any]) -> bool:
-    """Whether a result of a step is the failure of a question, or of all of them."""
-    index = event["index"]
-    return "error" in event and (index is None or plan["questions"][index] == question)
 
 
 def _read_lines(path: Path) -> list[bytes]:

@@ -31,7 +31,7 @@ Message = tuple[Any, ...]
 _HEAD = struct.Struct("<I")
 _NUMBER = struct.Struct("<q")
 _MOST = 1 << 16
-COLLECTIONS = 0.01
+COLLECTIONS = 0.004
 """The share of the turns at which garbage is collected. Otherwise it never is."""
 
 _LARGE_PAGE = 1 << 21

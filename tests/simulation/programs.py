@@ -23,6 +23,8 @@ FEATURES = (
 )  # fmt: skip
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
+MANY = 0.2
+"""The share of the programs with many questions: these send most of all calls, and take most of the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +46,17 @@ class Theme:
     """How threads take their steps."""
     others: float = 0.2
     """The share of the programs in which a feature is on that is not one of these."""
+    questions: tuple[int, ...] = ()
+    """How many questions there are, if not some for each step."""
     is_at_once: bool = False
     """Whether everybody begins at the same time, and dies while the first requests are under way."""
 
 
 THEMES = {
     "": Theme(features=(), others=0.5),
+    "many questions": Theme(
+        features=(), calls=("call_many", "call_many", "iter_many"), scales=(1,), questions=(200, 400, 800)
+    ),
     "money": Theme(
         features=("budgets", "cancellation", "faults", "threads"),
         calls=("call", "call", "call_many"),
@@ -142,7 +149,9 @@ def make_program(seed: int) -> Program:
 class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.name = chance.choice([*THEMES][1:]) if chance.random() < 0.5 else ""
+        self.name = chance.choice([*THEMES][2:]) if chance.random() < 0.5 else ""
+        if chance.random() < MANY:
+            self.name = "many questions"
         self.theme = THEMES[self.name]
         self.on = {name: chance.random() < self.theme.others for name in FEATURES}
         self.on |= {name: chance.random() < share for name, share in RARE.items()}
@@ -158,10 +167,10 @@ class _Maker:
             # The format whose keys may be functions. A batch belongs to one token.
             self.models = chance.sample((MODELS[0], MODELS[3]), chance.choice((1, 2)))
             self.on |= dict.fromkeys(("keys", "network", "batches"), False)
-        self.scale = chance.choice(self.theme.scales)
-        count = (
-            chance.choice(self.theme.crowd) if self.on["crowds"] else chance.choice((2, 4, 8)) * self.scale
-        )
+        self.on["stepping"] &= not self.theme.questions
+        self.scale = 1 if self.on["stepping"] else chance.choice(self.theme.scales)
+        sizes = self.theme.crowd if self.on["crowds"] else [size * self.scale for size in (2, 4, 8)]
+        count = chance.choice(self.theme.questions or sizes)
         self.questions = [f"q{number}" for number in range(count)]
         has_rounds = self.on["formats"] or self.on["tools"]
         self.max_tokens = chance.choice((200, 40) if has_rounds else (200, 40, 16))
@@ -184,10 +193,10 @@ class _Maker:
                 **(self._make_network() if on["network"] else {"delay": 0.0 if self.is_exact else 0.01}),
                 "unnoticed": chance.choice((0.0, 0.5, 1.0)),
             },
-            "switching": chance.choice((0.0, 0.02, 0.2)),
-            "yielding": chance.choice((0.0, 0.1, 0.5)) if count > 1 else 0.0,
+            "switching": chance.choice((0.0, 0.02, 0.1)),
+            "yielding": chance.choice((0.0, 0.05, 0.2)) if count > 1 else 0.0,
             "lagging": chance.choice((0.1, 0.5, 0.9)) if on["lags"] else 0.0,
-            "stepping": chance.choice((0.001, 0.02, 0.1)) if on["stepping"] else 0.0,
+            "stepping": chance.choice((0.001, 0.02, 0.05)) if on["stepping"] else 0.0,
             "processes": [self._make_process(number) for number in range(count)],
             **self._make_accidents(),
             "again": on["deaths"] or on["full_disk"] or on["power_cut"] or chance.random() < 0.4,
@@ -232,13 +241,14 @@ class _Maker:
         if self.reasons:
             settings["reasoning_tokens"] = self.max_tokens - 100
         if self.on["batches"]:
-            settings["batch_clock"] = 60.0
+            settings["batch_clock"] = chance.choice((60.0, 600.0, 600.0))
             settings["batch_errored"] = chance.choice((0.0, 0.3))
             settings["batch_expired"] = chance.choice((0.0, 0.3))
             settings["batch_results_late"] = chance.choice((0, 2))
             settings["batch_counts"] = chance.choice(("all", "none", "stale"))
         if self.on["limits"]:
-            settings["requests_per_minute"] = chance.choice((60.0, 600.0))
+            is_large = self.scale > 3 or self.theme.questions
+            settings["requests_per_minute"] = 1200.0 if is_large else chance.choice((60.0, 600.0))
             settings["burst"] = chance.choice((1.0, 8.0))
             if chance.random() < 0.3:
                 settings["max_concurrent"] = chance.choice((1, 4))
@@ -443,7 +453,10 @@ WARM_FAULTS: tuple[dict[str, Any], ...] = (
 
 
 def make_warm_program() -> Program:
-    """A program that takes each kind of step with each model, over the network, and meets common faults."""
+    """A program that takes each kind of step with each model, over the network, and meets common faults.
+
+    Asynchronously it takes a fifth of them: the rest is the same code.
+    """
 
     def make_steps(kind: str) -> list[dict[str, Any]]:
         return [
@@ -464,6 +477,7 @@ def make_warm_program() -> Program:
                 for model in MODELS
                 if do != "batch" or model in PRICED_IN_BATCHES
             )
+            if kind == "synchronous" or number % 5 == 0
         ]
 
     threads = [{"kind": kind, "steps": make_steps(kind)} for kind in ("synchronous", "asynchronous")]

@@ -187,12 +187,12 @@ class ServedRequest:
     delivered_at: float | None = None
     """When the whole answer was at the process."""
 
-    @property
+    @functools.cached_property
     def question(self) -> str:
         """The question that the body asks, or the questions; a later round names the same one."""
         return ",".join(dict.fromkeys(re.findall(r"\[(q\d+)\]", self.body.decode("utf-8", "replace"))))
 
-    @property
+    @functools.cached_property
     def is_call(self) -> bool:
         """Whether it asks a model, and is not about a batch or a file."""
         return self.path.endswith(CALLS)
@@ -207,7 +207,7 @@ class ServedRequest:
         """Whether the answer comes in pieces."""
         return "streamGenerate" in self.path or b'"stream":true' in self.body
 
-    @property
+    @functools.cached_property
     def samples(self) -> int:
         """How many answers the body asks for."""
         body = json.loads(self.body)
@@ -469,6 +469,7 @@ def run_history(world: World, program: Callable[[World], Any]) -> None:
             process.kill()
         for task in asyncio.all_tasks(loop):
             task._log_destroy_pending = False
+            task.get_coro().close()  # Garbage would be closed after the loop, which it uses.
         scheduling.activate(None)
         # Not during a history: what garbage does would depend on the histories before.
         gc.collect()

@@ -219,6 +219,7 @@ def evidence(own: llm.Client, results: llm.Results[llm.Response]) -> None:
 def rechecks(own: llm.Client) -> None:
     assert_type(llm.recheck("gpt-6.1-sol", ["a"], floor=0.01, budget=0.5, max_tokens=5), llm.Recheck)
     assert_type(own.recheck("gpt-6.1-sol", history="h.jsonl", persistence=2, dry_run=True), llm.Recheck)
+    assert_type(own.recheck("gpt-6.1-sol", tag="study", ledger="costs.jsonl"), llm.Recheck)
 
 
 def listed(own: llm.Client) -> None:

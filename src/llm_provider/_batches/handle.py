@@ -5,26 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from .._calls.batch.driver import in_order, look_up
+from .._calls.batch.driver import Observers, in_order, look_up
 from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call
+from .._calls.lifecycle.engine import Engine
 from .._errors import InternalServerError, LLMError, RequestError
 from .._runtime import clock, event_loop
+from .._types.messages import Prompt
 from .._types.results import Results
 from .delivery import read_end
 from .journal import Journal, Record, RowLine, new_id
 from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from .._calls.batch.driver import Observers
-    from .._calls.lifecycle.engine import Engine
-    from .._types.messages import Prompt
 
 T = TypeVar("T")
 

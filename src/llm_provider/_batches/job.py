@@ -1,28 +1,24 @@
 """One call of the user as a job: its rows, and the inputs that wait for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call, Sample
+from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import mismatch, mismatch_error
 from .._calls.lifecycle.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.shared.batches import BatchLimits, limits_of
+from .._requests.api_keys import Credential
+from .._requests.attachments import Attachment
 from .._requests.checks import Resend
 from .._runtime import clock
-from .._types.messages import describe_prompt
+from .._types.messages import describe_input, describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
-
-if TYPE_CHECKING:
-    from .._calls.lifecycle.engine import Engine
-    from .._requests.api_keys import Credential
-    from .._requests.attachments import Attachment
 
 RESENT = 1
 """How often such a row is sent again, or less if `max_retries` is less."""
@@ -174,6 +170,7 @@ class Job:
         # Inputs that share an error get one each.
         error = copy(error)
         describe(call, error)
+        error.prompt = pending.prompt or describe_input(call.request)
         return with_metadata(error, pending.metadata)
 
     def give_up(self, engine: Engine, error: LLMError, only: Iterable[str] | None = None) -> None:

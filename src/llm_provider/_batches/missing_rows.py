@@ -13,8 +13,6 @@ may end at a line in the middle. A row that is sent again too early is paid for 
 Rows that are waited for in vain stay in their batch, which stays open.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from .._errors import PendingBatchError

@@ -1,7 +1,5 @@
 """The progress bar of a job: the provider's own counts and states, and the time that has passed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from .._calls.batch.progress import Progress

@@ -1,7 +1,5 @@
 """Requests about the batches of one account, sent again after failures; submissions only by `submit`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rows of a batch: from the calls of a job, and back to calls where a process has only the journal."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import weakref

@@ -4,8 +4,6 @@ Before anything is submitted, batches whose submission has an unknown outcome ar
 and rows that are in a batch already are left out. One process of a machine submits at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

@@ -1,31 +1,24 @@
 """The inputs of one model on their way through a provider's batch API, and live calls that look for it."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from concurrent.futures import Future
+from typing import Any, Self
 
-from .._calls.batch.driver import END, BatchPrompts, Finished, iterate
+from .._calls.batch.driver import END, BatchPrompts, Finished, Observers, iterate
 from .._calls.batch.lookup import Lookup
 from .._calls.call import Call
 from .._calls.early_stop import EarlyStop
-from .._calls.lifecycle.engine import READING
+from .._calls.lifecycle.engine import READING, Engine
 from .._errors import APITimeoutError, CacheMissError, LLMError, RequestError
 from .._requests.checks import Resend
 from .._runtime import event_loop
+from .._types.response import Result
 from .collect import RowEnd
 from .delivery import BatchDelivery
 from .job import Job
 from .journal import Record
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from .._calls.batch.driver import Observers
-    from .._calls.lifecycle.engine import Engine
-    from .._types.response import Result
 
 _ROWS_AT_ONCE = 1000
 """Rows that are looked up in a second level of the cache together."""

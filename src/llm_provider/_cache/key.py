@@ -4,8 +4,6 @@ The key is the SHA-256 of canonical JSON `[schema version, provider, base_url, o
 draw]`: every field that is sent, and nothing else, such as API key, timeout, retries or transport.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Mapping

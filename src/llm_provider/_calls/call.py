@@ -238,8 +238,8 @@ class Call(Generic[T]):
     @property
     def upstream(self) -> str | None:
         """The host behind a router that the user names."""
-        options = getattr(self.request, "options", None)
-        return None if options is None else options.get("upstream")
+        options = self.request.options
+        return options.get("upstream") if options else getattr(self.request, "upstream", None)
 
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
@@ -344,6 +344,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "provider": provider,
         "cost": sent.cost,
         "cost_source": sent.cost_source,
+        "cost_unknown": sent.cost_unknown,
         "price": price_of(sent.cost, samples),
         "cached": all(sample.cached for sample in samples),
         "timing": Timing(

@@ -9,8 +9,6 @@ the suspects and not the provider. Otherwise a batch whose last two inputs the p
 wait for the end of an outage that there is not.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

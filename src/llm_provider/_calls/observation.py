@@ -86,5 +86,5 @@ def observe_payment(call: Call[Any], posting: Posting) -> None:
     if watch is None or posting.kind == "hit":
         return
     usd = None if posting.usd is None else float(posting.usd)
-    payment = Payment(posting.usage, usd, posting.key.served, posting.key.delivery)
+    payment = Payment(posting.usage, usd, posting.key.served, posting.key.delivery, posting.who)
     watch.observer.note_payment(watch.call or describe(call), payment)

@@ -23,6 +23,8 @@ from .._types.usage import CostSource, Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from .._limits.outage import Outage
+
 _LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
 
 
@@ -33,13 +35,16 @@ class Charge(NamedTuple):
     """None where it is not known."""
     usage: Usage | None
     source: CostSource
+    unknown: str | None = None
+    """Why `usd` is None."""
 
 
 class SentRequests:
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     __slots__ = (
-        "attempts", "before_telling", "charges", "failures", "is_told", "is_too_late", "parts", "under_way",
+        "attempts", "before_telling", "charges", "failures", "is_told", "is_too_late", "outage", "parts",
+        "problem", "under_way",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,6 +54,10 @@ class SentRequests:
         self.charges: tuple[Charge, ...] = ()
         self.parts: tuple[SentRequests, ...] = ()
         """Requests that count here too, such as those for each of several samples."""
+        self.problem = ""
+        """The message of the last failure."""
+        self.outage: Outage | None = None
+        """What is known of the provider's outages, once a request has waited for its turn."""
         self.is_told = False
         """Whether an error tells of them although one may be under way."""
         self.before_telling: SentRequests | None = None
@@ -82,6 +91,7 @@ class SentRequests:
             every.under_way += part.under_way
             every.failures += part.failures
             every.charges += part.charges
+            every.problem, every.outage = part.problem or every.problem, part.outage or every.outage
         return every
 
     @property
@@ -96,6 +106,13 @@ class SentRequests:
         if len(charges) == 1 and not self.under_way:
             return None if charges[0].usd is None else charges[0].source
         return None if self.cost is None else least_certain([charge.source for charge in charges])
+
+    @property
+    def cost_unknown(self) -> str | None:
+        """Why the cost is not known: the reason of the first request without one; None where it is known."""
+        if self.under_way:
+            return "a request is under way"
+        return next((charge.unknown for charge in self.charges if charge.unknown), None)
 
     @property
     def usage(self) -> Usage | None:
@@ -135,6 +152,9 @@ class SentRequests:
             sentences.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
         if sent.failures:
             sentences.append(f"after {', '.join(failure.error for failure in sent.failures)}")
+        cause = None if sent.outage is None else sent.outage.cause
+        if problem := sent.problem or (cause and cause.message):
+            sentences[-1] += f": {problem}"
         error = APITimeoutError(
             f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(sentences)}",
             phase="deadline",

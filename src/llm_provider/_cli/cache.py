@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .._errors import RequestError
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, parse_age
 
@@ -89,8 +87,10 @@ def _verify() -> int:
 @click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
 def _export(file: str, results: Path | None, model: str | None, tag: str | None, ledger: str | None) -> None:
     """Write answers to one file of JSON lines, for another cache."""
-    lines = None if results is None else _read_lines(results)
-    given: Selection = {"results": lines, "model": model, "tag": tag, "ledger": ledger}
+    from .answer_files import read_answers
+
+    answers = None if results is None else read_answers(results)
+    given: Selection = {"results": answers, "model": model, "tag": tag, "ledger": ledger}
     with closing(_open()) as cache:
         print(f"{_count(cache.export(file, **given))} written")
 
@@ -113,16 +113,6 @@ def _prune(older_than: float | None, model: str | None, *, dry_run: bool) -> Non
     with closing(_open()) as cache:
         count = cache.prune(older_than=older_than, model=model, dry_run=dry_run)
     print(f"{_count(count)} {'to be removed' if dry_run else 'removed'}")
-
-
-def _read_lines(path: Path) -> Iterator[object]:
-    """The lines of a file of answers."""
-    with path.expanduser().open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield json.loads(line)
-            except ValueError:
-                raise RequestError(f"{path}, line {number}: this is not JSON") from None
 
 
 def _count(answers: int) -> str:

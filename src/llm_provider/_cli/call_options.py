@@ -1,7 +1,5 @@
 """The options of a call, which `ask` and `map` share, and the parameters that they stand for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

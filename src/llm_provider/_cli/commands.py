@@ -1,7 +1,5 @@
 """The tree of commands. Each is imported when it runs, so that `--help` and short commands start at once."""
 
-from __future__ import annotations
-
 import os
 
 import click

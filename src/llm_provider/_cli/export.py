@@ -24,7 +24,7 @@ its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` check
   {PROGRAM} export study.evidence.zip --model gpt-6.1-sol
   {PROGRAM} export study.evidence.zip --tag study --ledger costs.jsonl
 """
-_SCORES = "scores by `index` or `id` (CSV or JSON lines), which Every Eval Ever's records then hold"
+_SCORES = "scores by `index` or `id` (CSV or JSON lines), for Every Eval Ever's records and inspect's log too"
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -49,12 +49,13 @@ def run_export(
 ) -> None:
     """Write evidence of answers, which a stranger can check without keys."""
     from .._client.evidence import export_stored
+    from .answer_files import read_answers
 
     if (answers is None) == (model is None and tag is None):
         raise RequestError("give --results FILE, or select stored answers by --model, --tag, or both")
-    print_evidence(
-        export_stored(out, answers, {"model": model, "tag": tag, "ledger": ledger}, scores), as_json=as_json
-    )
+    lines = None if answers is None else read_answers(answers)
+    evidence = export_stored(out, lines, {"model": model, "tag": tag, "ledger": ledger}, scores)
+    print_evidence(evidence, as_json=as_json)
 
 
 def print_evidence(evidence: Evidence, *, as_json: bool) -> None:

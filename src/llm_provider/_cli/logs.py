@@ -1,7 +1,5 @@
 """The command `llm-provider logs`: prints and searches what `ask` was asked and answered."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys

@@ -3,8 +3,6 @@
 This module imports no other package: a Ctrl-C while one is imported ends the program like any other.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import warnings

@@ -50,8 +50,8 @@ sent.
 
 OUT gets a line of JSON for each row as its answer arrives: index, id, input, text, parsed, finish_reason,
 model, usage, cost in USD, cached, and error, which is null or has type and message. An OUT that ends in .csv
-is a table with these columns. At the end the lines have the order of IN. - is standard output, where the
-lines keep the order of the answers.
+or .tsv is a table with these columns. At the end the lines have the order of IN. - is standard output, where
+the lines keep the order of the answers.
 
 Run the same command again after Ctrl-C, a failure or a kill: rows that OUT answers are skipped, and the
 others, the failed ones too, are asked. An OUT with answers to other prompts, or from another model or other

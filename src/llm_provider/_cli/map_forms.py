@@ -1,15 +1,15 @@
 """The two forms of the file that `llm-provider map` writes: JSON lines, and a table for spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import IO
 
 import orjson
 
+from .._errors import RequestError
 from .._json_values import JSONObject
 
 _BEGINNING = b'{"index":'
@@ -19,8 +19,23 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _LAST_COLUMNS = (
     "finish_reason", "model", *_TOKENS, "cost", "price", "prompt", "served_by",
-    "cached", "error", "error_message", "request",
+    "cached", "cache_keys", "error", "error_message", "request",
 )  # fmt: skip
+
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_LINES = ("", ".jsonl", ".ndjson")
+
+
+def choose_form(path: Path, *, strict: bool = False) -> "JsonLines | Table":
+    """The form of a file by its name; if strict, `RequestError` for a name that promises another one."""
+    suffix = path.suffix.lower()
+    if strict and suffix not in (*_LINES, *_DELIMITERS) and (path.is_file() or not path.exists()):
+        raise RequestError(
+            f"{path}: answers are written as JSON lines ({', '.join(_LINES[1:])}) or as a table "
+            f"({', '.join(_DELIMITERS)}), not as {suffix}; pandas reads both and writes other formats"
+        )
+    return Table(_DELIMITERS[suffix]) if suffix in _DELIMITERS else JsonLines()
 
 
 class JsonLines:
@@ -49,9 +64,10 @@ class JsonLines:
 
 
 class Table:
-    """Comma-separated values under a header, as RFC 4180 describes them."""
+    """Comma- or tab-separated values under a header, as RFC 4180 describes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, delimiter: str = ",") -> None:
+        self._delimiter = delimiter
         self.columns: Sequence[str] = ()
         """The columns that are written."""
         self.columns_read: Sequence[str] = ()
@@ -60,7 +76,7 @@ class Table:
     @property
     def head(self) -> bytes:
         """The header."""
-        return _encode_record(self.columns)
+        return self._encode_record(self.columns)
 
     def name_columns(
         self, inputs: Iterable[str], parsed: Iterable[str], *, by_id: bool, samples: bool, tools: bool
@@ -82,7 +98,7 @@ class Table:
         if isinstance(line.get("error"), dict):
             flat |= {"error": line["error"]["type"], "error_message": line["error"]["message"]}
         cells = {_encode_cell(name): _encode_cell(value) for name, value in flat.items()}
-        return _encode_record([cells.get(name, "") for name in self.columns])
+        return self._encode_record([cells.get(name, "") for name in self.columns])
 
     def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, JSONObject | None]]:
         """The header with no content, and each whole line with its content, but no piece at the end."""
@@ -95,7 +111,7 @@ class Table:
             if quotes % 2 or not record.endswith(b"\r\n"):
                 # The cell goes on in the next line.
                 continue
-            cells = _decode_record(record)
+            cells = self._decode_record(record)
             if self.columns_read:
                 yield record, _decode_line(self.columns_read, cells)
             else:
@@ -103,39 +119,42 @@ class Table:
                 self.columns_read = cells if known else ()
                 yield record, {} if known else None
             record, quotes = b"", 0
-        if record and not self.columns_read and record[:6] != b"index,"[: len(record)]:
+        if record and not self.columns_read and record[:5] != b"index"[: len(record)]:
             yield record, None
 
     def name(self, value: object) -> str:
         """The id or the position of a row, as a line that was read has it."""
         return _encode_cell(value)
 
+    def _encode_record(self, cells: Iterable[str]) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, delimiter=self._delimiter).writerow(cells)
+        return text.getvalue().encode("utf-8", "backslashreplace")
+
+    def _decode_record(self, record: bytes) -> list[str]:
+        try:
+            text = io.StringIO(record.decode(), newline="")
+            return next(csv.reader(text, delimiter=self._delimiter, strict=True), [])
+        except (csv.Error, UnicodeDecodeError):
+            return []
+
 
 def _encode_cell(value: object) -> str:
     """A value as the text of a cell. Numbers stay numbers."""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return f"'{value}" if value.lstrip("'").startswith(_FORMULA) else value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _encode_record(cells: Iterable[str]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue().encode("utf-8", "backslashreplace")
-
-
-def _decode_record(record: bytes) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(record.decode(), newline=""), strict=True), [])
-    except (csv.Error, UnicodeDecodeError):
-        return []
+def _decode_cell(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA) else cell
 
 
 def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     """The content of a line of a table, with the types that this command wrote."""
     if len(cells) != len(columns):
         return None
-    line: JSONObject = dict(zip(columns, cells, strict=True))
+    line: JSONObject = dict(zip(columns, map(_decode_cell, cells), strict=True))
     try:
         line["index"] = int(line["index"])
         for name in ("cost", "price", "served_by", *_TOKENS):

@@ -22,7 +22,7 @@ from .._json_values import JSONObject, json_value
 from .._runtime import files
 from .._types.response import Response, Result
 from .._types.results import Cost
-from .map_forms import JsonLines, Table
+from .map_forms import Table, choose_form
 from .map_rows import COMPRESSED, Row
 
 
@@ -64,7 +64,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
-        "prompt": json_value(result.prompt) if isinstance(result, Response) else None,
+        "prompt": json_value(result.prompt),
         "served_by": _describe_origin(result),
         "cached": result.cached,
         "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
@@ -96,13 +96,13 @@ class StandardOutput:
 
 
 class OutputFile:
-    """A file of lines: JSON, or a table if its name ends in .csv."""
+    """A file of lines: JSON, or a table if its name ends in .csv or .tsv."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         if path.suffix.lower() in COMPRESSED:
             raise RequestError(f"{path}: a compressed file cannot be continued; leave out {path.suffix}")
-        self.form = Table() if path.suffix.lower() == ".csv" else JsonLines()
+        self.form = choose_form(path, strict=True)
         # A link keeps pointing to the file that replaces the old one.
         self.path = path.resolve()
         if self.path.is_dir():
@@ -132,7 +132,7 @@ class OutputFile:
             if line["error"] is None:
                 self.positions = max(self.positions, line["index"] + 1)
                 name = line.get("id") if by_id else line["index"]
-                yield number, line_token(name if by_id else self.form.name(name), line["request"])
+                yield number, line_token(self.form.name(name), line["request"])
 
     def _lines(self) -> Iterator[tuple[int, int, JSONObject]]:
         """The number, the offset and the content of each whole line."""

@@ -4,8 +4,6 @@ A file is read twice: once to check every row before anything is sent, and once 
 never in memory together. Standard input and other pipes are copied to a temporary file first.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

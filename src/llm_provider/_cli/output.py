@@ -1,7 +1,5 @@
 """The name, exit codes and messages that all subcommands share."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

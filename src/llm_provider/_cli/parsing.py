@@ -4,8 +4,6 @@ Errors take one line, epilogs are printed as they are, and a command is imported
 an API key, because other users of the machine can read command lines, and shells write them to a file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

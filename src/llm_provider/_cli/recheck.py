@@ -1,7 +1,5 @@
 """The command `llm-provider recheck`: whether a model still answers as before."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,10 +12,12 @@ from .output import PROGRAM, logs_in_one_line, say
 from .parsing import Command, complete_model
 
 _EPILOG = f"""\
-Asks a part of PROMPTS again, which have stored answers to calls with the same options, and compares. With
---history border prompts are asked, the first time as a reference. The plan is printed before.
+Asks a part of PROMPTS again, which have stored answers to calls with the same options, and compares. Without
+PROMPTS the stored questions to MODEL are asked as they are, or those of a `track` block. With --history
+border prompts are asked, the first time as a reference. The plan is printed before.
 
   {PROGRAM} recheck gpt-6.1-sol prompts.txt --budget 5
+  {PROGRAM} recheck gpt-6.1-sol --tag study --ledger costs.jsonl --budget 5
   {PROGRAM} recheck gpt-4.1-mini --history mini.jsonl --budget 0.05   # every day
 
 exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2 undecided, or wrong usage
@@ -31,6 +31,8 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 @click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, up to 1")
 @click.option("--floor", metavar="PART", type=float, help="answers that differ without a change")
 @click.option("--detect", metavar="PART", type=float, help="differing answers to be seen (0.05)")
+@click.option("--tag", metavar="TAG", help="ask the stored questions of this `track` block")
+@click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
 @click.option("--history", metavar="FILE", help="border prompts, their answers and all reports")
 @click.option("--persistence", metavar="DAYS", type=int, help="days in a row that make an alarm (3)")
 @click.option("--draw", metavar="N", type=int, help="continue the recheck with this number")

@@ -1,7 +1,5 @@
 """The command `llm-provider simulator`, which parses its options itself."""
 
-from __future__ import annotations
-
 import click
 
 from .._requests.routing import COMPATIBLE_HOSTS

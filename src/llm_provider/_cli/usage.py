@@ -154,10 +154,11 @@ def _postings(path: Path) -> Iterator[Posting]:
 def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
     """Each line of a file with what it cost; None if it cannot be read."""
     from .._money.ledger_file import parse_posting
-    from .map_forms import Table
+    from .map_forms import Table, choose_form
 
-    if path.suffix.lower() == ".csv":
-        for text, line in Table().read(file):
+    form = choose_form(path)
+    if isinstance(form, Table):
+        for text, line in form.read(file):
             # The header is no line.
             yield (text, parse_posting(_entry_of(line))) if line != {} else (b"", None)
         return

@@ -1,7 +1,5 @@
 """The command `llm-provider verify`: checks evidence that `export` wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -316,9 +316,14 @@ class BatchMethods(Hinting):
         """`llm_provider.call_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("call_many", model, inputs, parameters, self._runner.defaults, on_error)
+        results: Results[Result] | dict[str, Any] = self._call_inputs(options, model)
+        return results
+
+    def _call_inputs(self, options: BatchOptions, model: str | Models = "") -> Any:
+        """The results of a batch in the order of its inputs; by model if these are several."""
         with self._gather(options) as results:
             results.update(self._iterate(options))
-        return self._put_in_order(model, results, on_error)
+        return self._put_in_order(model, results, options.on_error)
 
     @overload
     async def acall_many(

@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._cache.selection import Selection
 from .._errors import LLMError, RequestError, cite
 from .._evidence.export import write_evidence
-from .._evidence.stored_answers import read_entries, read_file, read_scores
+from .._evidence.stored_answers import add_replies, read_entries, read_scores
 from .._json_values import JSONObject, plain_number
 from .._types.evidence import Evidence
+from .._types.response import Result
+from .._types.scores import Scores
 from .client import Client
 from .functions import default_client
-
-if TYPE_CHECKING:
-    from .._cache.selection import Selection
 
 
 def export_results(
@@ -57,9 +57,9 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
 
 
 def export_stored(
-    path: Path, answers: Path | None, selection: Selection, scores: Path | None = None
+    path: Path, answers: Iterable[Result | Scores] | None, selection: Selection, scores: Path | None = None
 ) -> Evidence:
-    """Write the evidence of a file of answers, or of a part of the cache; `RequestError` for nothing."""
+    """Write the evidence of answers, or of a part of the cache; `RequestError` for nothing."""
     client = default_client()
     engine = client._runner.engine  # noqa: SLF001 - as above
 
@@ -69,15 +69,21 @@ def export_stored(
         return None
 
     results: list[Any]
+    about: JSONObject = {"by": "results"}
     if answers is not None:
-        results = list(read_file(answers, engine.cache, find_format))
-        about: JSONObject = {"by": "results"}
+        results = list(add_replies(answers, engine.cache, find_format))
     else:
         keys = engine.cache.find_keys(**selection)
         results = list(read_entries(engine.cache, keys, find_format))
         about = {"by": "cache", "left_out": len(keys) - len(results)}
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
-        raise RequestError("there is nothing to export: no answer is selected")
+        others = about.get("left_out")
+        reason = (
+            f"the {others:,} selected entries are embeddings; `cache export` copies these"
+            if others
+            else ("no answer is selected")
+        )
+        raise RequestError(f"there is nothing to export: {reason}")
     given = None if scores is None else read_scores(scores, results)
     return export_results(results, path, client, given, "" if scores is None else scores.stem, about)

@@ -289,8 +289,9 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
 
     Args:
         model: The model, by the name under which it was asked.
-        inputs: The inputs of stored answers, or the `Results`; None for the border prompts of `history=`.
-        **parameters: Those of the stored calls, and see `RecheckParameters`.
+        inputs: The inputs of stored answers, or the `Results`. None for the border prompts of `history=`, or
+            for the questions that the cache has: those to the model, or of a `tag`.
+        **parameters: Those of the calls for `inputs`, and see `RecheckParameters`.
 
     Raises:
         RequestError: an argument is not valid, no answer is stored, or the budget is too small.

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._cache.selection import Selection
 from .._calls.call import Call
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
+from .._calls.operations.stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
 from .._errors import CacheMissError, LLMError, RequestError
 from .._json_values import JSONObject
-from .._recheck.comparisons import BorderPrompts, StoredAnswers, read_content
+from .._recheck.comparisons import Ask, BorderPrompts, StoredAnswers, read_content
 from .._recheck.report import Recheck
 from .._recheck.statistics import USUAL_FLOOR
-from .._requests.checks import flag, number
+from .._requests.checks import flag, number, text
+from .._requests.inputs import BatchInputs
+from .._requests.parameter_table import CHECKS
 from .._requests.request import check
 from .._runtime import clock, randomness
 from .._runtime.files import check_path
-from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.results import Results
-from .batch_arguments import OF_BATCHES, parse_batch
+from .batch_arguments import OF_BATCHES, BatchOptions, parse_batch
 from .batch_methods import BatchMethods
 from .call_runner import CallRunner
 
@@ -35,6 +39,8 @@ _OPTIONS: Mapping[str, tuple[object, Callable[[str, object], Any]]] = {
     "history": (None, check_path),
     "persistence": (3, number(1, 365, whole=True)),
     "dry_run": (False, flag),
+    "tag": (None, text),
+    "ledger": (None, check_path),
 }
 """The default and the check of each parameter that a recheck has and a batch has not."""
 
@@ -44,13 +50,19 @@ _NEW_DRAWS = range(1_000_000_000, 2**31 - 64)
 """The samples that rechecks ask for. Those of other calls begin at 0."""
 
 
+_MOST_READ = 10_000
+"""The most stored questions of a selection that are read. Keys are hashes, so the first are a sample."""
+
+
 def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: Any, values: Any) -> Recheck:
     """Plan, ask, and report. It raises what `recheck` raises."""
-    options = _take_options(values)
-    history, persistence, is_dry = (options.pop(name) for name in ("history", "persistence", "dry_run"))
+    options = _take_options(values, has_inputs=inputs is not None)
+    names = ("history", "persistence", "dry_run", "tag", "ledger")
+    history, persistence, is_dry, tag, ledger = (options.pop(name) for name in names)
+    prompts: Any
     if isinstance(inputs, Results):
         system = {"role": "system", "content": values.get("system", runner.defaults.get("system"))}
-        prompts: Any = [each.prompt for each in inputs if isinstance(each, Response)]
+        prompts = [each.prompt for each in inputs if isinstance(each, Response)]
         # The prompt of an answer has the system prompt, which the parameters of the calls have too.
         inputs = [
             prompt[1:] if isinstance(prompt, list) and prompt[0] == system else prompt
@@ -59,8 +71,6 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
         ]
     if not isinstance(model, str):
         raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
-    if (inputs is None) == (history is None):
-        raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
     calls = {name: value for name, value in values.items() if value is not None}
     if "fallback" in calls:
@@ -76,38 +86,70 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     plan = Recheck(model=model, kind="stored" if history is None else "border", draw=draw, time=clock.time())
     calls = calls if history is None else {**_BORDER, **calls}
     own = {name: value for name, value in calls.items() if name not in OF_BATCHES}
+    ask: Ask = functools.partial(client.call_many, model, **calls)
 
-    def prepare(prompt: Prompt) -> Call[Response]:
-        parameters = {**own, "cache": "only"}
-        return runner.prepare(CHAT, model, prompt, parameters, runner.concurrency, "recheck")
+    def prepare(prompt: Any, operation: Any = CHAT, **more: Any) -> Call[Response]:
+        parameters = {**own, **more, "cache": "only"}
+        return runner.prepare(operation, model, prompt, parameters, runner.concurrency, "recheck")
 
     test: BorderPrompts | StoredAnswers
-    if history is None:
-        prompts = batch.inputs[0].prompts
-        pairs, left_out = _read_stored(runner.engine, prepare, prompts)
-        test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
-    else:
+    questions: Iterable[tuple[Any, Call[Response] | None]]
+    if history is not None:
         cost = client.estimate(model, ["?"], **calls).cost
         price = None if cost is None else cost.likely
         test = BorderPrompts(Path(history).expanduser(), prepare("?").key(0)[:32], price)
         plan = replace(plan, persistence=persistence)
+    else:
+        if inputs is not None:
+            prompts = batch.inputs[0].prompts
+            questions = ((prompt, prepare(prompt)) for prompt in prompts)
+        else:
+            selection: Selection = {"model": model, "tag": tag, "ledger": ledger}
+            questions = _find_stored(runner.engine, selection, prepare)
+            ask = functools.partial(_ask_stored, client, batch)
+        pairs, left_out = _read_stored(runner.engine, questions)
+        test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
     plan = test.plan(plan, left)
     if is_dry:
         return plan
     try:
-        return test.ask(plan, functools.partial(client.call_many, model, **calls))
+        return test.ask(plan, ask)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"answers are stored; the same recheck with draw={draw} goes on")
         raise
 
 
-def _take_options(parameters: Any) -> JSONObject:
+def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any], draw: int) -> Results[Any]:
+    """`call_many` of stored questions, with the options of a batch."""
+    options = replace(
+        batch,
+        inputs=(BatchInputs(questions),),
+        parameters={**batch.parameters, "draw": draw},
+        example=questions[0],
+        operation=STORED_CHAT,
+    )
+    results: Results[Any] = client._call_inputs(options)  # noqa: SLF001 - no method for users
+    return results
+
+
+def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
     """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
-    wrong, kind = ["persistence"], "border prompts, with a history"
-    if parameters.get("history") is not None:
-        wrong, kind = ["share", "floor", "detect", "compare"], "stored answers, without a history"
-    if given := [name for name in wrong if parameters.get(name) is not None]:
-        raise RequestError(f"{given[0]} is for a recheck of {kind}")
+    has_history = parameters.get("history") is not None
+    if has_inputs and has_history:
+        raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
+    for names, wrong, kind in (
+        (("share", "floor", "detect", "compare"), has_history, "of stored answers, without a history"),
+        (("persistence",), not has_history, "of border prompts, with a history"),
+        (("tag", "ledger"), has_inputs or has_history, "of a part of the cache, without inputs"),
+        (
+            tuple(CHECKS.keys() - {*PARAMETERS}),
+            not (has_inputs or has_history),
+            "with inputs: stored questions have their own parameters",
+        ),
+    ):
+        given = [name for name in names if wrong and parameters.get(name) is not None]
+        if given:
+            raise RequestError(f"{min(given)} is for a recheck {kind}")
     options: JSONObject = {}
     for name, (usual, check_value) in _OPTIONS.items():
         value = parameters.pop(name, None)
@@ -118,21 +160,33 @@ def _take_options(parameters: Any) -> JSONObject:
     return options
 
 
+def _find_stored(
+    engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
+) -> Iterator[tuple[Any, Call[Response] | None]]:
+    """The questions of a part of the cache to its model, without those of rechecks, and their calls."""
+    keys = engine.cache.find_keys(**selection)
+    stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
+    return itertools.islice(
+        find_stored(stored, lambda question: prepare(question, STORED_CHAT, draw=question["draw"])),
+        _MOST_READ,
+    )
+
+
 def _read_stored(
-    engine: Engine, prepare: Callable[[Prompt], Call[Response]], prompts: Iterable[Prompt]
-) -> tuple[list[tuple[Prompt, Response]], int]:
-    """The prompts with stored answers, and the number of the others; `RequestError` if none has one."""
-    pairs, misses = dict[str, tuple[Prompt, Response]](), list[LLMError]()
-    for prompt in prompts:
-        call = prepare(prompt)
+    engine: Engine, questions: Iterable[tuple[Any, Call[Response] | None]]
+) -> tuple[list[tuple[Any, Response]], int]:
+    """The questions with stored answers, and the number of the others; `RequestError` if none has one."""
+    pairs, misses, lost = dict[str, tuple[Any, Response]](), list[LLMError](), 0
+    for question, call in questions:
         try:
-            answer = engine.lookup(call)
+            answer = None if call is None else engine.lookup(call)
         except CacheMissError as error:
             misses.append(error)
         else:
+            lost += call is None
             # Equal prompts have the same answer.
-            pairs |= {call.key(0): (prompt, answer)} if answer else {}
+            pairs |= {call.key(call.parts[0]): (question, answer)} if call and answer else {}
     if not pairs:
-        reason = f": {misses[0]}" if misses else ""
+        reason = f": {misses[0]}" if misses else f"; {lost} cannot be asked as they were" * bool(lost)
         raise RequestError(f"no stored answer belongs to this model, these inputs and parameters{reason}")
-    return list(pairs.values()), len(misses)
+    return list(pairs.values()), len(misses) + lost

@@ -402,7 +402,11 @@ class Estimator:
             cached = "the provider caches each common prefix once"
         yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
         if self._variant not in self._lists:
-            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known"
+            where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
+            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
+        listed = self._first.upstream and self._prices().find_key(*self._priced)
+        if listed and listed[0] != self._priced[0]:
+            yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
 
 
 def estimate_texts(

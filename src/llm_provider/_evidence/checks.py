@@ -3,8 +3,6 @@
 The export computes them too, and a row says why a value cannot be computed of what it holds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime

@@ -4,9 +4,6 @@ Every member is stored as it is, with ZIP64 fields, and without dates, modes, co
 names, sizes and checksums of the members determine each other byte of the file.
 """
 
-from __future__ import annotations
-
-import functools
 import hashlib
 import os
 import re
@@ -24,7 +21,11 @@ _LOCAL = struct.Struct("<4s5H3I2H")
 _LONGEST_LINE = 1 << 28
 """Bytes. The longest answer that a client reads by default has a quarter of it."""
 _FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
-_NAME = re.compile(rb"(data/(" + _FOLDER + rb"){3}[0-9a-f-]{36}(_samples)?|[a-z0-9_]{1,40})\.jsonl?")
+_NAME = re.compile(
+    rb"(data/("
+    + _FOLDER
+    + rb"){3}[0-9a-f-]{36}(_samples)?|inspect/[A-Za-z0-9._+-]{1,160}|[a-z0-9_]{1,40})\.jsonl?"
+)
 _LONGEST_NAME = 320
 _MOST_PARTS = 1000
 _DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
@@ -53,24 +54,26 @@ class Part(NamedTuple):
             yield line[:-1]
 
 
-def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]]) -> str:
-    """Write members, made one after the other, and return the file's SHA-256. Else a file stays as it was."""
+def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], written: list[Part]) -> str:
+    """Write members, made one after the other, add them to `written`, and return the file's SHA-256.
+
+    A file that was there stays as it was until the new one is complete.
+    """
     try:
         with replace_file(path, 0o666) as file:
-            written: list[Part] = []
             for name, chunks in parts:
                 begin = file.tell()
                 file.write(_make_header(Part(name, 0, 0, 0, "")))
-                start, crc = file.tell(), 0
+                start, crc, digest = file.tell(), 0, hashlib.sha256()
                 for chunk in chunks:
                     crc = zlib.crc32(chunk, crc)
+                    digest.update(chunk)
                     file.write(chunk)
                 end = file.tell()
-                part = Part(name, start, end - start, crc, "")
+                written.append(Part(name, start, end - start, crc, digest.hexdigest()))
                 file.seek(begin)
-                file.write(_make_header(part))
+                file.write(_make_header(written[-1]))
                 file.seek(end)
-                written.append(part)
             file.write(_make_directory(written))
     except OSError as error:
         raise full_disk(error, path, "the results are in memory") or error from None
@@ -103,31 +106,23 @@ def read_parts(file: IO[bytes]) -> dict[str, Part]:
 
 
 def _read_part(file: IO[bytes], head: bytes, size: int) -> Part:
+    """The member whose header begins with `head`; its bytes are read and compared with their checksum."""
     begin = file.tell() - len(head)
-    if len(head) < _LOCAL.size:
-        raise EvidenceError(f"byte {begin:,}: the file is cut")
-    fields = _LOCAL.unpack(head)
-    name = file.read(min(fields[9], _LONGEST_NAME))
-    extra = file.read(20)
-    if not _NAME.fullmatch(name) or len(extra) < 20:
-        raise EvidenceError(f"byte {begin:,}: no header of a part of evidence")
-    length: int = struct.unpack("<Q", extra[4:12])[0]
-    part = Part(name.decode(), file.tell(), length, fields[6], "")
-    if _make_header(part) != head + name + extra:
-        raise EvidenceError(f"{part.name}: its header differs, near byte {begin:,}")
+    fields = _LOCAL.unpack(head.ljust(_LOCAL.size, b"\0"))
+    name, extra = file.read(min(fields[9], _LONGEST_NAME)), file.read(20)
+    length = int.from_bytes(extra[4:12], "little")
+    part = Part(name.decode("ascii", "replace"), file.tell(), length, fields[6], "")
+    if not _NAME.fullmatch(name) or _make_header(part) != head + name + extra:
+        raise EvidenceError(f"byte {begin:,}: the header of a part is not as an export writes it")
     if part.start + length > size:
         raise EvidenceError(f"{part.name}: the file is cut, or the size of this part was changed")
     digest, crc = hashlib.sha256(), 0
-    for chunk in iter(functools.partial(_read_at_most, file, part.start + length), b""):
+    while chunk := file.read(min(_CHUNK, part.start + length - file.tell())):
         crc = zlib.crc32(chunk, crc)
         digest.update(chunk)
     if crc != part.crc:
         raise EvidenceError(f"{part.name}: its bytes differ from its checksum")
     return part._replace(sha256=digest.hexdigest())
-
-
-def _read_at_most(file: IO[bytes], end: int) -> bytes:
-    return file.read(min(_CHUNK, end - file.tell()))
 
 
 def _make_header(part: Part) -> bytes:

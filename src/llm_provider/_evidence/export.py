@@ -1,10 +1,8 @@
 """Writes the evidence of results."""
 
-from __future__ import annotations
-
-import hashlib
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -22,10 +20,10 @@ from .._types.response import Response
 from .._types.scores import Scores
 from .container import Part, write_parts
 from .json_lines import write_json
-from .manifest import Figures, describe_git, describe_versions, make_manifest
+from .manifest import Figures, describe_git, describe_versions, make_manifest, make_statement
 from .rows import RowMaker
 from .score_records import ScoreRecords
-from .verification import MANIFEST, PRICES, ROWS, STATEMENT, write_statement
+from .verification import MANIFEST, PRICES, ROWS, STATEMENT
 
 
 def write_evidence(
@@ -46,57 +44,41 @@ def write_evidence(
                 f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"
             )
     goal = Path(check_path("path", path)).expanduser()
-    maker, figures = RowMaker(cache, settings, prices), Figures()
-    parts: list[Part] = []
+    maker, figures, written = RowMaker(cache, settings, prices), Figures(), list[Part]()
     about = maker.redact(
         {
             "selection": selection,
             "settings": _describe_settings(settings),
             "versions": describe_versions(),
             "git": describe_git(),
+            **({"evaluation": evaluation} if scores else {}),
         }
     )
     manifest: JSONObject = {}
-    records, samples = None, dict[str, list[bytes]]()
-    if scores:
-        about["evaluation"] = evaluation
-        records = ScoreRecords(evaluation, about["versions"]["llm-provider-call"])
+    records, lines = ScoreRecords(about), defaultdict[str, list[bytes]](list)
 
     def count() -> Iterator[bytes]:
         for line, row in maker.make_lines(results, scores):
             figures.add(row)
-            sample = None if records is None else records.add(row)
-            if sample is not None:
-                samples.setdefault(sample[0], []).append(sample[1])
-            yield line
+            for name, text in records.add(row):
+                lines[name].append(text)
+            yield line + b"\n"
 
     def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:
-        yield ROWS, _note(parts, ROWS, count())
-        yield PRICES, _note(parts, PRICES, (write_json(_describe(row)) + b"\n" for row in maker.price_rows))
-        for name, lines in samples.items():
-            yield name, _note(parts, name, lines)
-        for name, record in ({} if records is None else records.finish()).items():
-            yield name, _note(parts, name, [record + b"\n"])
-        manifest.update(make_manifest(parts, figures, about))
+        yield ROWS, count()
+        yield PRICES, (write_json(_describe(row)) + b"\n" for row in maker.price_rows)
+        for name, before, behind in records.finish():
+            yield name, (line + b"\n" for line in (*before, *lines[name], *behind))
+        manifest.update(make_manifest(written, figures, about))
         yield MANIFEST, [write_json(manifest) + b"\n"]
 
     with warnings.catch_warnings():
         # The rows say that a price is not known.
         warnings.simplefilter("ignore", PriceWarning)
-        digest = write_parts(goal, make_parts())
+        digest = write_parts(goal, make_parts(), written)
     with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
-        file.write(write_statement(goal, digest, manifest))
+        file.write(write_json(make_statement(goal.name, digest, manifest)) + b"\n")
     return Evidence(path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=True)
-
-
-def _note(parts: list[Part], name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, whose size and digest are noted at their end."""
-    digest, size = hashlib.sha256(), 0
-    for chunk in chunks:
-        digest.update(chunk)
-        size += len(chunk)
-        yield chunk
-    parts.append(Part(name, 0, size, 0, digest.hexdigest()))
 
 
 def _describe(row: PriceRow) -> JSONObject:

@@ -1,7 +1,5 @@
 """JSON in one form: sorted names, no spaces, and what JSON lacks as Python writes it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from typing import Any

@@ -1,11 +1,10 @@
 """The manifest of the evidence, and the statement beside the file."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import subprocess
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -68,12 +67,17 @@ class Figures:
         return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
 
 
+def describe_parts(parts: Iterable[Part]) -> JSONObject:
+    """The sizes and digests of some parts."""
+    return {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts}
+
+
 def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
     """The manifest of some parts."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        "parts": {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts},
+        "parts": describe_parts(parts),
         "figures": figures.to_dict(),
         **about,
     }

@@ -1,7 +1,5 @@
 """Takes secrets and the paths of a machine out of what is exported."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Makes the rows of the evidence of results, and of cache entries."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -26,13 +24,7 @@ from .._runtime import clock
 from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
-from .checks import (
-    Replies,
-    find_price,
-    flatten,
-    list_differences,
-    make_key,
-)
+from .checks import Replies, find_price, flatten, list_differences, make_key
 from .json_lines import write_json
 from .redaction import Redaction
 
@@ -71,7 +63,7 @@ class RowMaker:
             row["not_computed"] = {
                 name: self._explain(name, row, reason) for name, reason in differences.items()
             }
-            yield write_json(row) + b"\n", row
+            yield write_json(row), row
 
     def redact(self, value: JSONObject) -> JSONObject:
         """JSON without secrets and paths."""
@@ -186,10 +178,8 @@ class RowMaker:
         result = row["result"]
         if result.get("body") == "null" and name != "cost":
             return "its reply is not stored"
-        if name == "price" and result.get("price") is None:
-            return "the price of the answer is not known"
-        if name == "cost" and result.get("cost") is None:
-            return "the cost of the call is not known"
+        if name in ("price", "cost") and result.get(name) is None:
+            return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
             return "litellm's price map is not in the file"
         if name in ("price", "usage", "cost") and (result.get("failures") or result.get("attempts", 0) > 1):

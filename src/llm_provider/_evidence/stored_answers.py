@@ -1,10 +1,9 @@
-"""Makes results of what is stored: of cache entries, and of the files that `map` and `to_jsonl` write."""
-
-from __future__ import annotations
+"""Makes results of cache entries, and reads the scores of results."""
 
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import orjson
 from .._cache.response_cache import ResponseCache
 from .._cache.storage.entry import Entry, QuestionFields
 from .._errors import LLMError, RequestError
-from .._json_values import JSONObject
-from .._types.response import Choice, Response, Result, result_from_dict
+from .._types.response import Response, Result
 from .._types.scores import Score, Scores
 from .._types.usage import Usage
 from .checks import decode_replies, sum_usage
@@ -72,50 +70,27 @@ def _read_entry(
     )  # fmt: skip
 
 
-def read_file(path: Path, cache: ResponseCache, find_format: FindFormat) -> Iterator[Result | Scores]:
-    """The results in a file of JSON lines; `RequestError` for a line of neither `map` nor `to_jsonl`."""
-    with path.expanduser().open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            if text.strip():
-                try:
-                    line = json.loads(text)
-                    is_map = "request" in line and "input" in line
-                    yield _read_line(line, cache, find_format) if is_map else result_from_dict(line)
-                except (ValueError, TypeError, KeyError, AttributeError) as error:
-                    raise RequestError(
-                        f"{path}, line {number}: this is no line of `map` or `Results.to_jsonl`: {error}"
-                    ) from None
-
-
-def _read_line(line: JSONObject, cache: ResponseCache, find_format: FindFormat) -> Result | Scores:
-    """The result of a line of `map`, which lacks the reply: the cache has it."""
-    error, keys = line["error"], line.get("cache_keys") or ()
-    own = {name: line.get(name) for name in ("cost", "cached")}
-    if error is not None and line["text"] is None:
-        given = {name: value for name, value in error.items() if name != "type"}
-        known = LLMError("").to_dict() | given | own | {"error": error["type"], "model": line["model"]}
-        return LLMError.from_dict(known)
-    stored = [
-        each for each in read_entries(cache, filter(None, keys), find_format) if isinstance(each, Response)
-    ]
-    texts = line.get("texts") or [line["text"]]
-    metadata = {name: line[name] for name in ("index", "id") if name in line}
-    more = {
-        "prompt": line["prompt"], "price": line.get("price"), "usage": Usage(**(line["usage"] or {})),
-        "metadata": metadata, "model": line["model"], "cache_keys": tuple(keys), **own,
-    }  # fmt: skip
-    if [each.text for each in stored] == texts:
-        bodies = [each.body for each in stored]
-        body = bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]"
-        choices, first = tuple(each.choices[0] for each in stored), stored[0]
-        origins = tuple((each.origins or (None,))[0] for each in stored)
-        return Response(
-            choices=choices, provider=first.provider, id=first.id, body=body, origins=origins, **more
-        )
-    # The answer was not stored, or another one is stored now.
-    choices = tuple(Choice(text=text or "", finish_reason=line["finish_reason"]) for text in texts)
-    provider = line["model"].partition("/")[0] if "/" in (line["model"] or "") else ""
-    return Response(choices=choices, provider=provider, **more)
+def add_replies(
+    results: Iterable[Result | Scores], cache: ResponseCache, find_format: FindFormat
+) -> Iterator[Result | Scores]:
+    """The results with their stored replies, where they have only keys, as those that `map` wrote."""
+    for result in results:
+        if isinstance(result, Response) and result.body == b"null":
+            keys = filter(None, result.cache_keys)
+            stored = [each for each in read_entries(cache, keys, find_format) if isinstance(each, Response)]
+            # Else the answer was not stored, or another one is stored now.
+            if [each.text for each in stored] == result.texts:
+                bodies, first = [each.body for each in stored], stored[0]
+                yield replace(
+                    result,
+                    body=bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]",
+                    choices=tuple(each.choices[0] for each in stored),
+                    origins=tuple((each.origins or (None,))[0] for each in stored),
+                    provider=first.provider,
+                    id=first.id,
+                )
+                continue
+        yield result
 
 
 def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:

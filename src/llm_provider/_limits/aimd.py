@@ -7,8 +7,6 @@
 | gated | as above | the gate opens later; no cut | not before the gate opens |
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

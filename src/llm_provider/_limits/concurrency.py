@@ -1,7 +1,5 @@
 """How many requests may be in flight: the user's limit, or the default."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -25,8 +25,6 @@ refusals have proved, and by a brake on latency that grows with concurrency. Tim
 monotonic clock, given by the caller.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import ClassVar

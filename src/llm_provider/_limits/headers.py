@@ -4,8 +4,6 @@
 `retry` reads Retry-After and Gemini's RetryInfo, which say how long to wait.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -12,8 +12,6 @@ failure of the provider is an answer with a status of 500 or above. Any other an
 works, also a refusal because of a rate limit. Times are seconds of one monotonic clock, given by the caller.
 """
 
-from __future__ import annotations
-
 import math
 
 from .._errors import (

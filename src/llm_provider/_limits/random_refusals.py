@@ -25,8 +25,6 @@ refusals of the next requests count as random too, unless Page's test finds more
 after these requests, a refusal is worth another trial, until trials find limits where none was due.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from typing import ClassVar

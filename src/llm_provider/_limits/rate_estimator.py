@@ -14,8 +14,6 @@ are refused in the same proportion. A process that sends more is therefore refus
 sweep, and the rates become equal.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar

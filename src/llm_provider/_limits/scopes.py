@@ -16,22 +16,19 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from .._errors import LLMError, OverloadedError, ProviderError
 from .._runtime import clock
 from .._telemetry.logs import ROOT
 from .._telemetry.reasons import reason
-from .._telemetry.waits import LEAST_SECONDS, count_calls
+from .._telemetry.waits import LEAST_SECONDS, Waits, count_calls
 from .._words import format_clock_time, format_duration
 from .headers import Headroom, headroom
 from .outage import Outage, is_answer, is_outage, note_outage
 from .rate_estimator import Ticket
 from .retry import RetryBudget, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
-
-if TYPE_CHECKING:
-    from .._telemetry.waits import Waits
 
 TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""

@@ -8,8 +8,6 @@ requests are not answered faster, there is no queue, and the server itself has b
 seconds.
 """
 
-from __future__ import annotations
-
 import math
 
 from .rate_estimator import Ticket

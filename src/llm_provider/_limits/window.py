@@ -1,7 +1,5 @@
 """How many requests of a scope may be in flight: a slow start, proved caps, and a brake on latency."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ A part that a worker has taken counts as spent for the others, also after the wo
 workers together never exceed the budget, and what a killed worker did not use is lost to the job.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from decimal import Decimal

@@ -17,8 +17,9 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import orjson
 
@@ -30,9 +31,6 @@ from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
 from .model_drift import Answered
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 _REMEMBERED_BYTES = 4_000_000
 """Bytes at the end of a file that are read for the models that served last: some 10,000 lines."""

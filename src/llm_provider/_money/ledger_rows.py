@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from decimal import Decimal
 
 from .._json_values import JSONObject
 from .._runtime.exact_decimal import total
 from .._types.usage import Usage
 from .totals import COUNTS, Key, RowSums
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ others, such as those with prices by the second, litellm computes itself.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.util
 import re
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._json_values import JSONMapping
 from .._runtime.exact_decimal import exact
-from .price_rows import PriceRow, PriceWarning
+from .price_rows import PriceRow
 from .pricing import PriceTable
 
 if TYPE_CHECKING:
@@ -121,10 +120,7 @@ def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
     prices["web_search"] = exact().scaleb(_decimal(max(searches)), 3) if searches else None
     prices["request"] = exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3)
     row = PriceRow("litellm", "model", "standard", 0, **prices, effective_from="", source="litellm", as_of="")
-    # If the user turns warnings into errors, the answer must not be lost: it is paid for.
-    with contextlib.suppress(PriceWarning):
-        return PriceTable((row,)).cost("litellm", "model", usage)
-    return None
+    return PriceTable((row,)).cost("litellm", "model", usage)
 
 
 def prices_of(model: str) -> _Entry | None:

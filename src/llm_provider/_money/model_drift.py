@@ -38,6 +38,8 @@ ENOUGH = 20
 _MOST_KNOWN = 1000
 """Fingerprints that are known of one host at most."""
 
+CHANGED = "the provider has changed the model"
+
 _DATED = re.compile(r"(.+)[-@](?:\d{4}-\d{2}-\d{2}|\d{8})")
 
 
@@ -155,11 +157,7 @@ class Served:
         before = self.update(answered.alias, name, keep=keep)
         if before is None:
             return self._compare_fingerprints(answered, keep=keep)
-        return Change(
-            before,
-            name,
-            f"it was answered by {name}, and before by {before}: the provider has changed the model",
-        )
+        return Change(before, name, f"it was answered by {name}, and before by {before}: {CHANGED}")
 
     def _compare_fingerprints(self, answered: Answered, *, keep: bool) -> Change | None:
         fingerprint = answered.identity[1]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import threading
 import time
 import warnings
 from itertools import chain
@@ -39,6 +38,11 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
 
+NO_PRICE = "no price is known"
+
+_warned: set[str] = set()
+"""The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
+
 _SECONDS_OF_A_DAY = 86_400
 
 _MOST_IN_EFFECT = 256
@@ -49,6 +53,18 @@ _MODEL_PATHS = {
     "fireworks_ai": ("accounts/fireworks/models/", "accounts/fireworks/routers/"),
     "gemini": ("models/",),
 }
+
+_ROUTERS = ("openrouter", "huggingface")
+"""Routers that bill what the host charges, without a markup, as their pages on prices say. `MODEL:HOST` is a
+model at a host behind them."""
+
+_OTHER_SLUGS = {
+    "alibaba": "dashscope", "fireworks": "fireworks_ai", "friendli": "friendliai", "gmicloud": "gmi",
+    "lambda": "lambda_ai", "together": "together_ai", "z_ai": "zai", "zai_org": "zai",
+}  # fmt: skip
+"""The routers' names of hosts that have another one in the table."""
+
+_QUANTIZED = re.compile(r"(?:u?int[48]|fp(?:4|6|8|16|32)|bf16|unknown)")
 
 # Hours (UTC, first and end) in which a provider charges its standard price, Monday to Friday; at all other
 # times it charges `off_peak`. DeepSeek's apply since 2026-08-17, according to litellm's price map and
@@ -94,15 +110,14 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
-    __slots__ = ("_file", "_in_effect", "_lock", "_models", "_warned")
+    __slots__ = ("_file", "_hosts", "_in_effect", "_models")
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
         self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
-        self._warned: set[tuple[str, str, str]] = set()
-        self._lock = threading.Lock()
+        self._hosts: dict[str, tuple[str, str] | None] = {}
         self.replace_rows(rows)
 
     @classmethod
@@ -130,6 +145,7 @@ class PriceTable:
 
     def replace_rows(self, rows: Iterable[PriceRow]) -> None:
         """Put rows in the place of all rows of their providers, models and variants."""
+        self._hosts.clear()
         for (provider, model, variant), its_rows in _group(rows).items():
             self._variants(provider, model)[variant] = its_rows
 
@@ -161,7 +177,7 @@ class PriceTable:
         (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
         (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
         `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
-        of its provider that have none.
+        of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that host.
 
         DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
         is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
@@ -214,10 +230,37 @@ class PriceTable:
         return sorted({row.min_input_tokens for variant in rows for row in variant})
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
-        """The rows of the first of a model's names that has any."""
+        known = self.find_key(provider, model)
+        return {} if known is None else self._variants(*known)
+
+    def find_key(self, provider: str, model: str) -> tuple[str, str] | None:
+        """The provider and the name under which the table lists a model: its first name that has any row.
+
+        >>> PriceTable.load().find_key("openrouter", "openai/gpt-oss-120b:cerebras/fp16")
+        ('cerebras', 'gpt-oss-120b')
+        """
         keys = chain(list_keys(provider, model), [(provider, "*")])
         known = next((key for key in keys if key in self._models), None)
-        return {} if known is None else self._variants(*known)
+        if known is None and provider in _ROUTERS:
+            if len(self._hosts) >= _MOST_IN_EFFECT:
+                self._hosts.clear()
+            if model not in self._hosts:
+                self._hosts[model] = self._find_host(model)
+            known = self._hosts[model]
+        return known
+
+    def _find_host(self, model: str) -> tuple[str, str] | None:
+        """`MODEL:HOST/QUANTIZATION` of a router in the host's own list.
+
+        Hosts write the name of a model in several ways, whose last part is equal but for its case.
+        """
+        name, _, upstream = model.rpartition(":")
+        host, _, level = upstream.lower().replace("-", "_").partition("/")
+        host, name = _OTHER_SLUGS.get(host, host), name.rpartition("/")[2].lower()
+        if level and not _QUANTIZED.fullmatch(level):
+            return None
+        same = [key for key in self._models if key[0] == host and key[1].rpartition("/")[2].lower() == name]
+        return min(same, key=lambda key: len(key[1]), default=None)
 
     def list_rows(self, provider: str, model: str) -> list[PriceRow]:
         """All rows of a model, of every service level and date. Names are found as by `find`."""
@@ -245,20 +288,34 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. In these two cases one `PriceWarning` per model
-        and class, for the life of the table, gives the reason.
+        no price, or where the counts contradict each other. `explain_cost` says which.
         """
+        cost = self.explain_cost(
+            provider, model, usage, variant=variant, at=at, prompt=prompt, requests=requests
+        )
+        return None if isinstance(cost, str) else cost
+
+    def explain_cost(
+        self,
+        provider: str,
+        model: str,
+        usage: Usage,
+        *,
+        variant: str = "standard",
+        at: date | None = None,
+        prompt: int | None = None,
+        requests: int = 1,
+    ) -> Decimal | str:
+        """The `cost` of a call; where it is not known, the reason, as a sentence."""
+        names = (provider, model, variant)
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if provider in CLOUDS and _PROVISIONED.search(model):
-                self._warn_once(
-                    (provider, model, variant), "", "provisioned throughput is billed by the hour"
-                )
-            return None
+                return _explain(names, "provisioned throughput is billed by the hour")
+            return _explain(names, NO_PRICE)
         if usage.unpriced_tools:
-            self._warn_once(row, "unpriced_tools", "no price for tools that the provider bills by itself")
-            return None
+            return _explain(names, "no price for tools that the provider bills by itself")
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
@@ -266,13 +323,11 @@ class PriceTable:
             if not count:
                 continue
             if count < 0:
-                self._warn_once(row, column, f"contradictory token counts, {usage}")
-                return None
+                return _explain(names, f"contradictory token counts ({column})")
             price = getattr(row, column)
             if price is None:
                 used = column if column == "web_search" else f"{column} tokens"
-                self._warn_once(row, column, f"no price for {used}")
-                return None
+                return _explain(names, f"no price for {used}")
             units = 1000 * count if column == "web_search" else count
             millions = context.add(millions, context.multiply(price, units))
         usd = context.normalize(context.scaleb(millions, -6))
@@ -289,15 +344,16 @@ class PriceTable:
             variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
         return variants
 
-    def _warn_once(self, row: Sequence[object], column: str, reason: str) -> None:
-        provider, model, variant = row[:3]
-        key = (str(provider), str(model), column)
-        with self._lock:
-            if key in self._warned:
-                return
-            self._warned.add(key)
-        message = f"{provider}/{model} ({variant}): {reason}; the cost is unknown"
-        warnings.warn(PriceWarning(message), stacklevel=3)
+
+def warn_of_unknown_cost(reason: str) -> None:
+    """Warn, once for each reason and process."""
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
+
+
+def _explain(names: Sequence[str], reason: str) -> str:
+    return "{}/{} ({}): {}".format(*names, reason)
 
 
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .._errors import RequestError, cite
 from .._types.usage import Usage
 from .price_rows import VARIANTS
+from .pricing import NO_PRICE, warn_of_unknown_cost
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -39,7 +40,12 @@ def quote(
         raise RequestError(
             f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write date(2026, 1, 31)"
         )
-    return prices.cost(*listed, usage, variant=variant, at=at)
+    cost = prices.explain_cost(*listed, usage, variant=variant, at=at)
+    if not isinstance(cost, str):
+        return cost
+    if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
+        warn_of_unknown_cost(cost)
+    return None
 
 
 def _is_count(value: object) -> bool:

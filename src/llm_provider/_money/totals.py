@@ -8,26 +8,20 @@ Postings are queued, and hits of equal prices are priced together. Adding and pr
 take 15 % more instructions per hit.
 """
 
-from __future__ import annotations
-
 import bisect
-import contextlib
 import operator
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import Literal, NamedTuple, TypeAlias
 
 from .._runtime.exact_decimal import exact, total
 from .._runtime.forks import reset_in_child
 from .._types.usage import Usage
-from .price_rows import PriceWarning
 from .pricing import PriceTable
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
 POSTING_KINDS = ("answered", "hit", "failed")
@@ -270,12 +264,7 @@ def _usage(counts: Iterable[int]) -> Usage:
 
 
 def _price(group: HitGroup, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
-    # Where warnings are errors, the hits of known price must still be summed.
-    with contextlib.suppress(PriceWarning):
-        return group.prices().cost(
-            *group.priced, usage, variant=group.variant, prompt=prompt, requests=requests
-        )
-    return None
+    return group.prices().cost(*group.priced, usage, variant=group.variant, prompt=prompt, requests=requests)
 
 
 _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()

@@ -1,18 +1,14 @@
 """The models that a key reaches, by the lists of the providers, through their SDKs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import APIResponseValidationError
 from .._json_values import JSONObject
+from .._requests.api_keys import Credential
+from .._requests.routing import Target
 from .shared.files import close_clients
-
-if TYPE_CHECKING:
-    from .._requests.api_keys import Credential
-    from .._requests.routing import Target
 
 _PAGE = 1000
 

@@ -1,7 +1,5 @@
 """The wire formats in which providers count the tokens of a request, for nothing. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ model shifts the probabilities of all tokens, and here few answers show it. The 
 server whose prefix cache is cold may compute it otherwise. The history has a line of JSON for each recheck.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

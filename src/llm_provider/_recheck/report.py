@@ -18,7 +18,7 @@ _IDENTITY = ("host", "model", "snapshot", "quantization", "engine")
 """Fields whose new values mean that something else answers. Others, such as fingerprints, may alternate."""
 
 _WORDS = {
-    "stored": ("of answers differ", "have no stored answer"),
+    "stored": ("of answers differ", "are not stored, or cannot be asked as they were"),
     "border": ("shift of the first token", "have one first token"),
 }
 

@@ -1,7 +1,5 @@
 """Exact tests of whether answers have changed, and what they can see. No number here is drawn at random."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

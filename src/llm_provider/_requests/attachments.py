@@ -4,8 +4,6 @@
 `_providers/shared/files` replaces those that are too large for a request by an `UploadReference`.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Checks the servers that a request, with its API key, may be sent to. Imported once a base URL is given."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -3,8 +3,6 @@
 Paths and models are those of the SDKs' platform clients and of litellm 1.106, which serves the others.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from .clouds import Cloud
@@ -128,7 +126,14 @@ CLOUD_ROWS = (
         None,
         adapter="gemini",
         key_variables=("VERTEX_API_KEY",),
-        other_names=("vertexai", "vertex", "google-cloud", "vertexaianthropic", "google_vertex"),
+        other_names=(
+            "vertexai",
+            "vertex",
+            "google-cloud",
+            "google-vertex",
+            "google_vertex",
+            "vertexaianthropic",
+        ),
         cloud=_VERTEX._replace(
             models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)",
             maker="gemini",

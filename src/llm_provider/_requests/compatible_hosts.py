@@ -4,8 +4,6 @@ Addresses and variables are those of litellm 1.106 and any-llm-sdk 1.40. A host 
 send it OpenAI's format unchanged, with a bearer key. Other hosts go through litellm.
 """
 
-from __future__ import annotations
-
 _TABLE = """
 aihubmix https://aihubmix.com/v1
 aiml https://api.aimlapi.com/v1 AIMLAPI_KEY

@@ -1,7 +1,5 @@
 """`Credential`: what authorises requests, and `APIKey`, the one whose text never changes."""
 
-from __future__ import annotations
-
 import abc
 import hashlib
 from typing import ClassVar

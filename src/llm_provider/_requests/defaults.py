@@ -1,7 +1,5 @@
 """Defaults for the parameters of calls, which `Client(...)` and `Client.with_options` take."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from .._json_values import JSONMapping, JSONObject

@@ -26,10 +26,12 @@ SHARED = (
 )  # fmt: skip
 """The parameters that `call` has too, with the same meaning."""
 
-DEFAULTS = frozenset(SHARED) - {"extra_body"}
+DEFAULTS = frozenset({*SHARED, "upstream"}) - {"extra_body"}
 """The defaults of a client that `embed` uses. The fields in `extra_body` are those of one endpoint."""
 
-_CHECKS = {name: CHECKS[name] for name in SHARED} | {"dimensions": number(1, 2**31 - 1, whole=True)}
+_CHECKS = {name: CHECKS[name] for name in (*SHARED, "upstream")} | {
+    "dimensions": number(1, 2**31 - 1, whole=True)
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class EmbedRequest(TextRequest):
     """One call of `embed` as the user asked for it; `EmbedRequest.build` is the only way to make one."""
 
     dimensions: int | None = None
+    upstream: str | None = None
 
     @classmethod
     def build(

@@ -1,7 +1,5 @@
 """API keys and servers from a `.env` file of a client, which get into no environment, `repr` or pickle."""
 
-from __future__ import annotations
-
 import io
 import os
 from pathlib import Path

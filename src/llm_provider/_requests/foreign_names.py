@@ -1,7 +1,5 @@
 """Names of parameters and prefixes of models that other tools use, for messages about unknown ones."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Mapping
@@ -151,21 +149,24 @@ _PORTS = {
 CLOUDS_OF_MAKERS = {
     ("openai", "azure"): "azure", ("openai", "bedrock"): "bedrock_mantle", ("anthropic", "azure"): "azure_ai",
     ("anthropic", "bedrock"): "bedrock", ("anthropic", "vertex"): "vertex_ai",
-    ("google", "vertex"): "vertex_ai",
+    ("google", "vertex"): "vertex_ai", ("mistral", "azure"): "azure_ai",
 }  # fmt: skip
 """Maker and cloud, as inspect_ai writes them, and the provider here."""
 
 
-def problem_with(prefix: str, rest: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:
+def problem_with(model: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:
     """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
 
-    `rest` is the name behind the prefix, and `routes` are the other names of each provider.
+    `routes` are the other names of each provider. pydantic-ai writes a colon behind the prefix.
     """
-    name = prefix.lower()
-    problem = f"model: there is no provider {prefix!r}"
+    has_colon = ":" in model.partition("/")[0]
+    prefix, mark, rest = model.partition(":" if has_colon else "/")
+    name, problem = prefix.lower(), f"model: there is no provider {prefix!r}"
+    if not mark:
+        return None
     for provider, others in routes.items():
         if name == provider or name in others:
-            return f"{problem}; write '{provider}/{rest}'"
+            return f"{'model:' if has_colon else f'{problem};'} write '{provider}/{rest}'"
     if name in _PORTS:
         return f"{problem}; write 'local/{rest}' and base_url='http://localhost:{_PORTS[name]}/v1'"
     return None

@@ -3,8 +3,6 @@
 Imported where there is one. A row is like those of `ROUTES`, and nothing else knows the dialects.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

@@ -5,8 +5,6 @@ for formats without a signature. No name of a file becomes part of a request, so
 contents only. A file that is too large for a request is not read here, because it is uploaded.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import os

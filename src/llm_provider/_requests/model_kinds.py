@@ -1,7 +1,5 @@
 """Models that do not answer in a conversation, known by their names."""
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Literal, TypeAlias

@@ -3,8 +3,6 @@
 Types and documentation are in `parameters`, the fields of each wire format in its table `ACCEPTS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -373,6 +373,10 @@ class RecheckParameters(BatchParameters, total=False):
     """A file of JSON lines for border prompts, their reference answers and all reports."""
     persistence: int | None
     """With a history, the days in a row that must differ significantly for an alarm; default 3."""
+    tag: str | None
+    """The name of a `track` block: its stored answers are asked again. Default all of the model."""
+    ledger: str | os.PathLike[str] | None
+    """The file with the keys of the tag; default that of `LLM_PROVIDER_LEDGER`."""
     dry_run: bool | None
     """Whether nothing is sent. The report then says what could be seen, and at what cost."""
 
@@ -409,6 +413,8 @@ class EmbedParameters(TextParameters, total=False):
 
     dimensions: int | None
     """The number of numbers in each vector; default the model's. Only some models take another."""
+    upstream: str | None
+    """The host behind a router that is asked, as in `call`."""
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
     within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""

@@ -1,7 +1,5 @@
 """The end of the message for a wrong value: what to write instead, where the value suggests it."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence

@@ -60,7 +60,7 @@ _ROWS = (
         base_url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         bare_names=r"gemini-.*",
-        other_names=("google", "googleai", "google_ai", "google_genai", "models"),
+        other_names=("google", "googleai", "google_ai", "google_genai", "google-gla", "models"),
         genai_prices_name="google",
     ),
     Route(
@@ -327,12 +327,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
 
             what = find_uncovered_kind(model)
             description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
-            provider, colon, name = model.partition(":")
-            problem = problem_with(provider, name, _OTHER_NAMES) if colon else None
-            if problem is not None:
-                # pydantic-ai writes a colon.
-                description = f"model: {problem.rpartition('; ')[2]}"
-            raise UnknownModelError(description, model=model)
+            raise UnknownModelError(problem_with(model, _OTHER_NAMES) or description, model=model)
         return route, model
     if prefix in ROUTES:
         rest = _require_name(model, rest)
@@ -352,7 +347,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     from .foreign_names import problem_with
 
     _refuse_cloud_within(prefix, rest, model)
-    problem = problem_with(prefix, rest, _OTHER_NAMES)
+    problem = problem_with(model, _OTHER_NAMES)
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model

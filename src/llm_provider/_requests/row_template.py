@@ -4,8 +4,6 @@ A field is a column, with `.name` or `[index]` for what lies inside it. Python's
 `{text.__init__.__globals__}` to whatever the program holds, and pad a text to any width.
 """
 
-from __future__ import annotations
-
 import re
 import string
 

@@ -4,8 +4,6 @@ A loop over a model's turns appends what the SDK gave it: `choices[0].message` o
 `Message` of Anthropic, the items of `response.output`, a `Content` of google-genai, or a `Response`.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

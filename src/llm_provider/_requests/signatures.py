@@ -6,8 +6,6 @@ function: `help`, `inspect`, IPython, and Jedi in notebooks. Names and types com
 `parameters`, and the documentation from the source of that module. Nothing of this is read before.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

@@ -4,8 +4,6 @@ Keys are sorted and text is UTF-8. Values that JSON cannot represent exactly rai
 converted: NaN, infinities, lone surrogates, integers beyond 64 bits, `bytes` and other objects.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ Whoever can write a database can put views, triggers and computed columns into i
 statement about their tables. They would choose what is read, delete what is written, or never end.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Collection

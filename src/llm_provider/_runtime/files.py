@@ -4,8 +4,6 @@ A simulation replaces the functions of `os` here, `create_file`, `write_at` and 
 to tear what they write. So they are looked up when they are called, as in `files.write()`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import functools

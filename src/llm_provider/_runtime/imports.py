@@ -77,8 +77,8 @@ def when_imported(action: Callable[[], T]) -> T:
                     raise
         if missing is not None:
             raise MissingDependencyError(
-                f"the package {missing!r} is not installed, which this provider needs: pip install . in a "
-                "checkout of this project installs it"
+                f"the package {missing!r} is not installed, which this provider needs: pip install "
+                "llm-provider-call installs it, or pip install . in a checkout"
             )
         clock.sleep(PAUSE)
 
@@ -95,10 +95,7 @@ def import_optional(module: str, install: str) -> Any:
 def install_command(extra: str) -> str:
     """The commands that install an extra of this project, for messages.
 
-    A checkout is named, because no release is published yet, and `llm-provider` on the package index is
-    another project.
-
     >>> install_command("litellm")
-    "pip install '.[litellm]' in a checkout of this project"
+    "pip install 'llm-provider-call[litellm]', or '.[litellm]' in a checkout"
     """
-    return f"pip install '.[{extra}]' in a checkout of this project"
+    return f"pip install 'llm-provider-call[{extra}]', or '.[{extra}]' in a checkout"

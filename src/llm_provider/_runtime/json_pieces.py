@@ -9,8 +9,6 @@ it would look at every object of the process. 8 MB of log probabilities cost fiv
 stopped every thread for 50 to 130 ms. None of these objects is garbage.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 import threading

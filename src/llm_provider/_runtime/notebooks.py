@@ -1,7 +1,5 @@
 """Notebooks: which one, loaded already, this process runs in, and how it shows a value."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -3,8 +3,6 @@
 A simulation seeds `generator`, also in the child of a fork, and replaces `make_token` in this module.
 """
 
-from __future__ import annotations
-
 import os
 from random import Random
 

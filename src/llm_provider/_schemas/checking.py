@@ -9,8 +9,6 @@ answer is checked where the check is bounded:
   JSON schema alone, because the process does not know the user's modules.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

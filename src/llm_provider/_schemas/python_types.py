@@ -1,7 +1,5 @@
 """Python types as JSON schemas, by pydantic, which the SDKs bring along and the first type imports."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import sys

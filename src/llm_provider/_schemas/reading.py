@@ -1,7 +1,5 @@
 """Reads the JSON in the text of an answer, also where a model wrote Markdown or words around it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`Structure`: the JSON that a `response_format` asks for, in one form for all that a user can give."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -4,21 +4,17 @@
 (WARNING), and `llm_provider` itself the outages. Only `log_content` adds prompts and answers.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import orjson
 
 from .._errors import RequestError
+from .._types.usage import Usage
 from .observed_call import EndedAttempt, ObservedCall
-
-if TYPE_CHECKING:
-    from .._types.usage import Usage
 
 ROOT = logging.getLogger("llm_provider")
 CALLS = logging.getLogger("llm_provider.calls")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from .._errors import FailedAttempt
 from .._runtime.json_pieces import LARGE
 from .._types.served_by import ServedBy
 from .._types.usage import Usage
-
-if TYPE_CHECKING:
-    from .._errors import FailedAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +27,19 @@ class AskedCall:
     """The names of the `track` blocks around the call, joined by slashes."""
     metadata: Any = None
     """The value of `metadata` for this input of a batch."""
+
+
+def describe_who(call: ObservedCall, outcome: object) -> Mapping[str, str]:
+    """The fields of `served_by` of an answer, without the model.
+
+    Those of its only request are known already. Otherwise the reply is read again.
+    """
+    if len(call.answered) == len(getattr(outcome, "choices", ())) == 1:
+        return call.answered[0]
+    served_by = find_served_by(outcome)
+    fields = {} if served_by is None else served_by.to_dict()
+    fields.pop("model", None)
+    return fields
 
 
 def find_served_by(outcome: object) -> ServedBy | None:
@@ -66,6 +78,8 @@ class ObservedCall:
     tag: str = ""
     streamed: bool = False
     metadata: Any = None
+    answered: tuple[Mapping[str, str], ...] = ()
+    """For each request that was answered, the fields of `served_by` without the model."""
 
     def to_asked_call(self) -> AskedCall:
         """The call for the user's function."""
@@ -86,6 +100,8 @@ class Payment:
     served: str
     """The model that answered, as the provider names it."""
     delivery: str = "live"
+    who: Mapping[str, str] | None = None
+    """The fields of `served_by` without the model; None if the request was not answered."""
 
 
 @dataclass(slots=True)

@@ -141,7 +141,9 @@ class Observer:
         return Watch(self, call, started, span)
 
     def note_payment(self, call: ObservedCall, payment: Payment) -> None:
-        """Note the tokens and the cost of a request."""
+        """Note the tokens and the cost of a request, and who answered it."""
+        if payment.who is not None:
+            call.answered += (payment.who,)
         if self.metrics is not None:
             self.metrics.note(self.metrics.record_payment, call, payment)
         if payment.delivery != "live" and is_logging(INFO):

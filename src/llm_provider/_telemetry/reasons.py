@@ -1,7 +1,5 @@
 """Why a request failed, in a few words of our own: those of providers and SDKs may quote the prompt."""
 
-from __future__ import annotations
-
 import errno
 import os
 from types import MappingProxyType

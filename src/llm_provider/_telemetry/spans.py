@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from .._errors import LLMError
 from .._json_values import JSONObject
 from .._runtime import clock
-from .observed_call import Destination, EndedAttempt, ObservedCall, find_served_by
+from .observed_call import Destination, EndedAttempt, ObservedCall, describe_who
 from .reasons import reason
 
 if TYPE_CHECKING:
@@ -229,14 +229,17 @@ def describe_target(
 def _describe_request(call: ObservedCall) -> JSONObject:
     """The attributes of the parameters that the user set."""
     request = call.request
-    values = {attribute: getattr(request, name, None) for name, attribute in _PARAMETERS.items()}
-    attributes = {attribute: value for attribute, value in values.items() if value is not None}
+    attributes = {
+        attribute: value
+        for name, attribute in _PARAMETERS.items()
+        if (value := getattr(request, name, None)) is not None
+    }
     if getattr(request, "n", 1) > 1:
         attributes["gen_ai.request.choice.count"] = request.n
     if getattr(request, "response_format", None) is not None:
         attributes["gen_ai.output.type"] = "json"
-    options = getattr(request, "options", None) or {}
-    attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
+    if options := getattr(request, "options", None):
+        attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
     if call.tag:
         attributes["llm_provider.tag"] = call.tag
     if call.streamed:
@@ -268,13 +271,9 @@ def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: fl
     if timing is None:
         return attributes
     attributes[RESPONSE_MODEL] = outcome.model
-    if (served_by := find_served_by(outcome)) is not None:
-        names = _OF_OPENAI if call.provider in ("openai", "azure") else {}
-        attributes |= {
-            names.get(name, f"llm_provider.served_by.{name}"): value
-            for name, value in served_by.to_dict().items()
-            if name != "model"
-        }
+    names = _OF_OPENAI if call.provider in ("openai", "azure") else {}
+    for name, value in describe_who(call, outcome).items():
+        attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
     if call.streamed and timing.first_token is not None:

@@ -1,7 +1,5 @@
 """Tells why calls wait for more than a second, once for all calls of a scope that wait for one reason."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math

@@ -4,8 +4,6 @@ The size is read from the first bytes of the file; an address counts as a square
 those of the providers' vision guides of November 2026, and were not compared with any invoice.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

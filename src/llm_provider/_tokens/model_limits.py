@@ -1,19 +1,15 @@
 """The largest input and output of each model, from `model_limits.csv`, when the first is looked up."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from .._money.price_rows import CLOUDS, PriceWarning, is_date
 from .._money.pricing import find_table, list_keys
 from .._requests.routing import Target, maker_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE_NAME = "model_limits.csv"
 

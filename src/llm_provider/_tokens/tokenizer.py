@@ -4,8 +4,6 @@ tiktoken downloads the vocabulary of an encoding when the encoding is first used
 only if its file is on disk: in tiktoken's own cache, or inside litellm, which ships some vocabularies.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util

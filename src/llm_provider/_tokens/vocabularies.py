@@ -7,8 +7,6 @@ text of this repository is among them, except the first paragraphs of tests/data
 script is per character; "runs" are characters of a script without another between them.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

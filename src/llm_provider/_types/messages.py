@@ -146,6 +146,12 @@ class Delta(NoMapping):
         return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
 
 
+def describe_input(request: Any) -> Any:
+    """The input of a request, as its result keeps it: a prompt, or the context of scores; else None."""
+    messages = getattr(request, "messages", None)
+    return describe_prompt(messages) if messages else getattr(request, "context", None)
+
+
 def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
     """The messages as a response keeps them: a lone text of the user as it is, media without their data.
 

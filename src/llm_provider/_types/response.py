@@ -80,13 +80,13 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     `cost` is the cost of this call in USD, the sum over all its requests, those that failed too. It is 0 for
     a cache hit, and None if the cost of one request is unknown. `cost_source` tells where it comes from:
     "reply" if the provider reported it, "prices" for the price table, "litellm" for litellm's price map, None
-    for a cache hit and an unknown cost. `price` is what the answer cost when it was bought: the `cost` of a
-    new answer, and of a stored one the cost of the call that stored it; None if that is unknown. `model` is
-    the model that answered, as the provider names it. `failures` are the requests of this call that failed
-    before one succeeded, and those whose answers did not match `response_format`. `schema_in_prompt` says
-    that the provider could not enforce the schema, so the prompt asked for it. `raw` is the provider's
-    unchanged answer. `dropped` has the parameters that `unsupported="drop"` left out. `metadata` is that of
-    the input in its batch.
+    for a cache hit and an unknown cost. `cost_unknown` says why a `cost` is None. `price` is what the answer
+    cost when it was bought: the `cost` of a new answer, and of a stored one the cost of the call that stored
+    it; None if that is unknown. `model` is the model that answered, as the provider names it. `failures` are
+    the requests of this call that failed before one succeeded, and those whose answers did not match
+    `response_format`. `schema_in_prompt` says that the provider could not enforce the schema, so the prompt
+    asked for it. `raw` is the provider's unchanged answer. `dropped` has the parameters that
+    `unsupported="drop"` left out. `metadata` is that of the input in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.

@@ -231,8 +231,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             client: The `Client` that made the results, whose cache and prices are read; default that of the
                 module's functions.
             scores: Your scores of the results, by position; 1 and more count as correct. With them the file
-                holds records of Every Eval Ever 0.3.0, for each model.
-            evaluation: The name of the evaluation in these records.
+                holds records of Every Eval Ever 0.3.0, and a log that inspect_ai reads, for each model.
+            evaluation: The name of the evaluation in these.
 
         Raises:
             OSError: a file cannot be written.

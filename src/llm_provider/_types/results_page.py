@@ -212,9 +212,7 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
 
 
 def _prompt_of(result: Result | Scores) -> object:
-    if isinstance(result, Scores):
-        return result.context
-    return None if isinstance(result, LLMError) else _shorten_media(result.prompt)
+    return result.context if isinstance(result, Scores) else _shorten_media(result.prompt)
 
 
 def _shorten_media(prompt: object) -> object:
@@ -277,7 +275,10 @@ def _read_extra(sample: Response | LLMError | Scores) -> JSONObject:
                 for image in _parts(sample, "images")
             ],
         }
-        details["facts"] |= {"cost_source": sample.cost_source, "dropped": ", ".join(sample.dropped) or None}
+        details["facts"] |= {
+            "cost_source": sample.cost_source or sample.cost_unknown,
+            "dropped": ", ".join(sample.dropped) or None,
+        }
     elif isinstance(sample, LLMError):
         details["facts"] |= {"status": sample.status, "code": sample.code, "retryable": sample.retryable}
     return {name: value for name, value in details.items() if value}

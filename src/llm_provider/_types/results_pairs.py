@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from .._json_values import json_value
-from .response import Response, Result
+from .response import Result
 from .scores import Scores
 
 
@@ -17,8 +17,8 @@ def pair_results(
     """The positions of results that belong together, in the order of the first run; None where one is alone.
 
     Results belong together if prompt and metadata are equal, else if they alone have their metadata, else if
-    their prompts are equal, else if they have the same position in runs of the same length. A failed call
-    does not know its prompt. Equal inputs are paired in their order.
+    their prompts are equal, else if they have the same position in runs of the same length. Equal inputs are
+    paired in their order.
     """
     left, right = (
         [_Input(result, position) for position, result in enumerate(run)] for run in (first, second)
@@ -48,9 +48,7 @@ class _Input:
 
     def __init__(self, result: Result | Scores, position: int) -> None:
         self.position = position
-        prompt: object = result.context if isinstance(result, Scores) else None
-        if isinstance(result, Response):
-            prompt = result.prompt
+        prompt: object = result.context if isinstance(result, Scores) else result.prompt
         self.prompt = None if prompt is None else _write(prompt)
         label = None if result.row_label is None else result.row_label.value
         known = (result.metadata, label)

@@ -85,9 +85,9 @@ def row_count(result: Result | Scores) -> int:
 def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
-        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price,
-        "prompt": _describe(result.context if isinstance(result, Scores) else result.prompt),
+        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price
     }  # fmt: skip
+    own["prompt"] = _describe(result.context if isinstance(result, Scores) else result.prompt)
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)

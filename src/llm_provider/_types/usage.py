@@ -98,6 +98,7 @@ class PaidResult:
     provider: str
     cost: float | None = None
     cost_source: CostSource | None = None
+    cost_unknown: str | None = None
     price: float | None = None
     cached: bool = False
     timing: Timing = NO_TIMING

@@ -30,7 +30,7 @@ HOST = "127.0.0.1"
 CONTROL_SECONDS = 30.0
 TERMINATION_SECONDS = 5.0
 NEEDED_MODULES = ("granian", "orjson")
-INSTALL = "pip install '.[simulator]' in a checkout of this project"
+INSTALL = "pip install 'llm-provider-call[simulator]', or '.[simulator]' in a checkout"
 
 
 class Simulator:

@@ -72,7 +72,9 @@ def test_settings_of_a_second_level_are_checked(make: Callable[[], object]) -> N
 
 def test_a_url_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "valkey", None)
-    with pytest.raises(MissingDependencyError, match=r"needs the package valkey: pip install '\.\[valkey\]'"):
+    with pytest.raises(
+        MissingDependencyError, match=r"package valkey: pip install 'llm-provider-call\[valkey\]'"
+    ):
         Client(cache="valkey://host:6379/0")
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "redis://host:6379/0")
     with pytest.raises(MissingDependencyError, match="LLM_PROVIDER_CACHE: a cache of redis:// needs"):

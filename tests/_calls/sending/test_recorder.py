@@ -1,12 +1,14 @@
 import contextlib
 import json
+import warnings
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.scenarios import ledger as chaos
-from llm_provider import APIConnectionError, Client, LLMError, PriceWarning
+from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
 
@@ -85,3 +87,54 @@ def test_chaos_is_billed_as_the_ledger_says(tmp_path: Path) -> None:
     report = chaos.chaos(120, tmp_path)
     assert report.problems == []
     assert all(route.difference == 0 for route in report.routes)
+
+
+def ask(client: Client, way: str, model: str, **parameters: Any) -> list[Any]:
+    prompts = ["What is 2+3?", "What is 3+3?"]
+    if way == "stream":
+        streams = [client.stream(model, prompt, **parameters) for prompt in prompts]
+        return [list(deltas) and deltas.response for deltas in streams]
+    if way == "embed":
+        return [client.embed(model, [prompt], **parameters) for prompt in prompts]
+    if way == "score":
+        return [client.score(model, prompt, ["a", "b"], **parameters) for prompt in prompts]
+    delivery = "batch" if way == "batch" else "live"
+    return list(client.call_many(model, prompts, progress=False, delivery=delivery, **parameters))
+
+
+UNPRICED = {
+    "openai/gpt-unheard-of": ("call_many", "stream", "batch"),
+    "openai/embedding-unheard-of": ("embed",),
+    "azure/mine": ("call_many", "stream", "batch", "embed"),
+    "bedrock_mantle/anthropic.claude-unheard-of": ("call_many", "stream"),
+    "vertex_ai/gemini-unheard-of": ("call_many", "stream"),
+    "groq/unheard-of": ("call_many", "stream"),
+    "litellm/openai/gpt-unheard-of": ("call_many", "stream"),
+    "lab/mine": ("call_many", "stream", "embed", "score"),
+}
+"""Models without a price, and the ways to ask them."""
+
+
+@pytest.mark.parametrize(("model", "way"), [(model, way) for model in UNPRICED for way in UNPRICED[model]])
+def test_an_answer_without_a_price_says_why(
+    model: str, way: str, own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERTEX_API_KEY", "key")
+    ledger, lab = own_cache.parent / "ledger.jsonl", Host("lab", simulator.url("vllm"), "vllm")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for cache in ("first", "second")[: 1 if way == "batch" else 2]:
+            with Client(cache_dir=own_cache.parent / cache, ledger=ledger, hosts=[lab]) as client:
+                answers = ask(client, way, model)
+    warned = [str(each.message) for each in caught if issubclass(each.category, PriceWarning)]
+    assert [answer.cost for answer in answers] == [None, None]
+    (reason,) = {answer.cost_unknown for answer in answers}
+    assert warned == [f"{reason}; the cost is unknown"]
+    assert model.rpartition("/")[2] in reason
+    lines = map(json.loads, ledger.read_text().splitlines())
+    assert {line["cost_unknown"] for line in lines} == {reason}
+
+
+@pytest.mark.parametrize("model", ["azure/gpt-6.1-sol", "groq/openai/gpt-oss-120b", "litellm/openai/gpt-4o"])
+def test_a_known_cost_says_nothing(model: str, client: Client) -> None:
+    assert all(answer.cost and answer.cost_unknown is None for answer in ask(client, "call_many", model))

@@ -128,6 +128,37 @@ def test_an_unpinned_model_with_open_weights_warns_once(
     assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
 
 
+@pytest.mark.parametrize(
+    "model", ["openrouter/qwen/qwen3-embedding-8b", "huggingface/Qwen/Qwen3-Embedding-8B"]
+)
+def test_embeddings_are_pinned_as_answers_are(
+    model: str, client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_warned", set())
+    with pytest.warns(UnpinnedRouterWarning, match="is served by several hosts"):
+        assert not client.embed(model, ["Hi"]).cached
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.embed(model, ["Hi", "Ho"])
+        for pin in ("nebius", "novita"):
+            assert not client.embed(model, ["Hi"], upstream=pin).cached
+            assert client.with_options(upstream=pin).embed(model, ["Hi"]).cached
+            estimated = client.estimate(model, ["He"], upstream=pin)
+            assert (estimated.cost is None) == (f":{pin} (standard) is known, neither" in str(estimated))
+    *_, nebius, novita = (request.body for request in simulator.requests())
+    if model.startswith("openrouter"):
+        assert nebius["provider"] == {"only": ["nebius"], "allow_fallbacks": False}
+    else:
+        assert novita["model"].endswith(":novita")
+    for other in ("text-embedding-3-small", "gemini-embedding-001", f"litellm/{model}"):
+        with pytest.raises(UnsupportedParameterError, match=r"does not accept upstream: .*OpenRouter"):
+            client.embed(other, ["Hi"], upstream="nebius")
+    with pytest.raises(RequestError, match="both choose a host"):
+        client.embed(
+            "openrouter/qwen/q", ["Hi"], upstream="nebius", extra_body={"provider": {"sort": "price"}}
+        )
+
+
 @pytest.mark.parametrize("model", [ROUTER, HUB])
 def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
     model: str, simulator: Simulator, tmp_path: Path
@@ -138,11 +169,16 @@ def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
     rows = (f"{provider},{name},standard,0,1,1", f"{provider},{name}:nebius,standard,0,1000,2000")
     prices.write_text("\n".join(("provider,model,variant,min_input_tokens,input,output", *rows, "")))
     with Client(prices=prices, cache="off") as client:
-        other = client.estimate(model, ["Hi"], upstream="novita")
+        listed = client.estimate(model, ["Hi"], upstream="novita")
+        direct = client.estimate(f"novita/{name}", ["Hi"])
+        assert direct.cost is not None
+        assert listed.cost == direct.cost
+        assert f"prices are those of novita/{name}" in str(listed)
+        other = client.estimate(model, ["Hi"], upstream="parasail")
         assert other.cost is None
-        assert f"no price of {model}:novita (standard) is known" in str(other)
+        assert f"no price of {model}:parasail (standard) is known, neither" in str(other)
         with pytest.raises(UnknownPriceError):
-            client.call(model, "Hi", upstream="novita", max_tokens=10, budget=1.0)
+            client.call(model, "Hi", upstream="parasail", max_tokens=10, budget=1.0)
         with pytest.raises(BudgetExceededError):
             # At the price of the model alone it would fit.
             client.call(model, "Hi", upstream="nebius", max_tokens=10, budget=0.1)

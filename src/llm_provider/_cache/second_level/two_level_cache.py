@@ -9,8 +9,6 @@ call that finds nothing asks the second level on its way to the provider (`Engin
 thread.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ name, so the same answers give the same bytes, and a new answer adds one line. A
 keys, as the cache contains none. The digest of a line shows whether the line was changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,6 @@ A hit reads the first three parts only. The question serves to explain misses an
 The checksum includes the key, so it also detects an answer that a damaged index has put under another key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

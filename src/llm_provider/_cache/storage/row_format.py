@@ -1,7 +1,5 @@
 """The format of diskcache rows that the cache allows: raw bytes only. Imported when a cache is created."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import diskcache

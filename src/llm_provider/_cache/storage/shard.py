@@ -9,8 +9,6 @@ Only rows that contain raw bytes are read: nothing is unpickled, and no file tha
 (CVE-2025-69872).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -8,8 +8,6 @@ A shared cache holds the answers. The leases, the learned limits and the batches
 directory of that user inside it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

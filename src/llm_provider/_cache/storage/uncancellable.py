@@ -1,7 +1,5 @@
 """A future that a task can await, but not cancel. Imported, like asyncio, when an event loop needs one."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import TypeVar
 

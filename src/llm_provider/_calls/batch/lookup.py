@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ..._errors import CacheMissError, LLMError
 from ..._money.track import current
 from ..._runtime import clock
-from ..._types.messages import Prompt
+from ..._types.messages import Prompt, describe_input
 from ..._types.response import Response, Result
 from ..call import Call
 from ..lifecycle.engine import READING, Engine
@@ -47,13 +47,17 @@ def batch_lookup(
 
     def by_itself(prompt: Prompt) -> Result | Call[Response]:
         described = None if metadata is None else metadata(prompt)
+        call: Call[Response] | None = None
         try:
             call = prepare(prompt)
             call.metadata = described
             result: Result | None = engine.lookup(call)
         except LLMError as error:
             result = error
-        return call if result is None else with_metadata(result, described)
+            # One that cannot be prepared may be anything.
+            text = prompt if isinstance(prompt, str) else None
+            error.prompt = text if call is None else describe_input(call.request)
+        return cast("Call[Response]", call) if result is None else with_metadata(result, described)
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
         # Several samples have several keys, which are looked up one by one. So have several models.
@@ -97,7 +101,7 @@ def _by_template(
                         result = engine.answer_from(call, entry, started, key)
                     except LLMError as error:
                         result = error
-                if isinstance(result, Response):
+                if result is not None:
                     object.__setattr__(result, "prompt", shared.describe(prompt))
                 if result is None:
                     yield _report_miss(engine, shared.fill_in(prompt, text, started, key))

@@ -1,7 +1,5 @@
 """Progress bars of notebooks: bars of tqdm that leave their last line as text in the saved notebook."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys

@@ -8,8 +8,6 @@ batch started together, each of them would pay for writing the prefix. A call wh
 would pay for a write that nobody reads, so it is sent without a breakpoint.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable

@@ -10,8 +10,6 @@ encoding two prompts and comparing the results, so it does not depend on a wire 
 plain text is encoded by itself. If no such place is found, so is every prompt.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import fields

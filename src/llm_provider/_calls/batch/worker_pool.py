@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..._errors import LLMError
 from ..._runtime import event_loop
+from ..._types.messages import describe_input
 from ..._types.response import Response, Result
 from ..call import Call
 from ..early_stop import EarlyStop
@@ -132,6 +133,7 @@ class WorkerPool:
             except LLMError as error:
                 # The traceback would keep the whole call in memory for as long as the error lives.
                 result = error.with_traceback(None)
+                error.prompt = describe_input(call.request)
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # an interrupt in a tool would end the loop

@@ -1,7 +1,5 @@
 """`unsupported="drop"`: the request without the parameters that its model or host does not have."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Mapping

@@ -289,6 +289,7 @@ class _Turns:
                 usage=sum((usage for usage in usages if usage is not None), outcome.usage),
                 cost=sent.cost,
                 cost_source=sent.cost_source,
+                cost_unknown=sent.cost_unknown,
                 cached=outcome.cached and not sent.attempts,
                 timing=replace(
                     timing,

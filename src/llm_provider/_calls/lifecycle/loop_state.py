@@ -1,7 +1,5 @@
 """The mutable objects of a client that belong to one event loop: its flights, its sender, its batches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -4,8 +4,6 @@ The lease lies in the second level of the cache (`SecondLevel(leases=True)`) and
 machine fails. It is released once the answer is in the second level, where the waiting machines find it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
@@ -35,7 +35,7 @@ class Chat(Operation[Request, Response]):
     name = "chat"
     nests = True
     patience = DEFAULT_PATIENCE
-    defaults = None
+    defaults: ClassVar[Collection[str] | None] = None
     has_texts = False
     build = staticmethod(Request.build)
 
@@ -204,6 +204,7 @@ class Chat(Operation[Request, Response]):
             id=first.answer.id,
             cost=cost,
             cost_source=sent.cost_source,
+            cost_unknown=sent.cost_unknown,
             price=price_of(cost, samples),
             cached=cached,
             timing=Timing(

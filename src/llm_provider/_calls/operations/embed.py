@@ -1,7 +1,5 @@
 """The operation `embed`: texts in, one vector for each of them out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ beginning is not enough: prompts may share examples that contain answers, and th
 own. A server keeps any beginning of a prompt that it has read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections import OrderedDict

@@ -5,20 +5,19 @@ afterwards has still paid. A hit is recorded when its call is answered. Every po
 the client, to those of the `track` blocks around the call, and to the ledger file of the client.
 """
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._errors import ModelDriftError, cite
 from ..._json_values import JSONObject, json_value
 from ..._money.ledger_file import LedgerFile
 from ..._money.litellm_prices import litellm_cost
-from ..._money.model_drift import Alias, Answered, Change, ModelDriftWarning, Served
+from ..._money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
 from ..._money.price_rows import PriceWarning
-from ..._money.pricing import PriceTable
+from ..._money.pricing import PriceTable, warn_of_unknown_cost
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
 from ..._providers.shared.served_by import read_fields
@@ -28,9 +27,6 @@ from ..._types.usage import CostSource, Usage
 from ..call import Call, Sample
 from ..observation import observe_payment
 from ..sent_requests import Charge
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 _LONGEST_NAME = 200
 """Characters of a model's name that are kept: a server may answer with anything."""
@@ -93,14 +89,14 @@ class CostRecorder:
         answer = sample.answer
         names = self._names_of(call, answer.model, batch)
         source: CostSource = "reply"
-        cost: Decimal | None = answer.cost
+        cost: Decimal | str | None = answer.cost
         if cost is None:
             variant = _variant(call, answer) if batch is None else "batch"
-            source, cost = "prices", self._cost(names, variant, answer.usage)
-            if cost is None and call.target.provider == "litellm":
-                cost = litellm_cost(call.target.model, answer.model, answer.usage, variant)
-                source = "litellm"
-        call.sent.charges += (Charge(cost, answer.usage, source),)
+            source, cost = "prices", self._explain_cost(names, variant, answer.usage)
+            if isinstance(cost, str) and call.target.provider == "litellm":
+                known = litellm_cost(call.target.model, answer.model, answer.usage, variant)
+                source, cost = "litellm", cost if known is None else known
+        cost, reason = self._charge(call, cost, answer.usage, source)
         strict = self._is_strict(call)
         who = _describe_origin(call, answer)
         if answer.model is not None:
@@ -124,6 +120,7 @@ class CostRecorder:
             ),
             id=answer.id,
             account=account,
+            cost_unknown=reason,
             served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
             batch=None if batch is None else batch.batch,
@@ -153,16 +150,20 @@ class CostRecorder:
             return None
         names = self._names_of(call, None, batch)
         source: CostSource = "reply"
-        if cost is None:
-            cost = self._cost(names, call.operation.variant(call) if batch is None else "batch", usage)
-            source = "prices"
-        call.sent.charges += (Charge(cost, usage, source),)
+        known: Decimal | str | None = cost
+        if known is None:
+            source, known = "prices", f"a request failed with {type(error).__name__} and may have been billed"
+            if usage is not None:
+                variant = call.operation.variant(call) if batch is None else "batch"
+                known = self._explain_cost(names, variant, usage)
+        cost, reason = self._charge(call, known, usage, source)
         has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
         posting = Posting(clock.time(), "failed", names.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
-            self._post(call, names, posting, error=type(error).__name__, account=account, **where)
+            details = {"error": type(error).__name__, "account": account, "cost_unknown": reason}
+            self._post(call, names, posting, **details, **where)
         return cost
 
     def rows_of(self, batch: str) -> set[str]:
@@ -215,6 +216,11 @@ class CostRecorder:
         if change is None:
             return
         names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
+        if len(call.target.servers) > 1:
+            host = call.target.provider
+            message = message.replace(
+                CHANGED, f"give the servers of {host} that have different models hosts of their own"
+            )
         if self._is_strict(call):
             error = ModelDriftError(
                 message,
@@ -238,14 +244,25 @@ class CostRecorder:
         strict = call.request.strict_model
         return self._strict if strict is None else strict
 
-    def _cost(self, names: _Names, variant: str, usage: Usage | None) -> Decimal | None:
+    def _explain_cost(self, names: _Names, variant: str, usage: Usage | None) -> Decimal | str:
         if usage is None:
-            return None
-        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
-        try:
-            return self.prices().cost(*names.priced, usage, variant=variant)
-        except PriceWarning:
-            return None
+            return f"{'/'.join(names.priced)}: an answer tells no usage"
+        return self.prices().explain_cost(*names.priced, usage, variant=variant)
+
+    def _charge(
+        self, call: Call[Any], cost: Decimal | str, usage: Usage | None, source: CostSource
+    ) -> tuple[Decimal | None, str | None]:
+        """Count a request. Returns its cost, or else the reason, and warns of that once."""
+        if not isinstance(cost, str):
+            call.sent.charges += (Charge(cost, usage, source),)
+            return cost, None
+        call.sent.charges += (Charge(None, usage, source, cost),)
+        # A server of the user's own has no price, and nobody expects a bill.
+        if usage is not None and call.target.provider != "local":
+            # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+            with contextlib.suppress(PriceWarning):
+                warn_of_unknown_cost(cost)
+        return None, cost
 
     def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
         if call.watch is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -251,6 +252,7 @@ class _Sending:
             raise stop.refuse()
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
+        call.sent.outage = selection.scope.outage
         first = bool(self.failures) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = retry.FINAL
@@ -343,6 +345,8 @@ class _Sending:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
+        # The outage keeps the error, and quotes it to calls of other keys.
+        error.message = call.sent.problem = self._scrub(error.message)
         suspect = self._is_suspect(error)
         alone = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
         alone = alone or not retry.is_congestion(error)
@@ -426,17 +430,20 @@ class _Sending:
         error.provider = self.call.target.provider
         error.model = self.call.request.model
         error.attempts = len(self.failures)
-        attributes, secrets = vars(error), self.selection.secrets
-        if self.call.target.route.adapter == "litellm":
-            secrets = [*secrets, *environment_secrets()]
-        for key in secrets:
-            # Servers quote keys in messages, and may echo them as codes or as ids of requests.
-            attributes |= {name: _scrub(value, key) for name, value in attributes.items()}
+        attributes = vars(error)
+        attributes |= {name: self._scrub(value) for name, value in attributes.items()}
         if self.verdict.reason:
             error.message += f" ({self.verdict.reason})"
         error.args = (error.message,)
         error.__cause__ = error.__context__ = error.__traceback__ = None
         return error
+
+    def _scrub(self, value: Any) -> Any:
+        """A value without the keys, which servers quote in messages, as codes or as ids of requests."""
+        secrets = self.selection.secrets
+        if self.call.target.route.adapter == "litellm":
+            secrets = [*secrets, *environment_secrets()]
+        return functools.reduce(_scrub, secrets, value)
 
 
 def _scrub(value: Any, key: Credential) -> Any:

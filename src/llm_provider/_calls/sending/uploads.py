@@ -5,8 +5,6 @@ and content, in a small JSON file, until the provider deletes the file. Calls th
 same time share one upload, in this process and, by a lease, in the others of the machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -14,22 +12,20 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from ..._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from ..._providers.protocol import Outgoing
 from ..._providers.shared.files import FileConnection, UploadedFile, fill_ids, module_of
+from ..._requests.api_keys import Credential
+from ..._requests.attachments import Attachment
 from ..._runtime import clock, files
 from ..._runtime.imports import when_imported
 from ..._runtime.leases import Leases
 from ..call import Call
 from .retry_request import send_with_retries
-
-if TYPE_CHECKING:
-    from ..._requests.api_keys import Credential
-    from ..._requests.attachments import Attachment
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""

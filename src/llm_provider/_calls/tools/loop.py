@@ -195,6 +195,7 @@ class Rounds:
             usage=sum((response.usage for response in responses), Usage()),
             cost=sent.cost,
             cost_source=sent.cost_source,
+            cost_unknown=sent.cost_unknown,
             price=sum_of_prices([response.price for response in responses]),
             cached=all(response.cached for response in responses),
             timing=Timing(
@@ -314,6 +315,7 @@ def batch_of(
                 call.metadata = described
                 yield call
             except LLMError as error:
+                error.prompt = prompt if isinstance(prompt, str) else None
                 yield with_metadata(error, described)
 
     async def run_call(call: Call[Response]) -> Response:

@@ -4,8 +4,6 @@ Facts from anthropic 2.11. Anthropic keeps no label of a batch, so a submission 
 again by its time and its number of rows, and recognised by the names of its results.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

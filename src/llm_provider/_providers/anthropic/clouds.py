@@ -4,8 +4,6 @@ The body has the version of the format in the place of the model. Facts from the
 2.12 and from the guides of Google and AWS.
 """
 
-from __future__ import annotations
-
 import functools
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """The connection to Anthropic and to servers with its format, through the anthropic SDK 2."""
 
-from __future__ import annotations
-
 from ..._settings import MAX_RESPONSE_BYTES
 from ..transport.sdk_connection import PostConnection
 from .clouds import stream_url

@@ -1,7 +1,5 @@
 """Anthropic's Messages format: reply or stream → `Answer`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

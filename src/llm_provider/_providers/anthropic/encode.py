@@ -1,7 +1,5 @@
 """A request → the body of Anthropic's `messages`. Pure."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any

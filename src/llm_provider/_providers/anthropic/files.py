@@ -4,8 +4,6 @@ Facts from anthropic 2.11 and Anthropic's guides: a file has up to 500 MB, and i
 request has up to 32 MB, and an image in it up to 5 MiB in base64.
 """
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What each family of Claude models accepts."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A write costs 1.25 times the price of input and a read a tenth or less, so a bre
 call on. The minima are those of Anthropic's guide and of litellm 1.109's model table, November 2026.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

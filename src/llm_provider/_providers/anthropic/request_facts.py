@@ -1,7 +1,5 @@
 """Facts about requests in Anthropic's Messages wire format. Pure."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

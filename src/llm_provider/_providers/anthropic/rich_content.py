@@ -1,7 +1,5 @@
 """Citations and server tools in a message of Anthropic's format, which has no images and no audio. Pure."""
 
-from __future__ import annotations
-
 from ..._json_values import JSONMapping
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..shared.rich_content import dicts, number, text

@@ -4,8 +4,6 @@ The API refuses limits such as `minimum`, so they become part of the description
 answer is checked against them. The rules are those of the SDK's `transform_schema` and of Anthropic's guide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

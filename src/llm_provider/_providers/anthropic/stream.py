@@ -1,7 +1,5 @@
 """Streams of Anthropic's Messages format → the message that they add up to. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

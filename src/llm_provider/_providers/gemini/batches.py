@@ -6,8 +6,6 @@ row, and the name of the file identifies the batch if the answer to its submissi
 the counts of a batch and the reason of its failure, so they are read from the bytes of the answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import AsyncIterator

@@ -3,8 +3,6 @@
 Most models return function calls without an id; these get the answer's id and their position.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

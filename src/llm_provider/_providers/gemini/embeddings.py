@@ -3,8 +3,6 @@
 The model is in the address and once more beside each text, as google-genai 3.4 has it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Facts from google-genai 3.4 and Google's guides: a file has up to 2 GB and is de
 is processed first, and requests may refer to it once its state is ACTIVE. A request has up to 20 MB.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

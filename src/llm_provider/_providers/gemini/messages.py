@@ -3,8 +3,6 @@
 An answer of Gemini's own is sent back as its original parts, signatures included, unless it was edited.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What each family of Gemini's models accepts, and the version of the API that the user chooses."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -6,8 +6,6 @@ of 11.7. The SDK still chooses the address and the headers, keeps the key, and r
 whose private methods are not known is used through `typed_requests`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any

@@ -5,8 +5,6 @@ Google's explicit caches are not used: they cost rent by the hour, while the imp
 discount. The minima are those of litellm 1.109's model table, November 2026.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ..._json_values import JSONMapping, JSONObject

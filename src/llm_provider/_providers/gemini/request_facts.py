@@ -1,7 +1,5 @@
 """Facts about requests in the wire format of Gemini's `generateContent`. Pure."""
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Citations, images, audio and server tools in a `GenerateContentResponse`. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ more rules: nothing stands beside a `$ref`, and only fields that are not require
 itself. Answers are checked against the whole schema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

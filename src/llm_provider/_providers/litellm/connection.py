@@ -1,7 +1,5 @@
 """The connection to litellm: its import, its keyword arguments, and its clients."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """Replies of litellm, which are chat completions. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..openai_chat import decode as chat

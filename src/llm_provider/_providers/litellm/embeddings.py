@@ -3,8 +3,6 @@
 litellm answers in OpenAI's form, and knows for most providers which models take `dimensions`.
 """
 
-from __future__ import annotations
-
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.routing import ROUTES, EmbeddingLimits, Target, price_names
 from ..openai import embeddings as openai_format

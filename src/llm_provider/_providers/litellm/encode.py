@@ -1,7 +1,5 @@
 """A request → the keyword arguments of `litellm.acompletion`. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Exceptions of litellm → our errors."""
 
-from __future__ import annotations
-
 import ast
 import re
 

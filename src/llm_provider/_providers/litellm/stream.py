@@ -1,7 +1,5 @@
 """Streams of litellm, and the whole replies of servers that do not stream."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

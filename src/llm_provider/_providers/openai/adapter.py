@@ -1,7 +1,5 @@
 """OpenAI and every compatible host, as the protocol names its parts. A call takes one of two wire formats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..._requests.request import Request

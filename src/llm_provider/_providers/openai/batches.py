@@ -1,7 +1,5 @@
 """Batches of OpenAI, by the openai SDK 2.54, and of hosts with the same API, which `ROUTES` tells."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal, cast

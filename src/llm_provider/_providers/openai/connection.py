@@ -1,7 +1,5 @@
 """The connection to OpenAI and to every compatible host, through the openai SDK (2 and 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The embeddings wire format of OpenAI's API reference and of the compatible hosts' own. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -46,6 +44,11 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
                 model=request.model,
             )
         payload = merge(payload, request.extra_body)
+    if "upstream" in target.route.options or target.model.startswith("openrouter/"):
+        # Embeddings of other hosts do not need its module.
+        from ..shared.upstream import pin_or_warn
+
+        pin_or_warn(request, target, payload)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {})
 
 

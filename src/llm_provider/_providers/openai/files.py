@@ -4,8 +4,6 @@ Facts from openai 2.54: a file has up to 512 MB, and is kept until it is deleted
 `file_id`: a PDF on both endpoints, an image on Responses alone. Compatible hosts have no such files.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..._requests.api_keys import Credential

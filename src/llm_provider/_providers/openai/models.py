@@ -1,7 +1,5 @@
 """What each family of OpenAI's models accepts, and which endpoint serves it."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ The sources are the types of the openai SDK 3.52, and the fields of hosts: OpenR
 `provider_specific_fields`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Some hosts fill every field: an empty `function_call` beside `tool_calls`, or `custom` beside `function`.
 """
 
-from __future__ import annotations
-
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import ToolCall

@@ -1,7 +1,5 @@
 """OpenAI-style messages → those of a Chat Completions request. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Hosts such as OpenRouter and litellm pass fields and content blocks of Anthropic's on, so these count too.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Any

@@ -5,8 +5,6 @@ fields; the root is an object; some keywords and sizes are refused. The openai S
 way (`to_strict_json_schema`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ It takes 35 % off a stream of 100 chunks, SDK and transport included (bytecode i
 openai 2, `python -m benchmarks.hot_path`).
 """
 
-from __future__ import annotations
-
 from collections.abc import KeysView
 from typing import Any
 

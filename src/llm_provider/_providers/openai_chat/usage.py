@@ -11,8 +11,6 @@ counts, and name them in the details or count them in `total_tokens` alone:
 A total that is smaller than the sum, or zero, says nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 
 from ..._json_values import JSONMapping

@@ -1,7 +1,5 @@
 """The output items of the Responses format that are calls, such as of a shell, and their answers. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Response objects of OpenAI's Responses API → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ to verified organisations only; `reasoning_summary="auto"` asks for them. `store
 `previous_response_id` continues a stored one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..._json_values import JSONMapping, JSONObject

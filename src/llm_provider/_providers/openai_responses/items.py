@@ -1,7 +1,5 @@
 """The output items of the Responses format → an assistant message. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..._errors import APIResponseValidationError

@@ -1,7 +1,5 @@
 """OpenAI-style messages → the input items of the Responses format. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any

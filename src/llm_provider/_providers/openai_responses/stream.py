@@ -1,7 +1,5 @@
 """Streams of the Responses format → the response that they add up to. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

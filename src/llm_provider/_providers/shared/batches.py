@@ -4,8 +4,6 @@ It calls the batch methods of its provider's SDK, and turns their objects into t
 of journals, caches and prices; `_batches` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tool calls of a conversation, in the forms in which servers and models give them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

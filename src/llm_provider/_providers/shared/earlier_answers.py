@@ -4,8 +4,6 @@ It is left out of the request, and a `UserWarning` names it. The text of a warni
 Python's default filter shows each kind of content once.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,13 +1,13 @@
 """Models that do not embed, known by their names, and embedding models to suggest instead."""
 
-from __future__ import annotations
-
 import re
 
 from ..._errors import RequestError
 from ..._requests.embed_request import EmbedRequest
 from ..._requests.model_kinds import find_uncovered_kind, not_covered
+from ..._requests.parameter_table import PARAMETERS
 from ..._requests.routing import Target, price_names
+from .payload import refuse
 
 # Families of models that answer in text, pictures or sound, by the last part of the name. For a family that
 # is missing here, the provider refuses the request.
@@ -26,7 +26,12 @@ _EXAMPLES = (
 
 
 def check_model(request: EmbedRequest, target: Target) -> None:
-    """Raise a `RequestError`, which names embedding models, for the name of a chat, image or sound model."""
+    """Raise a `RequestError`, which names embedding models, for the name of a chat, image or sound model.
+
+    So does an `upstream` where there is no router.
+    """
+    if request.upstream and "upstream" not in target.route.options:
+        raise refuse("upstream", request, PARAMETERS["upstream"].remedy, provider=target.provider)
     name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
     if target.provider == "local" or target.route.host is not None or "embed" in name:

@@ -1,7 +1,5 @@
 """The bodies of failures, in any provider's form: their codes, their message, and what the message means."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from typing import Any

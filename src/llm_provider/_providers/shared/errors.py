@@ -4,8 +4,6 @@
 those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Iterator, Mapping

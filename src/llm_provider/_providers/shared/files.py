@@ -4,30 +4,25 @@
 documented limits alone. So a cache key does not depend on what `_calls/sending/uploads` remembers.
 """
 
-from __future__ import annotations
-
 import abc
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
 from ..._errors import RequestError
+from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment, attachments_of, with_references
 from ..._requests.environment_headers import read_headers
 from ..._requests.media import MOST_BYTES
+from ..._requests.request import Request
+from ..._requests.routing import Target
+from ..protocol import EncodedRequest
 from ..registry import load_beside
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from ..._requests.api_keys import Credential
-    from ..._requests.request import Request
-    from ..._requests.routing import Target
-    from ..protocol import EncodedRequest
 
 SECONDS_OF_A_FILE = 900.0
 """Seconds for an upload or a download: up to 2 GB."""

@@ -4,8 +4,6 @@ Every format but the owner's reads them in this form. Anthropic's results of too
 message, and its calls parts of an assistant's: both become messages and fields of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The providers' own tools, such as web search, which are told apart by their words. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

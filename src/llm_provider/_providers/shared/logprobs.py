@@ -9,8 +9,6 @@
 What is malformed counts as absent.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Writes the parameters of a request into its payload, by the table `ACCEPTS` of a wire format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """What the decoders of replies share: JSON values that may be absent or of a wrong type. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

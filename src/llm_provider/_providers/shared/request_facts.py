@@ -1,7 +1,5 @@
 """`RequestFacts`: what money, token and limit code needs to know of a request, which each adapter reads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

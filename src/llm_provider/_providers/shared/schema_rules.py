@@ -1,7 +1,5 @@
 """Changes to JSON schemas that several providers need, and the prompt for those that enforce no schema."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

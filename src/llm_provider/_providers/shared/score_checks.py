@@ -4,8 +4,6 @@ Servers ignore `echo`, leave the prompt out, put every value one position late o
 200. A sum over such a reply looks like a score.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,8 @@ _QUANTIZATIONS = frozenset({"int4", "int8", "fp4", "fp6", "fp8", "fp16", "bf16",
 _POLICIES = frozenset({"fastest", "cheapest", "preferred"})
 """Suffixes of models by which Hugging Face's router chooses a host itself."""
 _CLOSED = re.compile(
-    r"openai/(?!gpt-oss)|anthropic/|google/(?!gemma)|x-ai/|amazon/|perplexity/|inception/|openrouter/"
+    r"openai/(?!gpt-oss)|anthropic/|google/(?!\S*gemma)|x-ai/|amazon/|perplexity/|inception/|openrouter/"
+    r"|mistralai/(?:mistral|codestral)-embed"
 )
 """Makers without open weights: their models have one host, or a few that run the same."""
 _MOST_WARNED = 1000
@@ -50,6 +51,13 @@ def write_upstream(draft: Draft[Any], upstream: str) -> None:
     draft.payload["provider"] = {
         "only": [host if levels else upstream], **levels, "allow_fallbacks": False
     }  # fmt: skip
+
+
+def pin_or_warn(request: Any, target: Target, payload: dict[str, Any]) -> None:
+    """`write_upstream` for a request of embeddings that has one, and the warning for others."""
+    if request.upstream:
+        write_upstream(Draft(request, target, None, payload), request.upstream)
+    warn_if_unpinned(target, payload)
 
 
 def warn_if_unpinned(target: Target, payload: Mapping[str, Any]) -> None:

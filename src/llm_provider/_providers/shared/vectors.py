@@ -1,7 +1,5 @@
 """Helpers of the embedding formats: read vectors from JSON, divide one usage among several texts."""
 
-from __future__ import annotations
-
 import array
 import base64
 import binascii

@@ -1,7 +1,5 @@
 """The event streams of AWS: Bedrock sends each event of Claude in a frame. botocore reads the frames."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any

@@ -6,8 +6,6 @@ answers of aiohttp, which decodes in pieces unless it is asked for the whole bod
 response of httpx or httpx2 decode in pieces.
 """
 
-from __future__ import annotations
-
 import functools
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence

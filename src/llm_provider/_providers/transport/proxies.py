@@ -4,8 +4,6 @@ The clients read the variables themselves. This module finds out before anything
 because their errors name neither the variable nor the reason, or quote the URL with its password.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import ipaddress
 import os

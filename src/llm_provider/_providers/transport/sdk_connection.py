@@ -6,8 +6,6 @@ classes, and leaves out the typed models of parameters and responses. It takes 4
 the SDKs' own bridge to aiohttp (Python 3.11, `python -m benchmarks.hot_path`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

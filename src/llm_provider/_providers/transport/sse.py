@@ -4,8 +4,6 @@ The rules are those of the HTML standard's event stream, without ids and retry t
 The names of events are not read, as the JSON repeats them.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
