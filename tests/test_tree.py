@@ -59,7 +59,6 @@ WITHOUT_TESTS = {
     "simulator/formats/gemini_token_counts.py": "tests/_providers/test_token_counts.py asks for counts",
     "simulator/formats/openai_responses.py": "test_wire_format.py plays its golden exchanges",
     "_requests/checks.py": "tests/end_to_end/test_wrong_calls.py has the message of each",
-    "_calls/sending/retry_request.py": "test_list_models.py and test_uploads.py fail, and try again",
     "_requests/clouds.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_requests/route.py": "test_routing.py checks every row",
     "_requests/cloud_routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",

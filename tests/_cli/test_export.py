@@ -1,7 +1,5 @@
 """`llm-provider export`, `verify` and `cache export`: files of answers, and parts of the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -192,7 +192,7 @@ def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -
 
 
 async def _fetch_pages(target: Target, key: APIKey, queries: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    from .._calls.sending.retry_request import send_with_retries
+    from .._calls.sending.attempt import send_with_retries
     from .._providers import registry
     from .._providers.shared.files import close_clients
 

@@ -55,7 +55,7 @@ class Name(NamedTuple):
     delivery: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Row:
     """The ledger beside the report: of two numbers the first is the ledger's. Amounts are USD."""
 
@@ -200,38 +200,42 @@ def _price_searches(posting: Posting, prices: PriceTable) -> Decimal:
 
 def _explain(rows: Mapping[Name, Row], days: tuple[str, str]) -> None:
     """Explain differences by lines of other days and of unknown cost, then by rounding, and name the rest."""
-    series, usages = defaultdict[Name, list[Row]](list), defaultdict[tuple[str, str], list[Row]](list)
-    decimals = Counter[str]()
+    series, decimals = defaultdict[Name, list[Row]](list), Counter[str]()
+    usages = defaultdict[tuple[str, str], list[Row]](list)
     for name, row in sorted(rows.items()):
         series[name._replace(day="")].append(row)
-        if name.measure == "usage" and days[0] <= name.day <= days[1]:
+        if name.measure == "usage":
             usages[name.provider, name.model].append(row)
         for usd in row.amounts if name.measure == "cost" else ():
             decimals[name.provider] = max(decimals[name.provider], -int(usd.normalize().as_tuple().exponent))
     for name, several in series.items():
-        siblings = usages[name.provider, name.model]
-        _explain_days(several, days, _count_missing(siblings))
+        # The tokens of these days, where the report tells the same names.
+        matching = [
+            row
+            for row in usages[name.provider, name.model]
+            if name.account in ("", row.name.account) and name.delivery in ("", row.name.delivery)
+        ]
+        inner = [row for row in several if days[0] <= row.name.day <= days[1]]
+        _explain_days(several, inner, _limit_unknown(inner, matching, days))
         for row in several:
             if name.measure == "cost":
                 most = len(row.amounts) * Decimal("0.5").scaleb(-decimals[name.provider])
                 row.explain("rounding", min(max(row.unexplained, -most), most))
             if row.unexplained:
-                row.reason = _guess(row, [other for other in siblings if other.name.day == row.name.day])
+                row.reason = _guess(row, [other for other in matching if other.name.day == row.name.day])
 
 
-def _count_missing(usages: Sequence[Row]) -> int | None:
-    """The requests without a line of known usage; None if the report counts no requests."""
-    ours, theirs = (sum(row.requests[side] for row in usages) for side in (0, 1))
-    return theirs - ours if theirs else None
+def _count_missing(usages: Iterable[Row]) -> int:
+    """The requests of the report without a line of known usage."""
+    return sum(row.requests[1] - row.requests[0] for row in usages)
 
 
-def _explain_days(rows: list[Row], days: tuple[str, str], missing: int | None) -> None:
+def _explain_days(rows: list[Row], inner: list[Row], pool: Decimal) -> None:
     """Let what one day of a model has too much flow to days that lack it, and then unknown costs.
 
     From day to day flows no more than the lines near the border have cost. Paths are augmented until none is
-    left, so as much is explained as can be.
+    left, so as much is explained as can be. `pool` is the most that unknown costs of the inner days explain.
     """
-    inner = [days[0] <= row.name.day <= days[1] for row in rows]
     numbers = [date.fromisoformat(row.name.day).toordinal() for row in rows]
     edges: dict[tuple[int, int], list[Line]] = {}
     for source, row in enumerate(rows):
@@ -241,16 +245,13 @@ def _explain_days(rows: list[Row], days: tuple[str, str], missing: int | None) -
     room = {
         edge: sum((line.posting.usd or _NOTHING for line in lines), _NOTHING) for edge, lines in edges.items()
     }
-    unknown = [
-        _bound(row.lines["unknown"]) if inside else _NOTHING for row, inside in zip(rows, inner, strict=True)
-    ]
-    pool = _limit_unknown([row for row, inside in zip(rows, inner, strict=True) if inside], missing)
+    unknown = [_bound(row.lines["unknown"]) if row in inner else _NOTHING for row in rows]
 
     def supply(day: int) -> Decimal:
         return min(unknown[day], pool) if by_unknown else -rows[day].unexplained
 
     for by_unknown in (False, True):
-        for target in (day for day in range(len(rows)) if inner[day] or not by_unknown):
+        for target in (day for day in range(len(rows)) if rows[day] in inner or not by_unknown):
             while rows[target].unexplained > 0:
                 # The shortest path from a day with a supply.
                 paths, seen = [[target]], {target}
@@ -282,15 +283,21 @@ def _bound(lines: Sequence[Line]) -> Decimal:
     return _NO_BOUND if None in bounds else sum(filter(None, bounds), _NOTHING)
 
 
-def _limit_unknown(rows: Sequence[Row], missing: int | None) -> Decimal:
-    """The most that unknown costs can explain, if the report counts requests: each line needs one of them."""
-    unknown = [line for row in rows for line in row.lines["unknown"]]
-    if missing is None or any(line.posting.usage is not None for line in unknown):
+def _limit_unknown(rows: Sequence[Row], usages: Sequence[Row], days: tuple[str, str]) -> Decimal:
+    """The most that unknown costs explain: a line needs a request, if the report counts these."""
+    lines = [line for row in rows for line in row.lines["unknown"]]
+    if not any(row.requests[1] for row in usages) or any(line.posting.usage is not None for line in lines):
         return _NO_BOUND
-    movable = sum(len(row.lines[edge]) for row in rows for edge in ("begin", "end", "batch"))
-    if missing > len(unknown):
-        return max(_NOTHING, sum((row.unexplained for row in rows), _NOTHING) * len(unknown) / missing)
-    return _NO_BOUND if missing + movable > 0 else _NOTHING
+    inner = [row for row in usages if days[0] <= row.name.day <= days[1]]
+    outer = _count_missing(row for row in usages if row not in inner)
+    movable = sum(len(row.lines[edge]) for row in inner for edge in ("begin", "end", "batch"))
+    missing = _count_missing(inner) + max(0, min(outer, movable))
+    bounds = sorted((_bound([line]) for line in lines), reverse=True)
+    most = sum(bounds[: max(0, missing)], _NOTHING)
+    if missing > len(lines):
+        total = sum((row.unexplained for row in rows), _NOTHING)
+        most = min(most, max(_NOTHING, total * len(lines) / missing))
+    return most
 
 
 def _guess(row: Row, usages: Sequence[Row]) -> str:
@@ -302,6 +309,6 @@ def _guess(row: Row, usages: Sequence[Row]) -> str:
         return f"the tokens agree, and the price is {row.usd[1] / row.usd[0]:.4f} of that in the ledger"
     if row.unexplained < 0:
         return f"less than in the ledger: {elsewhere}"
-    number = (_count_missing(usages) or 0) - len(row.lines["unknown"])
+    number = _count_missing(usages) - len(row.lines["unknown"])
     many = f"{number:,} requests" if number > 0 else "requests"
     return f"{many} without a line: of another program, or of a process that died before the answer"

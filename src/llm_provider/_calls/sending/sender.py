@@ -36,8 +36,7 @@ from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
 from ..._types.usage import Usage
-from ..call import Call, Sample
-from ..deltas import Emit
+from ..call import Call, Emit, Sample
 from ..observation import observe_attempt
 from ..sent_requests import cost_of
 from .attempt import Attempt
