@@ -104,7 +104,9 @@ class Settings:
     )
     billing_clock: float = _option(0.0, "seconds that the clock of the reports of usage is ahead")
     cost_decimals: int | None = _option(None, "decimals of USD in the reports of costs")
-    prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
+    prices: str | None = _option(
+        None, 'path of a prices.csv for the bill, or "shipped" for that of the library (default in a shell)'
+    )
     batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
     batch_clock: float = _option(
         86_400.0, "seconds of the provider's time that pass in a second while batches are worked off"
