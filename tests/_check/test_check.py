@@ -39,6 +39,11 @@ NAMED = {
     "other_request_id": ("openai", "served by", "no request id is read; headers with ids: ['x-trace-id']"),
     "other_limit_headers": ("anthropic", "limits", "headers tell none"),
     "fallback_model": ("openai", "served by", "some-smaller-model answered"),
+    "blank_text": ("anthropic", "fields and events", "a text that is blank"),
+    "audio_beside": ("groq", "fields and events", "prompt_tokens_details has more than prompt_tokens"),
+    "thinking_parts": ("groq", "fields and events", "message.content: [{'type': 'thinking'"),
+    "unexpected_call": ("gemini", "fields and events", "an unusual word ends the answer"),
+    "false_limits": ("anthropic", "limits", "refused"),
     "byte_vectors": ("openai", "embedding", "an entry that is not finite"),
 }
 """Deviation → a provider that shows it, the row that names it, and a part of what the row says."""
@@ -78,6 +83,8 @@ def test_an_account_as_expected_has_no_row_that_says_otherwise(account: Simulato
 def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     provider, row_name, text = NAMED[name]
     account.configure(deviations=name)
+    if name == "false_limits":
+        account.configure(requests_per_minute=600, burst=6)
     rows, _ = run(provider)
     named = [row for row in rows if row.verdict in (*BAD, "note")]
     assert any(row.name == row_name and text in row.observed for row in named), named
