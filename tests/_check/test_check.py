@@ -136,6 +136,7 @@ def test_a_cloud_is_not_checked_and_says_so(simulator: Simulator) -> None:
     [
         "org-a1B2c3D4e5", "proj_a1B2c3D4e5", "user-a1B2c3D4", "ft:gpt-4.1:acme::abc123", "projects/123456789",
         "ann@example.com", "sk-proj-a1B2c3D4e5f6g7H8", "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q", "/home/ann",
+        "/mnt/models/a.gguf",
     ],
 )  # fmt: skip
 def test_private_texts_are_replaced_always_by_the_same_word(private: str) -> None:

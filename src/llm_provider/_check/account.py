@@ -12,7 +12,6 @@ from .cases import Case
 from .report import Row, Verdict
 
 if TYPE_CHECKING:
-    from .._batches.handle import Batch
     from .._client.client import Client
     from .._requests.route import Route
     from .._tokens.models import Model
@@ -38,7 +37,8 @@ class Account:
         self.model, self.is_named = model, bool(model)
         self.cases: list[Case] = []
         self.listed: Sequence[Model] = ()
-        self.batch: Batch | None = None
+        self.has_batch = False
+        """Whether a batch may be under way."""
 
     def play(self, name: str, operation: str, inputs: Any, *, model: str = "", **parameters: Any) -> Case:
         """Ask once, and keep the case with its traffic."""
