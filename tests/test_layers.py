@@ -40,6 +40,7 @@ LAYERS: tuple[str, ...] = (
     "_recheck",
     "_evidence",
     "_client",
+    "_check",
     "",
     "pytest_plugin",
     "ray",
