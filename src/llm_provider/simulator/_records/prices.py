@@ -19,7 +19,10 @@ TOKENS_PER_PRICE = Decimal(1_000_000)
 
 # In an installed wheel the file lies inside the package, in a source checkout at the root of the repository.
 _PACKAGE = Path(__file__).parents[2]
-_SHIPPED = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
+_FILES = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
+
+SHIPPED = "shipped"
+"""The setting ``prices`` for the ``prices.csv`` that comes with the library."""
 
 
 @functools.cache
@@ -29,11 +32,14 @@ def list_priced_providers() -> tuple[str, ...]:
     >>> {"openai", "groq"} <= set(list_priced_providers())
     True
     """
-    for path in _SHIPPED:
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                return tuple(sorted({line["provider"] for line in csv.DictReader(file)}))
-    return ()
+    if not (path := _find_shipped()).is_file():
+        return ()
+    with path.open(newline="", encoding="utf-8") as file:
+        return tuple(sorted({line["provider"] for line in csv.DictReader(file)}))
+
+
+def _find_shipped() -> Path:
+    return next((path for path in _FILES if path.is_file()), _FILES[0])
 
 
 class _Row(NamedTuple):
@@ -54,7 +60,8 @@ class PriceList:
     def __init__(self, path: str | Path, today: str | None = None) -> None:
         today = today or datetime.now(UTC).date().isoformat()
         self._rows: dict[tuple[str, str, str], list[_Row]] = {}
-        with Path(path).open(newline="", encoding="utf-8") as file:
+        file_path = _find_shipped() if path == SHIPPED else Path(path)
+        with file_path.open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 starts = line["effective_from"] or ""
                 if line["variant"] not in ("standard", "batch") or starts > today:
@@ -66,8 +73,15 @@ class PriceList:
 
     def cost(self, provider: str, model: str, usage: Usage, variant: str = "standard") -> Decimal | None:
         """Exact USD for a usage; None if a class of tokens in it has no price."""
+        parts = self.split_cost(provider, model, usage, variant)
+        return None if parts is None else sum(parts.values(), Decimal(0))
+
+    def split_cost(
+        self, provider: str, model: str, usage: Usage, variant: str = "standard"
+    ) -> dict[str, Decimal] | None:
+        """The cost by class of tokens."""
         if usage.cost is not None:
-            return Decimal(str(usage.cost))
+            return {"reported": Decimal(str(usage.cost))}
         rows = self._rows.get((provider, model, variant), [])
         newest = max((row.effective_from for row in rows), default="")
         fitting = [
@@ -77,7 +91,7 @@ class PriceList:
             return None
         prices = max(fitting, key=lambda row: row.min_input_tokens).prices
         cached, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-        total = Decimal(0)
+        parts: dict[str, Decimal] = {}
         for name, tokens in (
             ("input", usage.input_tokens - cached - written),
             ("cache_read", cached),
@@ -87,8 +101,8 @@ class PriceList:
         ):
             if tokens and name not in prices:
                 return None
-            total += tokens * prices.get(name, Decimal(0))
-        return total / TOKENS_PER_PRICE
+            parts[name] = tokens * prices.get(name, Decimal(0)) / TOKENS_PER_PRICE
+        return parts
 
 
 def _count_billed_searches(provider: str, model: str, usage: Usage) -> int:
