@@ -171,6 +171,8 @@ class RowMaker:
                 who = result.served_by
                 if who is not None and who.host:
                     yield provider, f"{model}:{who.host.lower()}"
+                if who is not None and provider == "anthropic" and who.region == "us":
+                    yield provider, f"us/{model}"
         yield result.provider, result.model
 
     def _explain(self, name: str, row: JSONObject, reason: str) -> str:
@@ -182,6 +184,8 @@ class RowMaker:
             return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
             return "litellm's price map is not in the file"
+        if name in ("usage", "cost") and result.get("passed_over"):
+            return "it includes the requests to models that were passed over"
         if name in ("price", "usage", "cost") and (result.get("failures") or result.get("attempts", 0) > 1):
             return "it includes requests that failed"
         return {

@@ -87,7 +87,8 @@ class PriceList:
         ):
             if tokens and name not in prices:
                 return None
-            total += tokens * prices.get(name, Decimal(0))
+            usd = tokens * prices.get(name, Decimal(0))
+            total += usd * Decimal("1.1") if usage.geo == "us" and name != "web_search" else usd
         return total / TOKENS_PER_PRICE
 
 
