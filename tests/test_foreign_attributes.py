@@ -69,6 +69,8 @@ VALUES: dict[str, Any] = {
         ("mismatch.status_code", AttributeError, "use .status"),
         ("llm_provider.completion", AttributeError, r"use call\(model, messages\)"),
         ("llm_provider.call_mny", AttributeError, "did you mean 'call_many'"),
+        ("llm_provider.Router", AttributeError, "fallback="),
+        ("embeddings['data'][0]", TypeError, "use .vectors; embeddings"),
     ],
 )
 def test_a_name_of_another_library_is_answered_by_ours(code: str, kind: type[Exception], said: str) -> None:
@@ -85,6 +87,24 @@ def test_an_import_of_a_foreign_name_says_ours(name: str) -> None:
     assert not hasattr(llm_provider, name)
     with pytest.raises(ImportError, match=r"cannot import name 'zzz' from 'llm_provider' \("):
         exec("from llm_provider import zzz")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("drop_params", "write unsupported='drop'"),
+        ("success_callback", r"write Client\(on_result=function\)"),
+        ("num_retries", "write max_retries="),
+        ("set_verbose", "LLM_PROVIDER_LOG"),
+        ("api_key", r"write Client\(api_key=...\), or api_key=... in a call"),
+        ("cache_dir", r"write Client\(cache_dir=...\)$"),
+        ("anything", "no such setting"),
+    ],
+)
+def test_a_setting_of_the_module_is_refused(name: str, remedy: str) -> None:
+    with pytest.raises(AttributeError, match=f"nothing reads an attribute '{name}' of .*: .*{remedy}"):
+        setattr(llm_provider, name, True)
+    assert name not in vars(llm_provider)
 
 
 def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) -> None:

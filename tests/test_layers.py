@@ -3,8 +3,6 @@
 What a simulation replaces is used through its module of `_runtime` alone.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -42,6 +40,7 @@ LAYERS: tuple[str, ...] = (
     "_recheck",
     "_evidence",
     "_client",
+    "_check",
     "",
     "pytest_plugin",
     "ray",
@@ -118,6 +117,12 @@ DIRECT_USES = {
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
 }
 """A module and what it uses directly → the reason."""
+
+UPWARD_FOR_TYPES = {
+    "_client.batch_methods": {"_client.functions", "_client.model_functions"},
+    "_client.client": {"_client.functions"},
+}
+"""Module → those above it that it names for type checkers alone: its methods have the types of theirs."""
 
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 70
@@ -277,8 +282,16 @@ def test_the_package_imports_nothing_that_is_not_shipped() -> None:
 
 
 def test_there_are_no_cycles() -> None:
-    graph = {module: own_imports(module) - {module} for module in PATHS}
+    graph = {module: own_imports(module) - UPWARD_FOR_TYPES.get(module, set()) - {module} for module in PATHS}
     assert set(TopologicalSorter(graph).static_order()) == set(PATHS)
+
+
+def test_what_is_named_for_types_alone_is_not_loaded() -> None:
+    for module, others in UPWARD_FOR_TYPES.items():
+        named = {Import(f"llm_provider.{other}", eager) for other in others for eager in (True, False)}
+        assert {each for each in imports(module) if each in named} == {
+            each for each in named if not each.eager
+        }
 
 
 def test_heavy_packages_are_imported_lazily() -> None:

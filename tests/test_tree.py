@@ -15,6 +15,14 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_check/account.py": "test_check.py checks accounts of four providers",
+    "_check/cases.py": "tests/recorded plays cases again",
+    "_check/probes.py": "test_check.py meets every row",
+    "_check/replies.py": "test_check.py has every deviation of replies",
+    "_check/report.py": "tests/_cli/test_check.py reads both forms",
+    "_check/scrubbing.py": "test_check.py looks for private texts",
+    "_check/traffic.py": "test_check.py sends everything through it",
+    "simulator/_behaviour/deviations.py": "tests/_check/test_check.py finds each",
     "_evidence/checks.py": "test_verification.py changes each value that is computed",
     "_evidence/rows.py": "test_verification.py exports every kind of result",
     "_evidence/manifest.py": "test_verification.py reads manifests and statements",
@@ -58,7 +66,6 @@ WITHOUT_TESTS = {
     "simulator/formats/gemini_token_counts.py": "tests/_providers/test_token_counts.py asks for counts",
     "simulator/formats/openai_responses.py": "test_wire_format.py plays its golden exchanges",
     "_requests/checks.py": "tests/end_to_end/test_wrong_calls.py has the message of each",
-    "_calls/sending/retry_request.py": "test_list_models.py and test_uploads.py fail, and try again",
     "_requests/clouds.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_requests/route.py": "test_routing.py checks every row",
     "_requests/cloud_routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",
@@ -94,6 +101,7 @@ NOT_MIRRORED = {
     "end_to_end",
     "fuzz",
     "integration",
+    "recorded",
     "simulation",
     "typing",
 }

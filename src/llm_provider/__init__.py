@@ -9,6 +9,7 @@ from __future__ import annotations
 import os as _os
 import sys as _sys
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
 from ._types import raw_reader as _raw_reader
@@ -255,6 +256,23 @@ def __getattr__(name: str) -> object:
             f"cannot import name {name!r} from {__name__!r}{remedy}", name=__name__, path=__file__
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
+
+
+class _Module(_ModuleType):
+    """The class of this module. A setting that is an attribute of it, as in litellm, would have no effect."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system sets each module of the package.
+        known = name.startswith("_") or name in __all__ or name in globals()
+        if not known and not isinstance(value, _ModuleType):
+            from ._requests.foreign_names import describe_setting
+            from ._requests.parameter_table import CHECKS
+
+            raise AttributeError(describe_setting(__name__, name, CHECKS))
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Module
 
 
 def __dir__() -> list[str]:

@@ -129,20 +129,31 @@ _TABLES: dict[str, dict[str, str]] = {
         ".usage.spent": "cost total_cost spent",
     },
     "llm_provider": {
-        "call(model, messages)": "completion text_completion chat_completion responses generate complete "
-        "chat ask invoke llm run query prompt",
-        "acall(model, messages)": "acompletion aresponses agenerate achat",
+        "call(model, messages)": "completion completion_with_retries text_completion chat_completion "
+        "responses generate complete chat ask invoke llm run query prompt",
+        "acall(model, messages)": "acompletion acompletion_with_retries aresponses agenerate achat",
         "call_many(model, inputs)": "batch_completion batch batch_call generate_many complete_many",
         "acall_many(model, inputs)": "abatch_completion abatch acompletion_many",
         "stream(model, messages)": "completion_stream stream_chunk_builder",
-        "embed(model, texts)": "embedding embeddings embed_many",
+        "embed(model, texts)": "embedding embeddings embed_many OpenAIEmbeddings",
         "aembed(model, texts)": "aembedding aembedding_many",
         "Client(), or call(model, messages) without one": "OpenAI AzureOpenAI AsyncOpenAI Anthropic "
-        "AsyncAnthropic Groq Together Mistral LLM LLMProvider Provider Router ChatOpenAI AsyncClient",
+        "AsyncAnthropic Groq Together Mistral LLM LLMProvider Provider AsyncClient ChatOpenAI ChatAnthropic "
+        "ChatGoogleGenerativeAI init_chat_model",
+        "call(model, messages, fallback=['model', ...]), or Client(keys=...) for several keys": "Router",
+        "Client(on_result=function)": "CustomLogger callbacks",
+        "Client(prices='prices.csv')": "register_model",
+        "Client(cache_dir='...'); every answer is stored without it, too": "Cache InMemoryCache SQLiteCache "
+        "set_llm_cache enable_cache",
+        "track('name')": "get_openai_callback",
+        "a dict, {'role': 'user', 'content': 'text'}": "SystemMessage HumanMessage AIMessage",
+        "LLMError, and the errors by their names": "exceptions",
+        "the provider's SDK for it": "image_generation transcription speech moderation rerank",
         "count_tokens(model, messages)": "token_counter get_num_tokens tokenizer",
         "response.cost, or price(model, usage)": "completion_cost cost_per_token",
         "usage().spent": "cost total_cost get_cost",
-        "models()": "model_list list_models get_models",
+        "models()": "model_list list_models get_models get_model_info get_max_tokens model_cost "
+        "supports_function_calling supports_vision supports_response_schema get_llm_provider",
         "Response": "ModelResponse ChatCompletion Completion",
         "Embeddings": "EmbeddingResponse",
         "LLMError": "APIError OpenAIError AnthropicError APIStatusError",

@@ -11,6 +11,7 @@ from llm_provider import (
     Budget,
     Client,
     LLMError,
+    MissingAPIKeyError,
     NotFoundError,
     QuotaExceededError,
     Results,
@@ -53,6 +54,16 @@ def test_a_batch_stops_with_one_warning_and_a_second_run_sends_the_rest(
     assert (rest[-1].model, rest[-1].cost, rest[-1].maybe_billed) == (MODEL, 0, False)
     simulator.clear()
     assert len(client.call_many(MODEL, INPUTS).ok) == 100
+
+
+def test_a_missing_key_stops_a_batch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with Client() as client, pytest.warns(UserWarning, match="MissingAPIKeyError: no API key for openai"):
+        results = client.call_many(MODEL, INPUTS)
+    assert {type(error) for error in results.errors} == {MissingAPIKeyError}
+    assert [error.message.startswith("not sent") for error in results.errors].count(False) == ENOUGH_FAILURES
+    assert (results.errors[-1].provider, results.errors[-1].model) == ("openai", MODEL)
 
 
 def test_an_asynchronous_batch_stops_and_reads_a_generator_to_its_end(

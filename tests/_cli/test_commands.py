@@ -124,6 +124,10 @@ def test_every_command_of_its_page_runs(
             for path in (sorted(map(str, Path().glob(word))) if word.endswith("*.jsonl") else [word])
         ]
         simulator.configure(border=0.3 if "--history" in words else 0.0)
+        # A real account refuses wrong names and long prompts.
+        checks = words[0] == "check"
+        window = 20_000 if checks else None
+        simulator.configure(only_listed_models=checks, prompt_cache=checks, context_window=window)
         ended = run(*words, stdin=stdin)
         assert ended.code == 0, (command, ended.err)
         assert program

@@ -1,7 +1,5 @@
 """`llm-provider export`, `verify` and `cache export`: files of answers, and parts of the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Evidence, EvidenceError, RequestError, Results, track, verify
+from llm_provider import Client, Evidence, EvidenceError, RequestError, Results, embed, track, verify
 from llm_provider._cache.response_cache import ResponseCache
 from llm_provider._evidence.container import write_parts
 from llm_provider._evidence.json_lines import write_json
@@ -177,12 +175,27 @@ def refuse(parts: dict[str, bytes], path: Path) -> str:
     return str(caught.value)
 
 
+def test_the_help_of_each_command_says_what_the_others_do(run: RunCommand) -> None:
+    for words, other in {
+        ("export",): "`cache export` writes answers for another cache instead.",
+        ("verify",): "`cache verify` checks the cache of this machine instead.",
+        ("cache", "export"): "`export` writes evidence that a stranger checks instead.",
+        ("cache", "verify"): "`verify` checks a file of evidence instead.",
+    }.items():
+        assert other in " ".join(run(*words, "--help").out.split())
+
+
 def test_what_selects_nothing_is_refused(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
     out = str(tmp_path / "a.zip")
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
+    embed("text-embedding-3-small", ["a"])
     for arguments, message in {
         (): "give --results",
-        ("--model", MODEL): "nothing to export",
+        ("--model", MODEL): "nothing to export: no answer is selected",
+        (
+            "--model",
+            "text-embedding-3-small",
+        ): "no selected entry is an answer or a score; `cache export` copies",
         ("--tag", "study"): "there is none",
         ("--results", str(tmp_path / "other.jsonl")): "line 1",
         ("--results", str(tmp_path / "other.jsonl"), "--model", MODEL): "give --results",

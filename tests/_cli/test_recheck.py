@@ -1,7 +1,5 @@
 """`llm-provider recheck`: its plan, its report and its exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

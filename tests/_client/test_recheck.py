@@ -1,7 +1,5 @@
 """`recheck` end to end: real SDKs over sockets, stored answers, and a simulator whose models change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

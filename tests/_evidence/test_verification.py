@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -33,11 +33,17 @@ def _stream(client: Client, model: str, prompt: str) -> Any:
     return stream.response
 
 
+def _pass_over(client: Client, simulator: Simulator, model: str, prompt: str) -> Any:
+    simulator.inject(Fault(finish="content_filter"), match=prompt, times=1)
+    return client.call(model, prompt, fallback=["groq/openai/gpt-oss-20b"], max_tokens=60)
+
+
 def _repair(client: Client, simulator: Simulator, model: str, prompt: str) -> Any:
     simulator.inject(Fault(text="no JSON"), match=prompt)
-    return client.call(model, prompt, response_format=dict[Literal["a"], int], max_tokens=60)
+    return client.call(model, prompt, response_format=FORM, max_tokens=60)
 
 
+FORM = {"type": "object", "properties": {"a": {"type": "integer"}}}
 Make = Callable[[Client, Simulator, str, str], Any]
 KINDS: dict[str, Make] = {
     "plain": lambda client, _, model, prompt: client.call(model, prompt, max_tokens=60),
@@ -51,6 +57,8 @@ KINDS: dict[str, Make] = {
         model, f"{prompt} Use the tool.", tools=[weather], max_tool_rounds=3, max_tokens=60
     ),
     "stream": lambda client, _, model, prompt: _stream(client, model, prompt),
+    "repaired": _repair,
+    "passed over": _pass_over,
     "not stored": lambda client, _, model, prompt: client.call(model, prompt, cache="off", max_tokens=60),
     "cut": lambda client, simulator, model, prompt: (
         simulator.inject(Fault(finish="length"), match=prompt),
@@ -67,7 +75,7 @@ KINDS: dict[str, Make] = {
     "parsed": lambda client, _, model, prompt: client.call(
         model,
         prompt,
-        response_format={"type": "object", "properties": {"a": {"type": "integer"}}},
+        response_format=FORM,
         max_tokens=60,
     ),
     "metadata": lambda client, _, model, prompt: client.call_many(
@@ -123,7 +131,10 @@ def test_generated_results_are_verified_and_each_change_of_a_row_is_named(
 def assert_computed(row: dict[str, Any], kind: str, model: str) -> None:
     """Only what the parts of a row cannot give is not computed."""
     missing = set(row["not_computed"])
-    allowed = {"retried": {"usage", "price", "cost"}, "failed": {"keys"}}.get(kind, set())
+    allowed = {
+        "retried": {"usage", "price", "cost"}, "failed": {"keys"},
+        "repaired": {"usage"}, "passed over": {"usage"},
+    }.get(kind, set())  # fmt: skip
     if model.startswith("litellm"):
         allowed |= {"price", "answers", "served_by"}
     assert missing <= allowed, (kind, row["not_computed"])

@@ -1,4 +1,4 @@
-"""The class that users read. Its table and its figure are tested with `ledger_views` and `ledger_plot`."""
+"""The class that users read. Its table and its figure are tested with `ledger_views`."""
 
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The history of border prompts. `tests/_client/test_recheck.py` has the tests with answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from llm_provider._recheck.comparisons import append_line, count_days_off, read_history

@@ -1,7 +1,5 @@
 """`Recheck`: its outcome, by identifiers and p-values, and its text."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider import Recheck, Results

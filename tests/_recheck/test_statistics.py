@@ -1,7 +1,5 @@
 """The tests of rechecks, beside what they are to reach. `benchmarks/results/recheck.md` has more of it."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

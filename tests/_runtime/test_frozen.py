@@ -1,7 +1,5 @@
 """Quickly made objects equal those of dataclasses, and a late value is made once, by its first reader."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import inspect

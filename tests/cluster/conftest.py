@@ -1,7 +1,5 @@
 """A real Valkey server, and a local Ray cluster of two processors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The recipes of docs/clusters.md run, with two rows that cannot be answered, and a second run is free."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

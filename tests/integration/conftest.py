@@ -1,7 +1,5 @@
 """Servers nobody here wrote: llama.cpp's with a tiny model of random weights, and litellm's proxy."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

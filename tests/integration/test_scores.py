@@ -1,7 +1,5 @@
 """`score` against llama.cpp's own server, and the same values from the weights alone, without an engine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

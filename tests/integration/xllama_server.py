@@ -1,7 +1,5 @@
 """llama.cpp's own server with the model of the first argument. It prints its address, and runs on."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

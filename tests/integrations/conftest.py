@@ -1,7 +1,5 @@
 """The packages are imported inside fixtures and tests: `make test` collects these modules without them."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

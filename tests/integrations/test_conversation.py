@@ -1,7 +1,5 @@
 """The parts of conversations, which need none of the packages."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests of DSPy on their way to the simulator and back."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

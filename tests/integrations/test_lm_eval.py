@@ -71,7 +71,7 @@ def hosts(simulator: Simulator, own_cache: Path, tmp_path: Path, monkeypatch: py
     dialects = {"vllm": "vllm", "tgi": "tgi", "lab": "openai"}
     path.write_text(
         "\n".join(
-            f'[{name}]\nurl = "{simulator.url(name)}"\ndialect = "{kind}"' for name, kind in dialects.items()
+            f'[{name}]\nurls = "{simulator.url(name)}"\ndialect = "{kind}"' for name, kind in dialects.items()
         )
     )
     monkeypatch.setenv("LLM_PROVIDER_HOSTS", str(path))

@@ -24,7 +24,7 @@ FEATURES = (
 )  # fmt: skip
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
-MANY = 0.2
+MANY = 0.3
 """The share of the programs with many questions: these send most of all calls, and take most of the time."""
 
 

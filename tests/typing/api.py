@@ -1,7 +1,5 @@
 """The public types, as users' type checkers see them. `make types` checks them with mypy and basedpyright."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

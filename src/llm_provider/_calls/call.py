@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Entry, Question
@@ -22,11 +22,14 @@ from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
 from .._money.track import Tracks
 from .._providers.protocol import Adapter, AnyAnswer, EncodedRequest
+from .._providers.shared.replies import number_step
 from .._providers.shared.served_by import read_served_by
 from .._requests.routing import Target, price_names
 from .._runtime import clock
 from .._runtime.frozen import LateValue
 from .._runtime.json_pieces import LARGE, read_large
+from .._types.messages import Delta, Step, ToolCallDelta, delta_of
+from .._types.response import Choice
 from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
@@ -37,8 +40,30 @@ if TYPE_CHECKING:
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
     from .._types.passed_over import PassedOver
-    from .deltas import Emit
     from .early_stop import EarlyStop
+
+Emit: TypeAlias = Callable[[list[Step]], None]
+"""Receives the steps of a stream. Steps that arrived together are in one list."""
+
+
+def delta_of_choice(choice: Choice, index: int) -> Delta:
+    """All of a sample as one delta."""
+    calls = tuple(
+        ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
+        for position, call in enumerate(choice.tool_calls)
+    )
+    return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
+
+
+def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:
+    """An `Emit` that gives deltas the `numbers` of their samples in the call, and drops surplus ones."""
+
+    def emit_renumbered(steps: list[Step]) -> None:
+        deltas = [delta for step in steps if (delta := delta_of(step)).index < len(numbers)]
+        emit([number_step(delta, numbers[delta.index]) for delta in deltas])
+
+    return emit_renumbered
+
 
 R = TypeVar("R")
 T = TypeVar("T")

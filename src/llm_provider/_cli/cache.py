@@ -29,11 +29,16 @@ FILE comes from `cache export`. It is checked before anything is added.
   {PROGRAM} cache import answers.jsonl
 """
 _EXPORT_EPILOG = f"""\
-FILE is written only once the export is complete, and `cache import` reads it. For evidence that a stranger
-checks, `{PROGRAM} export` writes another kind of file.
+FILE is written only once the export is complete, and `cache import` reads it. `export` writes evidence that
+a stranger checks instead.
 
   {PROGRAM} cache export answers.jsonl
   {PROGRAM} cache export study.jsonl --tag study --ledger costs.jsonl
+"""
+_VERIFY_EPILOG = f"""\
+`verify` checks a file of evidence instead.
+
+  {PROGRAM} cache verify
 """
 _OLDER_THAN = "remove answers older than this, such as 30d; units are s, m, h, d, w"
 _MODEL = "remove answers of this model, named as in the call or by its provider"
@@ -63,9 +68,9 @@ def _print_stats(*, as_json: bool) -> None:
         print(f"path     {path}\nanswers  {stats.entries}\nsize     {stats.bytes / 1e6:.1f} MB")
 
 
-@run_cache.command("verify", epilog=f"  {PROGRAM} cache verify\n")
+@run_cache.command("verify", epilog=_VERIFY_EPILOG)
 def _verify() -> int:
-    """Compare every stored answer with its checksum; `verify` checks files of evidence."""
+    """Compare every stored answer with its checksum."""
     with closing(_open()) as cache:
         report = cache.verify()
     print(f"{_count(report.entries)} whole, {len(report.damaged)} damaged")

@@ -18,6 +18,7 @@ _COMMANDS = {
     "logs": "print and search the answers of `ask`",
     "estimate": "estimate the requests, tokens, cost and time of a file of prompts",
     "recheck": "say whether a model still answers as before",
+    "check": "say whether your accounts do what the library expects of them",
     "export": "write evidence of answers, which a stranger can check without keys",
     "verify": "check evidence that `export` wrote",
     "usage": "print what calls cost, from ledgers and files of answers",

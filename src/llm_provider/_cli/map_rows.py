@@ -21,7 +21,7 @@ from typing import IO, Any, Literal, TypeAlias, cast
 
 from .._errors import RequestError
 from .._json_values import JSONMapping
-from .._requests.row_template import BRACES, parse_template
+from .._requests.inputs import BRACES, parse_template
 from .._runtime.imports import import_optional, install_command
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]

@@ -32,3 +32,5 @@ def run_verify(file: Path, *, as_json: bool) -> None:
             "warning", f"there is no {file.name}{STATEMENT}: nothing beside the file says what its digest was"
         )
     print_evidence(evidence, as_json=as_json)
+    if not as_json:
+        print("nothing differs")

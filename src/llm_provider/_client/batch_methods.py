@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from .._calls.batch.preload import load_for_batch, name_shortage
 from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import BatchInputs, Estimable, Inputs
 from .._requests.request import seal
-from .._requests.signatures import with_parameters
+from .._requests.signatures import take_types_of, with_parameters
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
@@ -20,8 +20,6 @@ from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batc
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
     from .._batches.handle import Batch
     from .._batches.journal import Record
     from .._batches.work import BatchWork
@@ -33,15 +31,14 @@ if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
     from .._requests.parameters import (
-        BatchCommon,
         BatchParameters,
         EstimateParameters,
         Parameters,
         ScoreManyParameters,
-        UntypedBatch,
     )
     from .._types.results import Results
     from .._types.scores import Scores
+    from . import functions, model_functions
 
 T = TypeVar("T")
 
@@ -52,16 +49,7 @@ class BatchMethods(Hinting):
     def __init__(self, runner: CallRunner) -> None:
         self._runner = runner
 
-    @overload
-    def estimate(
-        self, model: str, inputs: Estimable, **parameters: Unpack[EstimateParameters]
-    ) -> Estimate: ...
-
-    @overload
-    def estimate(
-        self, model: Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
-    ) -> Estimates: ...
-
+    @take_types_of(lambda: model_functions.estimate)
     @with_parameters
     def estimate(
         self, model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
@@ -72,19 +60,7 @@ class BatchMethods(Hinting):
 
         return estimate_batch(self._runner, model, inputs, parameters)
 
-    @overload
-    async def aestimate(
-        self, model: str, inputs: Estimable | AsyncIterable[Prompt], **parameters: Unpack[EstimateParameters]
-    ) -> Estimate: ...
-
-    @overload
-    async def aestimate(
-        self,
-        model: Models,
-        inputs: Estimable | AsyncIterable[Prompt],
-        **parameters: Unpack[EstimateParameters],
-    ) -> Estimates: ...
-
+    @take_types_of(lambda: model_functions.aestimate)
     @with_parameters
     async def aestimate(
         self,
@@ -98,16 +74,7 @@ class BatchMethods(Hinting):
 
         return await aestimate_batch(self._runner, model, inputs, parameters)
 
-    @overload
-    def iter_many(
-        self, model: str, inputs: Inputs, **parameters: Unpack[UntypedBatch]
-    ) -> Iterator[tuple[int, Result]]: ...
-
-    @overload
-    def iter_many(
-        self, model: str, inputs: Inputs, *, response_format: TypeForm[T], **parameters: Unpack[BatchCommon]
-    ) -> Iterator[tuple[int, Response[T] | LLMError]]: ...
-
+    @take_types_of(lambda: functions.iter_many)
     @with_parameters
     def iter_many(
         self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
@@ -129,21 +96,7 @@ class BatchMethods(Hinting):
             batches, observers = self._live_batches(options)
             return iterate(batches, observers)
 
-    @overload
-    def aiter_many(
-        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedBatch]
-    ) -> AsyncIterator[tuple[int, Result]]: ...
-
-    @overload
-    def aiter_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        response_format: TypeForm[T],
-        **parameters: Unpack[BatchCommon],
-    ) -> AsyncIterator[tuple[int, Response[T] | LLMError]]: ...
-
+    @take_types_of(lambda: functions.aiter_many)
     @with_parameters
     def aiter_many(
         self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
@@ -246,64 +199,7 @@ class BatchMethods(Hinting):
         load = functools.partial(load_for_batch, engine)
         return LiveWork(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
 
-    @overload
-    def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        on_error: Literal["return"] = "return",
-        **parameters: Unpack[UntypedBatch],
-    ) -> Results[Result]: ...
-
-    @overload
-    def call_many(
-        self, model: str, inputs: Inputs, *, on_error: Literal["raise"], **parameters: Unpack[UntypedBatch]
-    ) -> Results[Response]: ...
-
-    @overload
-    def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        response_format: TypeForm[T],
-        on_error: Literal["return"] = "return",
-        **parameters: Unpack[BatchCommon],
-    ) -> Results[Response[T] | LLMError]: ...
-
-    @overload
-    def call_many(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        response_format: TypeForm[T],
-        on_error: Literal["raise"],
-        **parameters: Unpack[BatchCommon],
-    ) -> Results[Response[T]]: ...
-
-    @overload
-    def call_many(
-        self,
-        model: Models,
-        inputs: Inputs,
-        *,
-        on_error: OnError = "return",
-        **parameters: Unpack[UntypedBatch],
-    ) -> dict[str, Results[Result]]: ...
-
-    @overload
-    def call_many(
-        self,
-        model: Models,
-        inputs: Inputs,
-        *,
-        response_format: TypeForm[T],
-        on_error: OnError = "return",
-        **parameters: Unpack[BatchCommon],
-    ) -> dict[str, Results[Response[T] | LLMError]]: ...
-
+    @take_types_of(lambda: functions.call_many)
     @with_parameters
     def call_many(
         self,
@@ -325,69 +221,7 @@ class BatchMethods(Hinting):
             results.update(self._iterate(options))
         return self._put_in_order(model, results, options.on_error)
 
-    @overload
-    async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["return"] = "return",
-        **parameters: Unpack[UntypedBatch],
-    ) -> Results[Result]: ...
-
-    @overload
-    async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: Literal["raise"],
-        **parameters: Unpack[UntypedBatch],
-    ) -> Results[Response]: ...
-
-    @overload
-    async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        response_format: TypeForm[T],
-        on_error: Literal["return"] = "return",
-        **parameters: Unpack[BatchCommon],
-    ) -> Results[Response[T] | LLMError]: ...
-
-    @overload
-    async def acall_many(
-        self,
-        model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        response_format: TypeForm[T],
-        on_error: Literal["raise"],
-        **parameters: Unpack[BatchCommon],
-    ) -> Results[Response[T]]: ...
-
-    @overload
-    async def acall_many(
-        self,
-        model: Models,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        on_error: OnError = "return",
-        **parameters: Unpack[UntypedBatch],
-    ) -> dict[str, Results[Result]]: ...
-
-    @overload
-    async def acall_many(
-        self,
-        model: Models,
-        inputs: Inputs | AsyncIterable[Prompt],
-        *,
-        response_format: TypeForm[T],
-        on_error: OnError = "return",
-        **parameters: Unpack[BatchCommon],
-    ) -> dict[str, Results[Response[T] | LLMError]]: ...
-
+    @take_types_of(lambda: functions.acall_many)
     @with_parameters
     async def acall_many(
         self,

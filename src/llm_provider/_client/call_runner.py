@@ -16,8 +16,13 @@ from .._calls.operations.chat import CHAT
 from .._errors import LLMError, RequestError
 from .._json_values import JSONMapping
 from .._limits.concurrency import Concurrency
+from .._providers.shared.batches import DAY, module_of
+from .._requests.checks import DeliveryMode
+from .._requests.request import check
+from .._requests.routing import price_names
 
 if TYPE_CHECKING:
+    from .._calls.lifecycle.engine import Engine
     from .._calls.lifecycle.stream import Arrived, Start
     from .._money.pricing import PriceTable
     from .._types.messages import Prompt
@@ -145,7 +150,7 @@ class CallRunner:
         return call
 
     def _warn_of_dropped(self, call: Call[Any]) -> None:
-        from .._calls.lifecycle.drop_unsupported import warn
+        from .._calls.operations.chat import warn
 
         warn(call, self.warned)
 
@@ -170,7 +175,6 @@ class CallRunner:
         """Whether a batch delivers a call. All models go one way, since they share budget and deadline."""
         if delivery.mode == "live":
             return False
-        from .._batches.choice import uses_batch_api
 
         self.start()
         engine, prices = self.engine, self.prices
@@ -241,3 +245,55 @@ def _takes_two(function: Callable[..., object]) -> bool:
         positional = [parameter for parameter in parameters if parameter.kind in kinds]
         return sum(parameter.default is inspect.Parameter.empty for parameter in positional) >= 2
     return False
+
+
+def uses_batch_api(
+    engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
+) -> bool:
+    """Whether a batch delivers a call. With "auto" it does if the answers may take a day and cost less."""
+    settings = engine.settings
+    target = settings.find_target(model, parameters.get("base_url"))
+    route = target.route
+    has_batches = module_of(route.adapter) is not None and (
+        (route.adapter != "openai" and route.cloud is None) or route.batches is not None
+    )
+    cached = (parameters.get("cache") or settings.cache) not in ("off", False)
+    if mode == "batch":
+        if parameters.get("max_tool_rounds"):
+            raise RequestError(
+                "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "
+                "or leave max_tool_rounds out"
+            )
+        if parameters.get("fallback"):
+            raise RequestError(
+                "fallback has several models, and a provider's batch has one: use delivery='live' or 'auto', "
+                "or leave fallback out"
+            )
+        if not has_batches:
+            raise RequestError(
+                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                "live where there is none",
+                provider=target.provider,
+                model=model,
+            )
+        return True
+    deadline = parameters.get("deadline")
+    if deadline is not None:
+        deadline = check("deadline", deadline)
+    if (
+        not has_batches
+        or not cached
+        or parameters.get("max_tool_rounds")
+        or parameters.get("fallback")
+        or (deadline is not None and deadline < DAY)
+    ):
+        return False
+    standard, batch = (
+        prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")
+    )
+    if standard is None or batch is None:
+        return False
+    pairs = ((batch.input, standard.input), (batch.output, standard.output))
+    return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
+        low != high for low, high in pairs
+    )

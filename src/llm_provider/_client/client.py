@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from .._cache.response_cache import ResponseCache
 from .._calls.lifecycle.engine import Engine
@@ -19,7 +19,7 @@ from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
 from .._requests.request import seal
 from .._requests.routing import find_route, price_names
-from .._requests.signatures import document, with_parameters
+from .._requests.signatures import document, take_types_of, with_parameters
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from typing_extensions import TypeForm
-
     from .._batches.handle import Batch
     from .._cache.storage.diff import Explanation
     from .._calls.lifecycle.stream import AsyncStream, Stream
@@ -47,17 +45,16 @@ if TYPE_CHECKING:
     from .._requests.inputs import Inputs
     from .._requests.parameters import (
         ClientParameters,
-        Common,
         EmbedParameters,
         Parameters,
         RecheckParameters,
         ScoreParameters,
-        Untyped,
     )
     from .._tokens.models import Model
     from .._types.embeddings import Embeddings
     from .._types.scores import Scores
     from .._types.token_count import TokenCount
+    from . import functions
 
 T = TypeVar("T")
 
@@ -130,14 +127,7 @@ class Client(BatchMethods):
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    @overload
-    def call(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
-
-    @overload
-    def call(
-        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
-    ) -> Response[T]: ...
-
+    @take_types_of(lambda: functions.call)
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.call` with the settings and defaults of this client."""
@@ -145,28 +135,14 @@ class Client(BatchMethods):
         runner = self._runner
         return runner.answer("call", CHAT, model, messages, parameters, runner.concurrency_of_threads)
 
-    @overload
-    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Response: ...
-
-    @overload
-    async def acall(
-        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
-    ) -> Response[T]: ...
-
+    @take_types_of(lambda: functions.acall)
     @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
         return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
 
-    @overload
-    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> Stream: ...
-
-    @overload
-    def stream(
-        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
-    ) -> Stream[T]: ...
-
+    @take_types_of(lambda: functions.stream)
     @with_parameters
     def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
         """`llm_provider.stream` with the settings and defaults of this client."""
@@ -177,14 +153,7 @@ class Client(BatchMethods):
         start = runner.start_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
         return Stream(start, runner.tell_of)
 
-    @overload
-    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Untyped]) -> AsyncStream: ...
-
-    @overload
-    def astream(
-        self, model: str, messages: Prompt, *, response_format: TypeForm[T], **parameters: Unpack[Common]
-    ) -> AsyncStream[T]: ...
-
+    @take_types_of(lambda: functions.astream)
     @with_parameters
     def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
         """`llm_provider.astream` with the settings and defaults of this client."""

@@ -78,11 +78,10 @@ def export_stored(
         about = {"by": "cache", "left_out": len(keys) - len(results)}
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
-        others = about.get("left_out")
         reason = (
-            f"the {others:,} selected entries are embeddings; `cache export` copies these"
-            if others
-            else ("no answer is selected")
+            "no selected entry is an answer or a score; `cache export` copies embeddings too"
+            if about.get("left_out")
+            else "no answer is selected"
         )
         raise RequestError(f"there is nothing to export: {reason}")
     given = None if scores is None else read_scores(scores, results)

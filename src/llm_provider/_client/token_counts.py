@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._calls.call import Call
 from .._calls.operations.chat import CHAT
@@ -12,12 +14,17 @@ from .._calls.operations.count_tokens import count_tokens, question_of
 from .._errors import LLMError
 from .._providers.token_counts import counts
 from .._requests.checks import flag
+from .._requests.routing import maker_names
 from .._runtime import event_loop
+from .._tokens.counting import adds_input, input_tokens
+from .._tokens.range import Range
+from .._tokens.tokenizer import counter_of_target
 from .._types.messages import Prompt
 from .._types.token_count import TokenCount
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
+    from .._calls.call import Call
     from .._requests.parameters import Parameters
     from .._types.response import Response
 
@@ -66,8 +73,6 @@ def _find_count(
     flag("exact", exact)
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
     if not exact or call.cache == "only" or not counts(call.target):
-        from .._estimates.local_count import local_count
-
         return local_count(call)
     question = question_of(call)
     known = runner.counts.get(question.key(0))
@@ -84,3 +89,37 @@ def _remember(runner: CallRunner, call: Call[Response], tokens: int) -> TokenCou
         runner.counts.popitem(last=False)
     runner.counts[call.key(0)] = count
     return count
+
+
+_PUBLISHED_RULE = re.compile(r"(ft:)?gpt-(3\.5|4)[-.o0-9].*|(ft:)?gpt-4")
+"""Models for which OpenAI publishes the tokens around messages (openai-cookbook, How to count tokens)."""
+
+_PER_CONVERSATION, _PER_MESSAGE = 3, 4
+"""The tokens around messages: 3 and the name of the role, which is one token, and 3 before the answer."""
+
+
+def local_count(call: Call[Any]) -> TokenCount:
+    """Count the input of a chat call: exactly if the model's vocabulary is here, else as an estimate.
+
+    Only texts are counted exactly, and only for models whose tokens around messages are published.
+    """
+    facts = call.facts()
+    provider, model = maker_names(call.target)
+    count = counter_of_target(call.target)
+    if count is not None and not (facts.media or facts.structures or adds_input(facts, model)):
+        if provider == "openai" and _PUBLISHED_RULE.fullmatch(model):
+            texts = sum(map(count, facts.texts))
+            return TokenCount(texts + _PER_MESSAGE * facts.turns + _PER_CONVERSATION, method="tiktoken")
+        return _count(input_tokens(facts, call.target, count), "tiktoken")
+    return _count(input_tokens(facts, call.target, count), "estimate")
+
+
+def _count(tokens: Range, method: str) -> TokenCount:
+    low, high = math.floor(tokens.low), math.ceil(tokens.high)
+    # A range of one number would pass for an exact count.
+    return TokenCount(
+        round(tokens.likely),
+        method="tiktoken" if method == "tiktoken" else "estimate",
+        low=low,
+        high=max(high, low + 1),
+    )

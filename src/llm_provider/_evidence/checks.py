@@ -82,8 +82,10 @@ def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _C
     yield "usage", lambda _: (result["usage"], json_value(sum_usage(flatten(answers))))
     yield "served_by", lambda _: _compare_origins(pieces, answers)
     yield "parsed", lambda _: (result["parsed"], _parse(result))
-    yield "price", lambda _: (result["price"], _float(find_price(flatten(answers), row["priced"], prices)))
-    yield "cost", lambda _: (result["cost"], 0.0 if result["cached"] else result["price"])
+    # The price of an answer has the requests of its model that failed, and not those of other models.
+    find = find_cost if result["failures"] else find_price
+    yield "price", lambda _: (result["price"], _float(find(flatten(answers), row, prices)))
+    yield "cost", lambda _: (result["cost"], _compute_cost(row, answers, prices))
 
 
 def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
@@ -203,30 +205,52 @@ def sum_usage(answers: Sequence[Answer]) -> Usage:
     return sum((answer.usage for answer in answers if answer.usage is not None), Usage())
 
 
-def find_price(answers: Sequence[Answer], priced: JSONObject | None, prices: PriceTable) -> Decimal | None:
-    """The USD of some answers: what they say, else that of a price list; None if one is not known.
+def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
+    """The USD of the answers of a row: what they say, else that of a price list; None if one is not known.
 
     `priced` has the names, the service level and the time (Unix seconds) by which the list is searched.
     """
+    priced = row["priced"]
     amounts: list[Decimal] = []
     for number, answer in enumerate(answers):
         usd = answer.cost
         if usd is None and answer.usage is not None and priced is not None:
-            usd = prices.cost(
-                priced["provider"],
-                priced["model"],
-                answer.usage,
-                variant=priced["variant"]
-                if priced["variant"] == "batch"
-                else answer.service_tier or priced["variant"],
-                at=datetime.fromtimestamp(priced["at"], UTC),
-            )
+            usd = _price_usage(answer.usage, priced, prices, answer.service_tier)
         if usd is not None:
             amounts.append(usd)
         elif answer.usage is not None or not number:
             # Of several samples in one reply, the first has the usage of all.
             return None
     return total(amounts)
+
+
+def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
+    """The USD of all requests of a row: its price, and that of the usage that its answers do not have.
+
+    `others` has the names for this usage, as `priced`; None if there is none, or if it is not known whose.
+    """
+    own, own_usage = find_price(answers, row, prices), sum_usage(answers)
+    if own is None or row["others"] is None:
+        return own
+    more = {name: count - getattr(own_usage, name) for name, count in row["result"]["usage"].items()}
+    usd = _price_usage(Usage(**more), row["others"], prices)
+    return None if usd is None else total([own, usd])
+
+
+def _compute_cost(row: JSONObject, answers: Sequence[Replies], prices: PriceTable) -> float | None:
+    if row["result"]["cached"]:
+        return 0.0
+    return _float(find_cost(flatten(answers), row, prices)) if row["others"] else row["result"]["price"]
+
+
+def _price_usage(
+    usage: Usage, priced: JSONObject, prices: PriceTable, service_tier: str | None = None
+) -> Decimal | None:
+    variant = priced["variant"]
+    if variant != "batch" and service_tier:
+        variant = service_tier
+    at = datetime.fromtimestamp(priced["at"], UTC)
+    return prices.cost(priced["provider"], priced["model"], usage, variant=variant, at=at)
 
 
 def _float(amount: Decimal | None) -> float | None:

@@ -4,7 +4,8 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -24,10 +25,11 @@ from .._runtime import clock
 from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
-from .checks import Replies, find_price, flatten, list_differences, make_key
+from .checks import Replies, find_cost, find_price, flatten, list_differences, make_key
 from .json_lines import write_json
 from .redaction import Redaction
 
+_Find = Callable[[JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
 _NOT_HERE = "its question is not in this cache"
@@ -79,7 +81,7 @@ class RowMaker:
 
     def _make_row(self, index: int, result: Result | Scores) -> JSONObject:
         fields = result.to_dict()
-        row: JSONObject = {"index": index, "result": fields, "priced": None, "format": None}
+        row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
         pieces = _list_answers(result)
         texts = _collect_texts(fields)
         stored: list[tuple[Entry, JSONObject] | None] = []
@@ -97,7 +99,7 @@ class RowMaker:
             first = next((pair for pair in stored if pair is not None), None)
             self._add_format(row, pieces[0], None if first is None else first[1])
             if isinstance(result, Response):
-                row["priced"] = self._find_basis(row, result, first)
+                self._add_bases(row, result, first)
         return row
 
     def _describe_request(self, key: str | None, texts: dict[str, str]) -> tuple[Entry | None, JSONObject]:
@@ -136,29 +138,47 @@ class RowMaker:
                     return target
         return None
 
-    def _find_basis(
-        self, row: JSONObject, result: Response, first: tuple[Entry, JSONObject] | None
-    ) -> JSONObject | None:
-        """The names, service level and time of the price of an answer in the price table."""
+    def _add_bases(self, row: JSONObject, result: Response, first: tuple[Entry, JSONObject] | None) -> None:
+        """Note the names, service level and time of the prices of a row in the price table."""
         try:
             answers = flatten([Replies(row, piece) for piece in _list_dicts(row["result"])])
         except Exception:  # a decoder of a provider's reply; the row then says so
-            return None
-        created = clock.time() if first is None else first[0].created
-        bases: list[JSONObject] = []
-        for provider, model in self._list_names(result, first):
-            requested = "standard" if first is None else _find_variant(row["format"], first[1])
-            bases += [
-                {"provider": provider, "model": model, "variant": variant, "at": float(int(created))}
-                for variant in (requested, "batch")
-            ]
+            return
+        at = float(int(clock.time() if first is None else first[0].created))
+        requested = "standard" if first is None else _find_variant(row["format"], first[1])
+        bases = [
+            {"provider": provider, "model": model, "variant": variant, "at": at}
+            for provider, model in self._list_names(result, first)
+            for variant in (requested, "batch")
+        ]
+        is_price = self._try(row, "priced", bases, result.price, functools.partial(find_price, answers))
+        for basis in () if is_price else bases:
+            # Its requests that failed have a price too.
+            row["priced"] = basis
+            if self._try(row, "others", [basis], result.price, functools.partial(find_cost, answers)):
+                return
+            row["priced"] = None
+        if is_price and result.passed_over and result.cost != result.price:
+            others = []
+            for model in (each.model for each in result.passed_over):
+                with contextlib.suppress(LLMError):
+                    provider, name = price_names(self._settings.find_target(model, None))
+                    others.append({"provider": provider, "model": name, "variant": "standard", "at": at})
+            self._try(row, "others", others, result.cost, functools.partial(find_cost, answers))
+
+    def _try(
+        self, row: JSONObject, field: str, bases: list[JSONObject], usd: float | None, find: _Find
+    ) -> bool:
+        """Set a field to the first of some bases by which the price table gives an amount, else to None."""
         for basis in bases:
-            usd = find_price(answers, basis, self._prices)
-            if (None if usd is None else float(usd)) == result.price:
-                price_rows = self._prices.list_rows(basis["provider"], basis["model"])
-                self.price_rows.update(dict.fromkeys(price_rows))
-                return basis
-        return None
+            row[field] = basis
+            amount = find(row, self._prices)
+            if (None if amount is None else float(amount)) == usd:
+                rows = self._prices.list_rows(basis["provider"], basis["model"])
+                self.price_rows.update(dict.fromkeys(rows))
+                return True
+        row[field] = None
+        return False
 
     def _list_names(
         self, result: Response, first: tuple[Entry, JSONObject] | None
@@ -184,9 +204,8 @@ class RowMaker:
             return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
             return "litellm's price map is not in the file"
-        if name in ("usage", "cost") and result.get("passed_over"):
-            return "it includes the requests to models that were passed over"
-        if name in ("price", "usage", "cost") and (result.get("failures") or result.get("attempts", 0) > 1):
+        others = result.get("failures") or result.get("attempts", 0) > 1 or result.get("passed_over")
+        if name in ("price", "usage", "cost") and others:
             return "it includes requests that failed"
         return {
             "price": "the prices of this export give another one",

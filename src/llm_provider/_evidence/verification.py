@@ -31,6 +31,7 @@ def verify(path: str | os.PathLike[str]) -> Evidence:
     each stored reply is decoded again, and keys, usage, who answered, parsed values, prices by the price rows
     inside, and all sums are computed anew. The statement beside the file is compared, if there is one. Rows
     that somebody changed together with all digests are found by the signature of a statement alone.
+    `ResponseCache.verify` checks the cache of this machine instead.
 
     Raises:
         EvidenceError: something differs. The message names the first thing that does.

@@ -193,7 +193,7 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
-        from .ledger_plot import plot
+        from .ledger_views import plot
 
         return plot(self.rows("model"), self.timeline())
 

@@ -41,7 +41,8 @@ _REMEDIES = {
     "allowed_function_names": "write allowed_tools=['name']",
     "disable_parallel_tool_use": "write parallel_tool_calls=False",
     "response_modalities": "write modalities=['text', 'image']",
-    "request_timeout": "write timeout=... seconds for an attempt, or deadline=... for the whole call",
+    "request_timeout force_timeout": "write timeout=... seconds for an attempt, or deadline=... "
+    "for the whole call",
     "http_options": "write timeout=, base_url= and extra_headers=",
     "num_retries retries retry": "write max_retries=...",
     "headers default_headers": "write extra_headers={'name': 'text'}",
@@ -66,15 +67,21 @@ _REMEDIES = {
     "repeat_penalty": "write frequency_penalty=..., or extra_body={'repeat_penalty': ...}",
     "max_attempts": "write max_retries=...: it does not count the first attempt",
     "backoff": "waits between attempts need no setting; write max_retries=... or deadline=...",
-    "verbose log_level": "set the environment variable LLM_PROVIDER_LOG=debug",
+    "verbose set_verbose log_level": "set the environment variable LLM_PROVIDER_LOG=debug",
     "logger": "set the environment variable LLM_PROVIDER_LOG=debug, or use logging.getLogger('llm_provider')",
-    "callbacks callback": "write Client(on_result=function)",
+    "callbacks callback input_callback success_callback failure_callback logger_fn": "write "
+    "Client(on_result=function)",
     "proxy proxies": "set the environment variable HTTPS_PROXY",
     "verify verify_ssl ssl_verify": "set the environment variable SSL_CERT_FILE to your certificates",
     "http_client": "write Client(transport='http1'), and set HTTPS_PROXY or SSL_CERT_FILE if you need them",
     "ttl cache_ttl": "stored answers do not expire; write cache='refresh' to ask again",
     "cache_path": "write Client(cache_dir='...')",
-    "fallbacks fallback_models": "write fallback=['model', ...]",
+    "fallbacks fallback_models context_window_fallbacks context_window_fallback_dict "
+    "content_policy_fallbacks": "write fallback=['model', ...]",
+    "model_list": "write call(model, ..., fallback=['model', ...]); several keys: Client(keys={...})",
+    "allowed_fails cooldown_time retry_policy retry_after routing_strategy": "a provider that is down or "
+    "refuses is noticed for you; write max_retries=... or fallback=['model', ...]",
+    "input_cost_per_token output_cost_per_token": "write Client(prices='prices.csv')",
     "mock_response": "run llm_provider.simulator.Simulator, and give base_url=simulator.url('openai')",
     "organization organisation": "write extra_headers={'OpenAI-Organization': '...'}",
     "project": "write extra_headers={'OpenAI-Project': '...'}",
@@ -137,6 +144,13 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     if name in _SETTINGS:
         return f"{problem}: it is a setting of the client; write Client({name}=...)"
     return f"{problem}{guess} (a parameter of one provider's API goes into extra_body=)"
+
+
+def describe_setting(module: str, name: str, known: Collection[str]) -> str:
+    """The message for a setting that a program gives a module, as it does with other libraries."""
+    own = f"write Client({name}=...), or {name}=... in a call" if name in known else "it has no such setting"
+    remedy = _PARAMETERS.get(name.lower(), f"write Client({name}=...)" if name in _SETTINGS else own)
+    return f"nothing reads an attribute {name!r} of the module {module!r}: {remedy}"
 
 
 _PORTS = {

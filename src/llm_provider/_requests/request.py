@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .._money.budget import Budget
     from .api_keys import APIKey
     from .parameters import Parameters
+    from .tools import SentTool
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
@@ -79,8 +80,6 @@ class Request:
         if not _RELATED.isdisjoint(checked):
             system = checked.pop("system", None)
             if not _RELATED.isdisjoint(checked):
-                from .related_parameters import relate
-
                 relate(checked)
             if system is not None:
                 conversation = ({"role": "system", "content": system}, *conversation)
@@ -233,3 +232,66 @@ def _with_medium(message: Message, content: object, where: str) -> Message:
 def check(name: str, value: object) -> Any:
     """Check and normalise one parameter as `Request.build` does. A client checks its defaults with it."""
     return CHECKS[name](name, value)
+
+
+def relate(checked: JSONObject) -> None:
+    """Check parameters against each other, and move the rare ones into `options`."""
+    if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+        raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
+    for name in ("tool_choice", "parallel_tool_calls", "allowed_tools"):
+        if name in checked and not checked.get("tools"):
+            raise RequestError(f"{name} was given without tools; give tools=, or leave {name} out")
+    if callable(checked.get("tool_choice")):
+        checked["tool_choice"] = _choose_tool(checked["tool_choice"], checked["tools"])
+    if "max_tool_rounds" in checked:
+        from .tools import check_rounds
+
+        check_rounds(checked)
+    if "allowed_tools" in checked:
+        _check_allowed(checked["allowed_tools"], checked)
+    if "thinking_budget" in checked and "reasoning_effort" in checked:
+        raise RequestError(
+            "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
+        )
+    options = {name: checked.pop(name) for name in RARE if name in checked}
+    if options:
+        checked["options"] = options
+
+
+def _choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
+    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
+    from .tools import name_of, read_tools
+
+    (wanted,) = read_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
+
+
+def _check_allowed(allowed: tuple[str, ...], checked: JSONMapping) -> None:
+    choice = checked.get("tool_choice")
+    if choice not in (None, "auto", "required"):
+        raise RequestError(
+            f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it to "
+            "'auto' or 'required'"
+        )
+    known = [name for tool in checked["tools"] if (name := _own_name(tool)) is not None]
+    for name in allowed:
+        if name not in known:
+            raise RequestError(
+                f"allowed_tools names {name!r}, which is not among tools: {', '.join(known) or 'no function'}"
+            )
+
+
+def _own_name(tool: SentTool) -> str | None:
+    """The name of a function, or of another tool that the user defines."""
+    if isinstance(tool, str):
+        return None
+    candidates = (tool.get("function"), tool.get("custom"), tool)
+    names = (candidate.get("name") for candidate in candidates if isinstance(candidate, Mapping))
+    return next((name for name in names if isinstance(name, str)), None)

@@ -13,11 +13,12 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from .._json_values import JSONObject
 
 F = TypeVar("F", bound=Callable[..., Any])
+T_co = TypeVar("T_co", covariant=True)
 
 WIDTH = 96
 """Characters of a line of documentation, without its indentation."""
@@ -39,6 +40,17 @@ def with_parameters(function: F) -> F:
     function.__annotations__ = _Annotations(annotations)
     function.__annotations__.module = function.__module__
     return function
+
+
+class Method(Protocol[T_co]):
+    """A method that is called with the arguments of a function."""
+
+    def __get__(self, instance: object, owner: type | None = None, /) -> T_co: ...
+
+
+def take_types_of(_: Callable[[], F], /) -> Callable[[Callable[..., Any]], Method[F]]:
+    """Give a method the overloads of the function that does the same on the default client."""
+    return lambda method: cast("Method[F]", method)
 
 
 def document(docstring: str, group: str, rest: str) -> str:

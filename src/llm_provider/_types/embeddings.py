@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from .._errors import MissingDependencyError
-from .._foreign_attributes import Hinting
+from .._foreign_attributes import Hinting, missing_attribute
 from .._runtime.frozen import quickly_made, with_late_field
 from .served_by import ServedBy
 from .usage import PaidResult, cost_text
@@ -66,7 +66,9 @@ class Embeddings(PaidResult, Hinting):
     @overload
     def __getitem__(self, index: slice) -> tuple[list[float], ...]: ...
 
-    def __getitem__(self, index: int | slice) -> list[float] | tuple[list[float], ...]:
+    def __getitem__(self, index: int | slice | str) -> list[float] | tuple[list[float], ...]:
+        if isinstance(index, str):
+            raise TypeError(f"{missing_attribute(self, index)}; embeddings[0] is the first vector")
         return self.vectors[index]
 
     def __repr__(self) -> str:

@@ -61,6 +61,7 @@ def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
     if isinstance(result, Scores):
         for number, score in enumerate(result.scores):
             columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
+            columns |= {"token_ids": score.token_ids} if score.token_ids else {}
             yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
         return
     # A call that failed has the samples that were answered before its error.

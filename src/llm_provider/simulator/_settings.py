@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from ._behaviour.deviations import DEVIATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -88,6 +90,11 @@ class Settings:
     web_searches: int = _option(0, "searches of the provider that every answer reports, in its own form")
     reported_cost: float | None = _option(None, "cost in USD that every reply of Chat Completions reports")
     count_usage: bool = _option(True, "report the tokens of an answer; else zeros, as some hosts do")
+    only_listed_models: bool = _option(False, "answer 404 to models that are not in the list of models")
+    deviations: str = _option(
+        "",
+        "ways in which every answer differs from the SDKs' types, as those of some real servers do, by name",
+    )
     snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
     fingerprints: str = _option(
         "fp_simulator", "system fingerprints of answers, separated by commas, in turn"
@@ -95,7 +102,9 @@ class Settings:
     upstreams: int = _option(
         0, "hosts, up to 9, behind each model of OpenRouter and Hugging Face; unpinned requests take turns"
     )
-    prices: str | None = _option(None, "path of a prices.csv for the ledger; default: tokens only")
+    prices: str | None = _option(
+        None, 'path of a prices.csv for the bill, or "shipped" for that of the library (default in a shell)'
+    )
     batch_seconds: float = _option(3600.0, "seconds of the provider's time that a batch takes")
     batch_clock: float = _option(
         86_400.0, "seconds of the provider's time that pass in a second while batches are worked off"
@@ -134,7 +143,14 @@ class Settings:
         for name, words in (("limits_per", LIMIT_SCOPES), ("batch_counts", BATCH_COUNTS)):
             if getattr(self, name) not in words:
                 raise ValueError(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
+        for name in self.list_deviations():
+            if name not in DEVIATIONS:
+                raise ValueError(f"deviations are some of {', '.join(DEVIATIONS)}, not {name!r}")
         self._read_key_limits()
+
+    def list_deviations(self) -> list[str]:
+        """The names in `deviations`, which commas separate."""
+        return [name.strip() for name in self.deviations.split(",") if name.strip()]
 
     @property
     def burst_requests(self) -> float:

@@ -4,12 +4,13 @@ import os
 import pty
 import re
 import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from llm_provider import Client
-from llm_provider._calls.batch.progress import Progress
+from llm_provider._calls.batch.progress import Progress, jupyter_bar, marimo_bar
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
@@ -108,3 +109,15 @@ def test_several_models_have_a_line_each(simulator: Simulator, delivery: str, wa
         assert line.strip().startswith(f"{model}: 100%")
         assert "3/3" in line
         assert "failed=1" in line
+
+
+def test_a_kernel_without_widgets_has_no_bar_of_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert jupyter_bar(total=60) is None
+
+
+def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = marimo_bar(total=None, unit="call")
+    bar.update(3)
+    bar.close()
+    assert "3call" in capsys.readouterr().err

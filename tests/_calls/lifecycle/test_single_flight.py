@@ -3,12 +3,20 @@
 import asyncio
 import contextvars
 import gc
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from llm_provider import CacheWarning, Client, SecondLevel
 from llm_provider._calls.lifecycle.single_flight import Flights, Shared
 from llm_provider._calls.sent_requests import SentRequests
 from llm_provider._runtime.leases import Leases
+from llm_provider.simulator import Fault, Simulator
+from second_level_support import SqliteStore
+from support import wait_until
 
 
 async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> Shared[str]:
@@ -80,3 +88,78 @@ async def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> 
         return (await shared(flights, work)).value
 
     assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
+
+
+MODEL = "gpt-6.1-sol"
+PROMPTS = [f"row {number}" for number in range(20)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "shared.sqlite")
+
+
+@pytest.fixture
+def level(store: SqliteStore) -> SecondLevel:
+    return SecondLevel(store, leases=True)
+
+
+@pytest.fixture
+def machine(simulator: Simulator, level: SecondLevel, tmp_path: Path) -> Iterator[Client]:
+    with Client(cache_dir=tmp_path / "1", cache=level, max_retries=0) as client:
+        yield client
+
+
+def test_equal_calls_of_two_machines_are_one_request(
+    machine: Client, simulator: Simulator, store: SqliteStore, level: SecondLevel, tmp_path: Path
+) -> None:
+    simulator.configure(latency=0.3)
+
+    async def ask(other: Client) -> list[bool]:
+        both = await asyncio.gather(machine.acall_many(MODEL, PROMPTS), other.acall_many(MODEL, PROMPTS))
+        return [result.cached for results in both for result in results]  # type: ignore[union-attr]  # known to be set here
+
+    with Client(cache_dir=tmp_path / "2", cache=level) as other:
+        cached = asyncio.run(ask(other))
+        assert simulator.ledger().requests == len(PROMPTS)
+        assert sorted(cached) == [False] * 20 + [True] * 20
+        assert wait_until(lambda: not store.leases)
+
+
+def test_a_machine_that_is_gone_or_has_failed_holds_nobody(
+    machine: Client, simulator: Simulator, store: SqliteStore
+) -> None:
+    simulator.inject(Fault(status=400))
+    with pytest.raises(Exception, match=r"400|bad|invalid"):
+        machine.call(MODEL, "Hi")
+    assert wait_until(lambda: not store.leases)
+    machine.call(MODEL, "Hi")
+    assert wait_until(lambda: not store.leases)
+    # Another machine takes every lease, and ends.
+    taking = store.take_lease
+
+    def taken_before(name: str, owner: str, seconds: float) -> bool:
+        store.leases.setdefault(name, ("a machine that is gone", time.monotonic() + 0.1))
+        return taking(name, owner, seconds)
+
+    store.take_lease = taken_before  # type: ignore[method-assign]  # the store is one of the test
+    assert not machine.call(MODEL, "Ho").cached
+
+
+def test_a_store_that_fails_grants_every_lease(machine: Client, store: SqliteStore) -> None:
+    store.take_lease = None  # type: ignore[method-assign, assignment]  # a store without leases
+    with pytest.warns(CacheWarning, match="TypeError"):
+        assert machine.call(MODEL, "Hi").text
+
+
+async def test_a_cancelled_call_leaves_no_lease(
+    machine: Client, simulator: Simulator, store: SqliteStore
+) -> None:
+    simulator.configure(latency=5)
+    task = asyncio.create_task(machine.acall(MODEL, "Hi"))
+    while not store.leases:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert wait_until(lambda: not store.leases)

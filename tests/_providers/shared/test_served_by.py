@@ -19,6 +19,7 @@ from llm_provider._providers.shared.served_by import read_fields, read_origin
 from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator
 from llm_provider.simulator.formats.openai_chat import make_token_ids
+from raw_server import RawServer, streaming
 from support import ask, ignore
 
 pytestmark = IGNORED_WARNINGS
@@ -98,6 +99,9 @@ TOLD: list[tuple[str, dict[str, str], dict[str, Any], dict[str, str]]] = [
         {"engine": "llama.cpp", "engine_version": "b7130"},
     ),
     ("local/x", {}, {"system_fingerprint": "b0-unknown"}, {"engine": "llama.cpp"}),
+    ("tgi/x", {}, {"system_fingerprint": "3.0.1-sha-bb9095a"}, {"engine": "tgi", "engine_version": "3.0.1"}),
+    ("tgi/x", {}, {"system_fingerprint": "3.2.1-native"}, {"engine": "tgi", "engine_version": "3.2.1"}),
+    ("local/x", {}, {"meta_info": {"weight_version": "7", "id": "a"}}, {"snapshot": "7", "request_id": "a"}),
     ("local/x", {}, {"metadata": {"weight_version": "default"}}, {}),
     ("local/x", {}, {"model": "deepseek-r1-0528"}, {"snapshot": "deepseek-r1-0528"}),
     ("local/x", {"x-request-id": ""}, {"system_fingerprint": 7, "service_tier": {}, "metadata": "x"}, {}),
@@ -151,6 +155,20 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
     assert read_who(answer) == expected
 
 
+@pytest.mark.parametrize(
+    "provider", ["openrouter", "groq", "huggingface", "deepseek", "fireworks_ai", "local"]
+)
+def test_streams_through_litellm_say_who_answered_although_its_parsers_drop_it(
+    provider: str, honest: Simulator, client: Client
+) -> None:
+    model = f"litellm/{'hosted_vllm' if provider == 'local' else provider}/{OSS}"
+    for way in ("call", "stream"):
+        who = ask(client, way, model, way, base_url=honest.url(provider), api_key="sk-x").served_by
+        assert OPENAI.items() <= who.to_dict().items(), way
+        if provider in ("openrouter", "huggingface"):
+            assert str(who.host).lower() == "deepinfra"
+
+
 @pytest.mark.parametrize("model", BATCHES)
 def test_rows_of_batches_and_embeddings_say_it_too(model: str, honest: Simulator, own_cache: Path) -> None:
     expected, parameters = CHAT[model]
@@ -198,6 +216,16 @@ def test_token_ids_are_fields_of_the_answer_and_columns(
     table = Results([answers[0], plain]).to_pandas()
     assert list(table["token_ids"]) == [answers[0].token_ids, None]
     assert "token_ids" not in Results([plain]).to_pandas()
+
+
+def test_what_the_first_and_the_last_chunk_of_groq_tell_is_put_together() -> None:
+    first = {"id": "1", "debug": {"input_token_ids": [1, 2]}}
+    last = {"id": "1", "debug": {"output_token_ids": [3]}}
+    pieces = [{"delta": {"content": "Hi"}}, {"delta": {}, "finish_reason": "stop"}]
+    events = [{"x_groq": own, "choices": [piece]} for own, piece in zip((first, last), pieces, strict=True)]
+    with RawServer(streaming(events)) as server, Client(cache="off") as client:
+        answer = ask(client, "stream", "groq/x", "Hi", base_url=server.root, api_key="k")
+    assert (answer.prompt_token_ids, answer.token_ids) == ((1, 2), (3,))
 
 
 def test_the_prompt_and_who_answered_are_in_every_export(

@@ -7,7 +7,9 @@ import ssl
 import time
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp import test_utils, web
 
 from llm_provider import BadRequestError, Client
 from llm_provider._providers.transport import http_client, sdk_connection
@@ -89,3 +91,33 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
     with RawServer(answer_and_close) as raw:
         assert asyncio.run(ask(raw.root)) == [b"OK"] * 3
         assert raw.requests == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("X-Request-Id", "f" * 32), ("x-other", "1"), ("request-id", "1")]
+)
+def test_an_answer_that_comes_again_is_refused_unless_its_id_is_that_of_the_request(
+    name: str, value: str
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        fixed = {"date": "Fri, 27 Nov 2026 00:00:00 GMT", "x-request-id": "f" * 32}
+        return web.Response(text=await request.text(), headers=fixed)
+
+    async def ask() -> list[str]:
+        app = web.Application()
+        app.router.add_post("/", answer)
+        answers = []
+        async with (
+            test_utils.TestServer(app) as server,
+            http_client.session(ssl.create_default_context()) as session,
+        ):
+            for text in "abc":
+                async with session.post(server.make_url("/"), data=text, headers={name: value}) as read:
+                    answers.append(await read.text())
+        return answers
+
+    if value == "f" * 32:
+        assert asyncio.run(ask()) == ["a", "b", "c"]
+    else:
+        with pytest.raises(aiohttp.ClientConnectionError, match="to an earlier request"):
+            asyncio.run(ask())

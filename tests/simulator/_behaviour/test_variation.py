@@ -1,7 +1,5 @@
 """Answers that vary, and those of a changed model."""
 
-from __future__ import annotations
-
 import pytest
 
 from llm_provider.simulator._behaviour.variation import vary

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import urllib.request
 
 import pytest
 
+from llm_provider import Client
 from llm_provider.simulator import Settings
 from llm_provider.simulator._server.command import main
 from support import wait_until
@@ -23,12 +25,20 @@ def in_flight(root: str) -> int:
 
 
 def test_the_command_line_serves_until_it_is_interrupted() -> None:
-    command = [*PROGRAM, "--port", "0", "--latency", "60"]
+    command = [*PROGRAM, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
         root = lines[0].partition(" at ")[2].split()[0]
-        assert lines[2] == f"export OPENAI_BASE_URL={root}/openai/v1\n"
+        # A shell reads it as it is: all that is no variable is a comment.
+        assert lines == [f"# The simulator is listening at {root} (Ctrl-C ends it).\n", "\n",
+                         f"export OPENAI_BASE_URL={root}/openai/v1\n"]  # fmt: skip
+        with Client(cache="off") as client:
+            cost = client.call("gpt-6.1-sol", "1+1?", base_url=f"{root}/openai/v1").cost
+        configure = urllib.request.Request(
+            f"{root}/_simulator/configure", b'{"provider": null, "settings": {"latency": 60}}'
+        )
+        urllib.request.urlopen(configure, timeout=60).close()
         waiting = http.client.HTTPConnection(root.removeprefix("http://"), timeout=60)
         body = '{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
         waiting.request("POST", "/v1/chat/completions", body)
@@ -36,7 +46,9 @@ def test_the_command_line_serves_until_it_is_interrupted() -> None:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
         waiting.close()
-    assert "1 requests, 0 answered" in rest
+    said = re.search(r"\n# 2 requests, 1 answered, .* disconnects, \$(\S+) billed\n", rest)
+    assert said is not None
+    assert float(said[1]) == cost
     assert process.returncode == 0
 
 
@@ -57,4 +69,4 @@ def test_a_mistake_is_the_exit_code_of_the_program() -> None:
 def test_a_port_that_is_taken_is_an_error_with_a_message(capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["--port", str(taken.getsockname()[1])]) == 1
-    assert "simulator: " in capfd.readouterr().err
+    assert re.search(r"in use \d+: choose another --port", capfd.readouterr().err)

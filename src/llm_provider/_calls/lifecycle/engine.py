@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from ..._limits.scopes import ScopeStatistics
     from ..._providers.protocol import AnyAnswer
-    from ..deltas import Emit
+    from ..call import Emit
     from .loop_state import LoopState
 
 T = TypeVar("T")
@@ -366,7 +366,7 @@ class Engine:
             if missing:
                 flight.take_leases()
                 if self.cache.leases:
-                    from .machine_lease import deliver_once
+                    from .single_flight import deliver_once
 
                     delivered = await deliver_once(self.cache, call, missing, self.all_stored, self.deliver)
                 else:
@@ -385,7 +385,7 @@ class Engine:
             wanted = parts[len(samples) :]
             emit_wanted = emit
             if numbers and emit is not None:
-                from ..deltas import renumber
+                from ..call import renumber
 
                 emit_wanted = renumber(emit, numbers[len(samples) :])
             answered = await call.operation.fetch(call, wanted, emit_wanted, self)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..._requests.routing import Target
     from ..._types.messages import Step
     from ..._types.response import Response
-    from ..deltas import Emit
+    from ..call import Emit
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from ..sent_requests import SentRequests
 if TYPE_CHECKING:
     import asyncio
 
-    from ..deltas import Emit
+    from ..call import Emit
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ async def stream_missing(
 ) -> list[Sample]:
     """The parts of a call: those in `answered` are emitted whole, and the others are streamed."""
     # Its module loads asyncio, which a hit does not need.
-    from ..deltas import delta_of_choice
+    from ..call import delta_of_choice
 
     call.answered = answered
     positions = {part: index for index, part in enumerate(call.parts)}

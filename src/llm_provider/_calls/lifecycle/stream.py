@@ -14,7 +14,7 @@ from ..._foreign_attributes import Hinting
 from ..._runtime import event_loop
 from ..._types.messages import Delta, Step
 from ..._types.response import Response, Result, T_co
-from ..deltas import delta_of_choice
+from ..call import delta_of_choice
 
 Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""

@@ -11,7 +11,7 @@ from ..._providers import registry
 from ..._providers.model_lists import LISTS, ListedModel
 from ..._requests.api_keys import Credential, find_accounts, find_key
 from ..._requests.routing import ROUTES, resolve
-from ..sending.retry_request import send_with_retries
+from ..sending.attempt import send_with_retries
 
 if TYPE_CHECKING:
     from ..._requests.routing import Target

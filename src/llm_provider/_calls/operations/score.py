@@ -181,7 +181,8 @@ async def _score(requests: ScoreRequests, request: ScoreRequest, part: int) -> S
         error.args = (error.message,)
         raise
     greedy = [position.is_greedy for position in positions]
-    ids = tuple(position.id for position in positions if position.id is not None)
+    # The server may tell only the texts of the tokens that were sent by their ids.
+    ids = prompt.ids[start:] if prompt.ids else tuple(each.id for each in positions if each.id is not None)
     logprobs = tuple(float(position.logprob or 0.0) for position in positions)
     return Score(
         text=text,

@@ -178,9 +178,12 @@ async def probe(requests: ScoreRequests, *, check_order: bool) -> None:
         size, written = len(prompt.ids or first.positions), first.generated
         known = await _extend(requests, prompt, written.token, written.id)
         values = () if known is None else await requests.find_values(known, size)
-        if known is not None and values and (written.id is not None or values[0].token == written.token):
+        has_token = written.id is not None or (values and values[0].token == written.token)
+        if known is not None and values and has_token and written.logprob != 0:
             break
     else:
+        if written.logprob == 0:
+            fail("sum", "the model is certain of each token that it writes")
         fail("probe", "what the model writes cannot be sent as a prompt")
     value, said = values[0].logprob or 0.0, f"the model wrote {written.token!r} at {written.logprob:.4f}"
     if abs(value - (written.logprob or 0.0)) > TOLERANCE or values[0].is_greedy is False:

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import orjson
 
 from ..._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
+from ..._limits import retry
 from ..._limits.timeouts import Timeouts
 from ..._providers.protocol import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
 from ..._providers.shared.errors import failure_headers
 from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
 from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
-from ..._runtime import clock
+from ..._runtime import clock, randomness
 from ..._runtime.imports import is_unfinished
 from ..._runtime.json_pieces import LARGE, loads, read_large
 from ..._runtime.threads import result_in_thread
 from ..._types.messages import Step
 from ..._types.usage import Usage
-from ..call import Call, Sample
-from ..deltas import Emit, delta_of_choice
+from ..call import Call, Emit, Sample, delta_of_choice
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from ..._providers.protocol import Adapter
 
 
 class Attempt:
@@ -274,3 +277,30 @@ def parse_reply(body: bytes, *, nests: bool) -> Any:
     if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
         reply_body(reply)
     return reply
+
+
+T = TypeVar("T")
+
+
+async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
+    """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
+    attempts, budget = 0, retry.RetryBudget()
+    while True:
+        attempts += 1
+        try:
+            return await work()
+        except Exception as failure:
+            error: LLMError = failure if isinstance(failure, LLMError) else adapter.map_error(failure)
+            error.maybe_billed = False
+            verdict = retry.judge(
+                error,
+                attempts=attempts,
+                max_retries=max_retries,
+                random_source=randomness.generator,
+                budget=budget,
+                now=asyncio.get_running_loop().time(),
+            )
+            if not verdict.retry:
+                error.attempts = attempts
+                raise error from None
+        await asyncio.sleep(verdict.delay)

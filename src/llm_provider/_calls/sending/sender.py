@@ -36,8 +36,7 @@ from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
 from ..._types.usage import Usage
-from ..call import Call, Sample
-from ..deltas import Emit
+from ..call import Call, Emit, Sample
 from ..observation import observe_attempt
 from ..sent_requests import cost_of
 from .attempt import Attempt
@@ -93,6 +92,9 @@ class Sender:
             if request.timeout is not None and request.timeout.watches and emit is None:
                 _check_watchable(connection)
         except LLMError as error:
+            if (stop := call.early_stop) is not None:
+                error = stop.refuse() if stop.stopped else error
+                stop.note_failure(error)
             error.provider, error.model = target.provider, request.model
             # The frames below may hold the URL of a proxy with its password.
             raise error.with_traceback(None) from None

@@ -25,7 +25,7 @@ from ..._runtime import clock, files
 from ..._runtime.imports import when_imported
 from ..._runtime.leases import Leases
 from ..call import Call
-from .retry_request import send_with_retries
+from .attempt import send_with_retries
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""

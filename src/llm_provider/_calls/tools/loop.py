@@ -26,8 +26,7 @@ from ..._types.messages import Delta, Prompt, ToolCall, ToolResult
 from ..._types.response import Response, Result, ToolRounds
 from ..._types.usage import Timing, Usage
 from ..batch.lookup import with_metadata
-from ..call import Call
-from ..deltas import Emit, delta_of_choice
+from ..call import Call, Emit, delta_of_choice
 from ..lifecycle.engine import Engine
 from ..lifecycle.stream import Arrived, Start
 from ..sent_requests import SentRequests, sum_of_prices

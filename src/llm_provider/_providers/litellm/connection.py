@@ -27,7 +27,7 @@ from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from ..shared.replies import reply_body
 from ..shared.tool_charges import is_own_cost
 from .errors import unsent_error
-from .stream import read_whole_reply
+from .stream import DroppedFields, read_whole_reply
 
 _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
@@ -127,11 +127,14 @@ class LiteLLMConnection:
             if reply is not None:
                 yield (reply,)
                 return
+            dropped = DroppedFields(stream)
             async for chunk in stream:
                 event = chunk.model_dump(warnings=False, exclude_none=True)
                 if not outgoing.target.model.startswith(_REPORT_COSTS):
                     _drop_computed_cost(event.get("usage"))
                 yield [event]
+            if dropped.fields:
+                yield [{**dropped.fields, "choices": []}]
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:

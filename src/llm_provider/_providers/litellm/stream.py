@@ -1,7 +1,8 @@
 """Streams of litellm, and the whole replies of servers that do not stream."""
 
+import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -40,6 +41,34 @@ async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeRepl
     raise APIResponseValidationError(
         "the server did not stream its answer, and litellm cannot read it: use call()", retryable=False
     )
+
+
+class DroppedFields:
+    """The lines of a stream, and what they say of who answered, which most of litellm's parsers drop."""
+
+    _NAMES = ("system_fingerprint", "provider", "openrouter_metadata")
+
+    def __init__(self, stream: Any) -> None:
+        self.fields: JSONObject = {}
+        source = stream.completion_stream
+        lines: Any = getattr(source, "streaming_response", None)
+        # The SDKs of some providers parse their streams themselves, and litellm passes their objects on.
+        if hasattr(lines, "__aiter__") and hasattr(source, "chunk_parser"):
+            self._lines = lines.__aiter__()
+            source.streaming_response = self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        line = await self._lines.__anext__()
+        if isinstance(line, str) and any(f'"{name}"' in line for name in self._NAMES):
+            # Whatever is no JSON, litellm reports.
+            with contextlib.suppress(ValueError):
+                event = orjson.loads(line.removeprefix("data:"))
+                if isinstance(event, dict):
+                    self.fields |= {name: event[name] for name in self._NAMES if event.get(name)}
+        return line
 
 
 def _completion(reply: JSONObject) -> JSONObject:

@@ -124,6 +124,10 @@ def _read_prompt_logprobs(reply: Any, prompt: Prompt) -> _Read:
         if entry is not None and own is None:
             fail("echo", f"token {index} is {id_}, and the reply has only {', '.join(entry)!s:.60} there")
         tops = {int(name): each["logprob"] for name, each in (entry or {}).items()}
+        known = [each for each in (entry or {}).values() if each["logprob"] is not None]
+        ranked = [each["logprob"] for each in sorted(known, key=lambda each: each.get("rank") or 0)]
+        if ranked != sorted(ranked, reverse=True):
+            fail("shift", f"a token of position {index} has a better value than one of a better rank")
         own = own or {"logprob": None, "decoded_token": ""}
         positions.append(Position(own["logprob"], own["decoded_token"] or "", id_, tops))
     if len(listed) != len(positions):

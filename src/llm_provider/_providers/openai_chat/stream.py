@@ -85,10 +85,11 @@ class Assembler:
         for name in _HEAD:
             value = event.get(name)
             if value is not None:
-                # Groq's first chunk has other fields than its last one.
-                if name == "x_groq" and isinstance(value, dict):
-                    value = {**self._head.get(name, {}), **value}
-                self._head[name] = value
+                # Groq's first chunk has other fields than its last one, also within `debug`.
+                if name == "x_groq":
+                    _replace(self._head, {name: value})
+                else:
+                    self._head[name] = value
         if event.get("usage"):
             self._usage = event["usage"]
         return dicts(event.get("choices"), "choices")
@@ -394,6 +395,15 @@ def _continues(last: Any, entry: Any) -> bool:
     form = str if kind == "text" else list
     both = isinstance(last.get(kind), form) and isinstance(entry.get(kind), form)
     return both and not last.get("signature") and not last.get("closed")
+
+
+def _replace(kept: JSONObject, added: JSONMapping) -> None:
+    """Put fields in the place of those before, one by one in an object and in those within it."""
+    for name, value in added.items():
+        if isinstance(value, dict) and isinstance(kept.get(name), dict):
+            _replace(kept[name], value)
+        else:
+            kept[name] = value
 
 
 def _fold(kept: JSONObject, added: JSONMapping) -> None:

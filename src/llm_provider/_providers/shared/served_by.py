@@ -38,6 +38,8 @@ _CHAT = {
     # sglang, the version of the weights.
     "snapshot": "metadata.weight_version",
 }  # fmt: skip
+_SGLANG = {"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"}
+"""Of sglang's own format, which names no model."""
 _ID = ("request_id", "x-request-id")
 _ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
 _ANY = _Row(_CHAT, (_ID,))
@@ -90,6 +92,7 @@ _ENGINES = (
     ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
     # The number of the build and its commit, which some builds do not know: "b0-unknown".
     ("llama.cpp", re.compile(r"(?:(b[1-9]\d*)|b0)-[0-9a-z]+")),
+    ("tgi", re.compile(r"(\d+\.\d+\.\d+(?:-dev\d+)?)-(?:native|sha-[0-9a-f]+).*")),
 )
 _UNTOLD = ("snapshot", "default")
 """What sglang says where nobody has named a version of the weights."""
@@ -134,6 +137,7 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     if isinstance(reply, dict):
         # Claude and Gemini have their own shapes at the clouds too.
         body = _ROWS["gemini"].body if "modelVersion" in reply else _ROWS.get(provider, _ANY).body
+        body = _SGLANG if "meta_info" in reply else body
         for field, path in (_ANTHROPIC if reply.get("type") == "message" else body).items():
             value: Any = reply.get(path)
             if value is None and "." in path:

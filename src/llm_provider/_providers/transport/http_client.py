@@ -81,7 +81,10 @@ _REQUEST_IDS = frozenset({b"x-request-id", b"request-id", b"apim-request-id", b"
 """Headers by which providers tell every answer from every other."""
 
 _SHORTEST_ID = 16
-"""Characters of a value that can do so. A proxy or a test's server may write "req_1" into all its answers."""
+"""Characters of a value that can do so. A proxy or a test's server may write "req_1" into all its answers.
+
+A gateway may also send back the id that the request had, which a program may give to all its requests.
+"""
 
 
 @functools.cache
@@ -98,7 +101,13 @@ def _answer_class() -> Any:
             handler = connection.protocol
             await super().start(connection)
             headers = self.raw_headers
-            if any(len(value) >= _SHORTEST_ID and name.lower() in _REQUEST_IDS for name, value in headers):
+            own = self.request_info.headers
+            if any(
+                len(value) >= _SHORTEST_ID
+                and name.lower() in _REQUEST_IDS
+                and own.get(name.decode()) != value.decode("latin-1")
+                for name, value in headers
+            ):
                 earlier = handler.__dict__.setdefault("headers_of_answers", deque(maxlen=_MOST_KNOWN))
                 known = hash(headers)
                 if known in earlier:

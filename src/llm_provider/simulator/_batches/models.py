@@ -10,7 +10,7 @@ from .exchange import Call, Reply
 if TYPE_CHECKING:
     from .jobs import BatchStore
 
-__all__ = ["MODELS", "PATH", "serve"]
+__all__ = ["MODELS", "PATH", "is_listed", "serve"]
 
 PATH = re.compile(r"(?:/v1|/v1beta)?/models")
 
@@ -23,6 +23,11 @@ MODELS = {
 
 _OF_HOSTS = ("openai/gpt-oss-120b", "some-new-model")
 _ACTIONS = {"gemini-embedding-2": ["embedContent"], "veo-4": ["predictLongRunning"]}
+
+
+def is_listed(provider: str, model: str) -> bool:
+    """Whether a model is in the list of its provider."""
+    return model in MODELS.get(provider, _OF_HOSTS)
 
 
 def serve(store: BatchStore, call: Call) -> Reply:

@@ -120,6 +120,33 @@ def _add_cost(answer: JSON) -> None:
         answer["usage"] |= COST
 
 
+def _count_more_than_named(answer: JSON) -> None:
+    for usage, total in (
+        (answer.get("usage"), "total_tokens"),
+        (answer.get("usageMetadata"), "totalTokenCount"),
+    ):
+        if isinstance(usage, dict) and usage.get(total):
+            usage[total] += 62
+
+
+def _add_phantom_call(answer: JSON) -> None:
+    for message in map(_find_message, _list_choices(answer)):
+        if message.get("content"):
+            message |= {"function_call": {"arguments": "", "name": ""}, "tool_calls": None}
+
+
+def _omit_arguments(answer: JSON) -> None:
+    for choice in _list_choices(answer):
+        for call in choice.get("message", {}).get("tool_calls") or ():
+            call["function"].pop("arguments", None)
+
+
+def _change_ids(answer: JSON) -> None:
+    item = answer.get("item", {})
+    if answer.get("type") == "response.output_item.added" and "call_id" in item:
+        item["call_id"] = "call_before"
+
+
 def _keep(answer: JSON) -> None:
     pass
 
@@ -134,6 +161,11 @@ _CHANGES: Mapping[str, Callable[[JSON], None]] = {
     "function_call": _replace_calls_by_function,
     "no_message": _drop_message,
     "own_cost": _add_cost,
+    "unnamed_tokens": _count_more_than_named,
+    "phantom_call": _add_phantom_call,
+    "no_arguments": _omit_arguments,
+    "changed_ids": _change_ids,
+    "goes_on_after_stop": _keep,
     "calls_at_start": _keep,
     ERROR_EVENTS: _keep,
     **SCORE_CHANGES,
@@ -164,6 +196,8 @@ def shape_frames(shape: str, frames: Iterable[Frame]) -> Iterator[Frame]:
     """The events of a stream in this shape."""
     if shape == "calls_at_start":
         frames = _move_calls_to_start(list(frames))
+    elif shape == "goes_on_after_stop":
+        frames = _end_twice(list(frames))
     for frame in frames:
         answer = _read_event(frame)
         if answer is None:
@@ -185,6 +219,16 @@ def _write_event(frame: Frame, answer: JSON) -> Frame:
         name = b"event: " + answer["type"].encode() + b"\n"
     end = rest[len(rest.rstrip()) :]
     return frame._replace(data=name + b"data: " + json.dumps(answer).encode() + end)
+
+
+def _end_twice(frames: list[Frame]) -> Iterator[Frame]:
+    """A stream of Gemini's that has its finish reason already in its first event, and goes on."""
+    for number, frame in enumerate(frames):
+        event = _read_event(frame) or {}
+        if number == 0 and len(frames) > 1 and event.get("candidates"):
+            event["candidates"][0]["finishReason"] = "STOP"
+            frame = _write_event(frame, event)  # noqa: PLW2901  # the changed one takes its place
+        yield frame
 
 
 def _move_calls_to_start(frames: list[Frame]) -> Iterator[Frame]:

@@ -19,7 +19,10 @@ TOKENS_PER_PRICE = Decimal(1_000_000)
 
 # In an installed wheel the file lies inside the package, in a source checkout at the root of the repository.
 _PACKAGE = Path(__file__).parents[2]
-_SHIPPED = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
+_FILES = (_PACKAGE / "prices.csv", _PACKAGE.parents[1] / "prices.csv")
+
+SHIPPED = "shipped"
+"""The setting ``prices`` for the ``prices.csv`` that comes with the library."""
 
 
 @functools.cache
@@ -29,11 +32,14 @@ def list_priced_providers() -> tuple[str, ...]:
     >>> {"openai", "groq"} <= set(list_priced_providers())
     True
     """
-    for path in _SHIPPED:
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                return tuple(sorted({line["provider"] for line in csv.DictReader(file)}))
-    return ()
+    if not (path := _find_shipped()).is_file():
+        return ()
+    with path.open(newline="", encoding="utf-8") as file:
+        return tuple(sorted({line["provider"] for line in csv.DictReader(file)}))
+
+
+def _find_shipped() -> Path:
+    return next((path for path in _FILES if path.is_file()), _FILES[0])
 
 
 class _Row(NamedTuple):
@@ -54,7 +60,8 @@ class PriceList:
     def __init__(self, path: str | Path, today: str | None = None) -> None:
         today = today or datetime.now(UTC).date().isoformat()
         self._rows: dict[tuple[str, str, str], list[_Row]] = {}
-        with Path(path).open(newline="", encoding="utf-8") as file:
+        file_path = _find_shipped() if path == SHIPPED else Path(path)
+        with file_path.open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 starts = line["effective_from"] or ""
                 if line["variant"] not in ("standard", "batch") or starts > today:

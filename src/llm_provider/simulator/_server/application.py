@@ -13,6 +13,7 @@ import orjson
 
 from .._batches.endpoints import find_owner, name_operation, serve
 from .._batches.exchange import Call, find_format
+from .._batches.models import is_listed
 from .._batches.references import check_files
 from .._behaviour.answers import complete
 from .._behaviour.faults import Fault
@@ -141,7 +142,12 @@ class Application:
     async def _answer_batch_call(self, exchange: Exchange, target: Target, call: Call) -> None:
         state = self._state
         exchange.identify(f"req_{state.next_identifier()}")
-        fault = await self._meet_fault(exchange, target, name_operation(call.method, call.path), call.key)
+        exchange.deviations = state.deviations(target.provider)
+        key = call.key
+        if "upload_id" in call.query:
+            # The address of an upload is its own credential: Gemini's SDK sends no key there.
+            key = state.settings(target.provider).require_key or key
+        fault = await self._meet_fault(exchange, target, name_operation(call.method, call.path), key)
         if fault is None:
             return
         reply = serve(state.batches, call)
@@ -168,6 +174,7 @@ class Application:
         settings = state.settings(target.provider)
         identifier = state.next_identifier()
         exchange.identify(f"req_{identifier}")
+        exchange.deviations = state.deviations(target.provider)
         prompt = _read_prompt(target, exchange.record.body, headers, path)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
         key = _read_key(headers)
@@ -179,6 +186,8 @@ class Application:
             await _refuse(exchange, target, prompt)
         elif (problem := self._check_files(exchange, prompt, key)) is not None:
             await _refuse(exchange, target, problem)
+        elif settings.only_listed_models and not is_listed(target.provider, prompt.model):
+            await _refuse(exchange, target, Problem(status=404), streamed=prompt.stream)
         else:
             try:
                 rejection = target.format.reject(prompt) if settings.reject_parameters else None
@@ -299,6 +308,8 @@ class Application:
             frames: Iterable[Frame] = () if fault.empty_stream else target.format.stream(prompt, completion)
             if fault.shape is not None:
                 frames = shape_frames(fault.shape, frames)
+            if exchange.deviations is not None:
+                frames = exchange.deviations.change_frames(frames)
             kind, interval = STREAM_TYPE, settings.chunk_interval
             if is_framed(prompt.request.path):
                 kind, frames, error = FRAMES_TYPE, frame_events(frames), frame_error(error)
@@ -309,6 +320,8 @@ class Application:
         reply = target.format.reply(prompt, completion)
         if fault.shape is not None:
             reply = shape_reply(fault.shape, reply)
+        if exchange.deviations is not None:
+            reply = exchange.deviations.change_reply(reply)
         body = orjson.dumps(reply)
         bill(None)
         if broken:
@@ -392,10 +405,14 @@ def _make_problem(fault: Fault) -> Problem:
     )
 
 
-async def _refuse(exchange: Exchange, target: Target, problem: Problem) -> None:
+async def _refuse(exchange: Exchange, target: Target, problem: Problem, *, streamed: bool = False) -> None:
     status, body = target.format.write_error(problem, exchange.identifier)
     exchange.headers += _write_retry_headers(problem)
-    await send_bytes(exchange, status, orjson.dumps(body), JSON_TYPE)
+    raw, kind = orjson.dumps(body), JSON_TYPE
+    if exchange.deviations is not None:
+        raw, other = exchange.deviations.change_error(body, streamed=streamed)
+        status, kind = (status, kind) if other is None else (other, STREAM_TYPE)
+    await send_bytes(exchange, status, raw, kind)
 
 
 def _write_retry_headers(problem: Problem) -> Headers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import sys
 import tempfile
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from .._addresses import environment
+from .._records.ledger import Ledger
+from .._records.prices import SHIPPED
 from .._settings import Settings
 from .._simulator import INSTALL
 
@@ -33,7 +36,9 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
     arguments = _make_parser().parse_args(argv)
     names = {field.name for field in fields(Settings)}
     try:
-        settings = Settings(**{name: value for name, value in vars(arguments).items() if name in names})
+        given = {name: value for name, value in vars(arguments).items() if name in names}
+        # A person wants to see the bill. A program that does not ask for it starts sooner.
+        settings = Settings(**({"prices": SHIPPED} if arguments.parent is None else {}) | given)
     except (TypeError, ValueError) as problem:
         print(f"simulator: {problem}", file=sys.stderr)
         return 2
@@ -65,10 +70,12 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
                 ready=ready,
             )
         except (OSError, ImportError) as problem:
-            print(f"simulator: {problem}", file=sys.stderr)
+            in_use = isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE
+            remedy = f" {arguments.port}: choose another --port, or 0 for any that is free" if in_use else ""
+            print(f"simulator: {problem}{remedy}", file=sys.stderr)
             return 1
     if arguments.parent is None:
-        print(f"\n{_summarize(state.ledger.to_json())}")
+        print(f"\n# {_summarize(Ledger.from_json(state.ledger.to_json()))}")
     return 0
 
 
@@ -112,12 +119,13 @@ def _announce(
         return
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     root = f"{'http' if certificate is None else 'https'}://{host}:{port}"
-    print(f"The simulator is listening at {root} (Ctrl-C ends it).\n")
+    print(f"# The simulator is listening at {root} (Ctrl-C ends it).\n")
     for name, value in environment(root, certificate, hosts).items():
         print(f"export {name}={value}")
     sys.stdout.flush()
 
 
-def _summarize(counts: dict[str, object]) -> str:
-    parts = [f"{counts[name]} {name.replace('_', ' ')}" for name in ("requests", "answered", "rate_limited")]
-    return f"{', '.join(parts)}, {counts['connections']} connections, {counts['disconnects']} disconnects"
+def _summarize(ledger: Ledger) -> str:
+    names = ("requests", "answered", "rate_limited", "connections", "disconnects")
+    counts = ", ".join(f"{getattr(ledger, name)} {name.replace('_', ' ')}" for name in names)
+    return f"{counts}, " + ("no price of a model" if ledger.billed is None else f"${ledger.billed} billed")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Seque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .._behaviour.deviations import Deviations
     from .._behaviour.faults import Fault
     from .._records.ledger import RunningLedger
     from .._records.recorded_requests import Record
@@ -77,7 +78,7 @@ class Exchange:
     count as in progress then.
     """
 
-    __slots__ = ("_ended", "_ledger", "_send", "client", "headers", "identifier", "record")
+    __slots__ = ("_ended", "_ledger", "_send", "client", "deviations", "headers", "identifier", "record")
 
     def __init__(
         self, record: Record, ledger: RunningLedger, receive: Receive, send: Send, client: Any
@@ -86,6 +87,7 @@ class Exchange:
         self.client = Client(receive)
         self.headers: Headers = []
         self.identifier = ""
+        self.deviations: Deviations | None = None
         self._ledger = ledger
         self._send = send
         self._ended = False
@@ -99,8 +101,11 @@ class Exchange:
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send status and headers."""
+        headers = headers + self.headers
+        if self.deviations is not None:
+            status, headers = self.deviations.change_start(status, headers)
         self.record.status = status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers + self.headers})
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def more(self, body: bytes) -> None:
         """Send a piece of the body."""

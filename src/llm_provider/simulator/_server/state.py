@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from .._batches.jobs import BatchStore
+from .._behaviour.deviations import Deviations
 from .._behaviour.faults import Fault, FaultQueue
 from .._behaviour.inference_server import InferenceServer
 from .._behaviour.prompt_cache import PromptCaches
@@ -86,6 +87,11 @@ class State:
         if settings is None:
             settings = self._settings[provider] = self._common.copy_with(self._changes.get(provider, {}))
         return settings
+
+    def deviations(self, provider: str) -> Deviations | None:
+        """How a provider's answers differ from the SDK's types; None if they do not."""
+        names = self.settings(provider).list_deviations()
+        return Deviations(names) if names else None
 
     def limits(self, provider: str, model: str, key: str, settings: Settings) -> RateLimits | None:
         """The rate limits that apply to a request; None if the provider has none."""

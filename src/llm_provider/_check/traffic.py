@@ -1,0 +1,112 @@
+"""Sees what goes over the wire: a server on loopback that passes each request on to the provider.
+
+It works for every SDK and transport, and sees the bytes that a provider's server wrote. Keys pass through it
+and are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from .._providers.transport.http_client import body_of
+from .._runtime import event_loop
+
+_OF_ONE_CONNECTION = frozenset(
+    {"host", "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding",
+     "accept-encoding", "upgrade", "date", "server"}
+)  # fmt: skip
+"""Headers that each of the two connections has for itself."""
+
+_MOST_BYTES = 2**28
+
+SERVER = "{server}"
+"""Stands for scheme and host in headers, such as those with addresses for uploads."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request and its answer. Header names are in lower case; `pieces` are those in which the body came."""
+
+    method: str
+    path: str
+    request: bytes
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    pieces: int = 0
+
+
+class RecordingProxy:
+    """Stands for one provider's server until the block ends. `url` takes the place of its base URL."""
+
+    def __init__(self, upstream: str) -> None:
+        parts = urlsplit(upstream)
+        self._origin, self.base = f"{parts.scheme}://{parts.netloc}", parts.path
+        self.exchanges: list[Exchange] = []
+
+    def __enter__(self) -> Self:
+        event_loop.wait(event_loop.submit(self._start()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        event_loop.wait(event_loop.submit(self._end()))
+
+    async def _start(self) -> None:
+        import aiohttp
+        from aiohttp import web
+
+        self._session = aiohttp.ClientSession(
+            auto_decompress=False, trust_env=True, cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )  # fmt: skip
+        application = web.Application(client_max_size=_MOST_BYTES)
+        application.router.add_route("*", "/{path:.*}", self._pass_on)
+        self._runner = web.AppRunner(
+            application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self._own = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = self._own + self.base
+
+    async def _end(self) -> None:
+        await self._runner.cleanup()
+        await self._session.close()
+
+    async def _pass_on(self, request: Any) -> Any:
+        import aiohttp
+        from aiohttp import web
+        from yarl import URL
+
+        exchange = Exchange(request.method, request.raw_path, await request.read())
+        self.exchanges.append(exchange)
+        headers = {**_keep_headers(request.headers), "Accept-Encoding": "identity"}
+        try:
+            async with self._session.request(
+                request.method, URL(self._origin + request.raw_path, encoded=True), headers=headers,
+                data=body_of(exchange.request) if exchange.request else None, allow_redirects=False,
+            ) as reply:  # fmt: skip
+                exchange.status = reply.status
+                kept = _keep_headers(reply.headers)
+                exchange.headers = {
+                    name.lower(): value.replace(self._origin, SERVER) for name, value in kept.items()
+                }
+                answer = web.StreamResponse(status=reply.status)
+                for name, value in kept.items():
+                    answer.headers[name] = value.replace(self._origin, self._own)
+                await answer.prepare(request)
+                async for piece in reply.content.iter_any():
+                    exchange.body, exchange.pieces = exchange.body + piece, exchange.pieces + 1
+                    await answer.write(piece)
+                await answer.write_eof()
+                return answer
+        except (aiohttp.ClientError, OSError) as error:
+            message = f"the provider's server was not reached, or broke off: {error}"
+            return web.json_response({"error": {"message": message}}, status=502)
+
+
+def _keep_headers(headers: Any) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_CONNECTION}

@@ -1,0 +1,67 @@
+"""The command `llm-provider check`: what an account really does, beside what the library expects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .output import FAILED, OK, PROGRAM, logs_in_one_line, when_interrupted
+from .parsing import Command, complete_model
+
+_EPILOG = f"""\
+Without a PROVIDER all are checked that the environment has a key for, each in about two minutes. Prompts are
+its own. Neither the report nor the recording holds a key, or the name of an organisation.
+
+  {PROGRAM} check
+  {PROGRAM} check openai --budget 0.50 --report check.md --record check.json
+  {PROGRAM} check --model groq/openai/gpt-oss-120b
+
+exit codes: 0 as expected; 1 a row differs or failed; 2 no key, or wrong usage
+"""
+
+_PATH = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("providers", metavar="[PROVIDER]...", nargs=-1)
+@click.option(
+    "--model", "models", metavar="P/NAME", multiple=True, shell_complete=complete_model, help="ask this one"
+)
+@click.option("--budget", metavar="USD", type=float, default=1.0, help="the most that it may cost (1)")
+@click.option("--report", metavar="PATH", type=_PATH, help="write the rows as JSON, or Markdown (.md)")
+@click.option("--record", metavar="PATH", type=_PATH, help="write the traffic, for tests/recorded/")
+def run_check(
+    providers: tuple[str, ...],
+    models: tuple[str, ...],
+    budget: float,
+    report: Path | None,
+    record: Path | None,
+) -> int:
+    """Say whether your accounts do what the library expects of them."""
+    from .._check.check import Check, choose_models
+    from .._check.report import BAD, write_markdown
+    from .._runtime.files import replace_file
+
+    check, selected = Check(lambda row: print(row, flush=True)), choose_models(providers, models)
+    try:
+        with (
+            logs_in_one_line(),
+            when_interrupted("the rows so far are those above; a batch under way was cancelled"),
+        ):
+            check.run(selected, budget)
+    finally:
+        described = check.report()
+        counts = ", ".join(f"{number} {verdict}" for verdict, number in described["counts"].items())
+        print(f"{counts or 'no rows'}; ${described['cost']:.6f} spent")
+        texts = {report: described, record: check.record() if record else {}}
+        for path, value in texts.items():
+            if path is not None:
+                with replace_file(path, 0o644) as file:
+                    is_page = path is report and path.suffix == ".md"
+                    text = (
+                        write_markdown(value) if is_page else json.dumps(value, indent=1, ensure_ascii=False)
+                    )
+                    file.write(f"{text.rstrip()}\n".encode())
+    return FAILED if any(row.verdict in BAD for row in check.rows) else OK

@@ -1,0 +1,140 @@
+"""`llm-provider check` on the simulator: every deviation is named, and none where there is none."""
+
+import json
+import os
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._check.check import Check, choose_models
+from llm_provider._check.report import BAD, Row, write_markdown
+from llm_provider._check.scrubbing import Scrubber
+from llm_provider.simulator import Simulator
+from llm_provider.simulator._behaviour.deviations import DEVIATIONS
+from llm_provider.simulator._behaviour.score_shapes import SCORE_CHANGES
+
+PROVIDERS = ("openai", "anthropic", "gemini", "groq")
+KEY = "sk-canary-0123456789abcdef"
+
+NAMED = {
+    "no_finish_reason": ("groq", "fields and events", "finish_reason: null"),
+    "empty_finish_reason": ("openai", "fields and events", "unknown word ''"),
+    "reasoning_details": ("groq", "new fields", "message.reasoning_details"),
+    "extra_content": ("groq", "new fields", "extra_content"),
+    "calls_from_one": ("groq", "fields and events", "the first call of a stream has the index 1"),
+    "custom_call": ("openai", "fields and events", "a custom call answers"),
+    "function_call": ("groq", "fields and events", "the form before tool_calls"),
+    "no_message": ("groq", "call", "content_filter"),
+    "own_cost": ("groq", "cost", "$0.0161 by reply"),
+    "calls_at_start": ("anthropic", "fields and events", "message_start has content"),
+    "error_events": ("gemini", "fields and events", "text/event-stream with status 404"),
+    "unnamed_tokens": ("openai", "fields and events", "total_tokens differs"),
+    "phantom_call": ("groq", "fields and events", "function_call"),
+    "no_arguments": ("groq", "fields and events", "arguments: missing"),
+    "changed_ids": ("openai", "fields and events", "another call_id at its end"),
+    "goes_on_after_stop": ("gemini", "fields and events", "goes on after its finishReason"),
+    "blank_done": ("groq", "fields and events", "is not written 'data: [DONE]'"),
+    "status_400": ("anthropic", "wrong model", "HTTP 400"),
+    "detail_error": ("groq", "wrong model, stream", "HTTP 200"),
+    "other_request_id": ("openai", "served by", "no request id is read; headers with ids: ['x-trace-id']"),
+    "other_limit_headers": ("anthropic", "limits", "headers tell none"),
+    "fallback_model": ("openai", "served by", "some-smaller-model answered"),
+    "byte_vectors": ("openai", "embedding", "an entry that is not finite"),
+}
+"""Deviation → a provider that shows it, the row that names it, and a part of what the row says."""
+
+
+@pytest.fixture
+def account(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+    """A simulator that behaves like an account: with a key, limits, lists and windows."""
+    for provider in PROVIDERS:
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
+    simulator.configure(
+        prompt_cache=True, context_window=20_000, requests_per_minute=6000, only_listed_models=True,
+        batch_clock=1.0, require_key=KEY,
+    )  # fmt: skip
+    return simulator
+
+
+def run(*providers: str, budget: float = 100.0) -> tuple[list[Row], Check]:
+    check = Check(lambda _: None)
+    check.run(choose_models(providers, ()), budget)
+    return check.rows, check
+
+
+def test_an_account_as_expected_has_no_row_that_says_otherwise(account: Simulator) -> None:
+    rows, check = run(*PROVIDERS)
+    assert {row.provider for row in rows} == set(PROVIDERS)
+    assert [row for row in rows if row.verdict not in ("ok", "skipped")] == []
+    for provider in ("openai", "anthropic", "gemini"):
+        skipped = [row.name for row in rows if (row.provider, row.verdict) == (provider, "skipped")]
+        assert skipped == []
+        assert sum(row.provider == provider for row in rows) >= 20
+    texts = json.dumps(check.report()) + json.dumps(check.record()) + write_markdown(check.report())
+    assert KEY not in texts
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_deviation_is_named(account: Simulator, name: str) -> None:
+    provider, row_name, text = NAMED[name]
+    account.configure(deviations=name)
+    rows, _ = run(provider)
+    named = [row for row in rows if row.verdict in (*BAD, "note")]
+    assert any(row.name == row_name and text in row.observed for row in named), named
+    # No other group of rows blames something else.
+    assert len(named) <= 8
+
+
+def test_all_deviations_of_answers_are_shown() -> None:
+    # The others are those of replies to scores.
+    assert set(DEVIATIONS) - set(SCORE_CHANGES) == set(NAMED)
+
+
+def test_a_wrong_key_ends_a_provider_and_not_the_others(
+    account: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789abcdef")
+    rows, _ = run("openai", "groq")
+    openai = [row for row in rows if row.provider == "openai"]
+    assert openai[0].verdict == "failed"
+    assert "AuthenticationError" in openai[0].observed
+    assert len(openai) == 3
+    assert sum(row.provider == "groq" for row in rows) > 15
+
+
+def test_a_budget_bounds_all_of_it(account: Simulator) -> None:
+    rows, check = run("openai", budget=0.001)
+    assert check.report()["cost"] <= 0.001
+    assert "skipped" in {row.verdict for row in rows}
+
+
+def test_without_a_key_it_says_what_to_set(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    with pytest.raises(RequestError, match="set OPENAI_API_KEY"):
+        choose_models((), ())
+    with pytest.raises(RequestError, match="did you mean openai"):
+        choose_models(("opnai",), ())
+    assert choose_models(("groq",), ("gpt-4.1",)) == {"openai": "gpt-4.1", "groq": ""}
+
+
+def test_a_cloud_is_not_checked_and_says_so(simulator: Simulator) -> None:
+    rows, _ = run("bedrock")
+    assert [(row.verdict, row.name) for row in rows] == [("failed", "check")]
+    assert "made for one address only" in rows[0].observed
+
+
+@pytest.mark.parametrize(
+    "private",
+    [
+        "org-a1B2c3D4e5", "proj_a1B2c3D4e5", "user-a1B2c3D4", "ft:gpt-4.1:acme::abc123", "projects/123456789",
+        "ann@example.com", "sk-proj-a1B2c3D4e5f6g7H8", "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q", "/home/ann",
+    ],
+)  # fmt: skip
+def test_private_texts_are_replaced_always_by_the_same_word(private: str) -> None:
+    scrubber = Scrubber()
+    first, second = scrubber.scrub(f"a {private}, {private}").removeprefix("a ").split(", ")
+    assert first == second
+    assert private not in first
+    assert scrubber.scrub_value({"a": [private]}) == {"a": [first]}
+    assert scrubber.scrub("gpt-6.1-sol chatcmpl-0000001 call_1") == "gpt-6.1-sol chatcmpl-0000001 call_1"
