@@ -75,12 +75,14 @@ class CostRecorder:
         sample: Sample,
         parts: Sequence[int],
         bound: Bound,
+        account: str,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
         """Record an answered request, set `change` of its sample, and return its cost in USD if known.
 
         The request was for some `parts`. `bound` gives the most that it can have cost, and is called if the
-        usage is not known. `batch` is the row of a batch that it answers.
+        usage is not known. `account` is the fingerprint of its key. `batch` is the row of a batch that it
+        answers.
         """
         if not call.exchange.billed:
             return None
@@ -117,6 +119,7 @@ class CostRecorder:
                 who,
             ),
             id=answer.id,
+            account=account,
             cost_unknown=reason,
             served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
@@ -132,14 +135,16 @@ class CostRecorder:
         call: Call[Any],
         error: BaseException,
         bound: Bound,
+        account: str,
         usage: Usage | None = None,
         cost: Decimal | None = None,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
         """The cost in USD of a request that failed or was cancelled, if known. It may have been billed.
 
-        `bound` gives the most that it can have cost, and is called if the usage is not known. `usage` and
-        `cost` (USD) are those that an invalid answer reported. `batch` is the row of a batch that failed.
+        `bound` gives the most that it can have cost, and is called if the usage is not known. `account` is
+        the fingerprint of its key. `usage` and `cost` (USD) are those that an invalid answer reported.
+        `batch` is the row of a batch that failed.
         """
         if not call.exchange.billed:
             return None
@@ -157,7 +162,8 @@ class CostRecorder:
         posting = Posting(clock.time(), "failed", names.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
-            self._post(call, names, posting, error=type(error).__name__, cost_unknown=reason, **where)
+            details = {"error": type(error).__name__, "account": account, "cost_unknown": reason}
+            self._post(call, names, posting, **details, **where)
         return cost
 
     def rows_of(self, batch: str) -> set[str]:
