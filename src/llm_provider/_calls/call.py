@@ -1,9 +1,7 @@
 """A call, the operation that it performs, and its answered parts.
 
-`Operation` is one thing that can be done with a model: chat or embeddings. The lifecycle of a call (`engine`)
-knows operations only through that class, and its requests (`sender`) only through `Exchange`. A call has
-parts, which are numbered: the samples of a chat, the texts of an embedding. Each part is stored under a key
-of its own. The parts that are not stored are requested together if the API allows it.
+A call has numbered parts: the samples of a chat, the texts of an embedding. Each is stored under a key of
+its own, and those that are not stored are requested together if the API allows it.
 """
 
 from __future__ import annotations

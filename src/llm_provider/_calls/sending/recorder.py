@@ -1,8 +1,8 @@
 """Records the cost of each call where it arises.
 
-The cost of a request is recorded as soon as its answer or failure arrives, so a call that is cancelled
-afterwards has still paid. A hit is recorded when its call is answered. Every posting goes to the totals of
-the client, to those of the `track` blocks around the call, and to the ledger file of the client.
+A request's is recorded as soon as its answer or failure arrives, so a call that is cancelled afterwards has
+still paid. Every posting goes to the totals of the client, to the `track` blocks around the call, and to the
+ledger file.
 """
 
 import contextlib
