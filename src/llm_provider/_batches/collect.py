@@ -1,7 +1,6 @@
 """Waits for one batch and stores its answers, row by row.
 
-Each row is entered in the ledger, then stored. A process that is killed in between reads the row again and
-finds its line in the ledger, so no row is entered twice.
+A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
 """
 
 from __future__ import annotations

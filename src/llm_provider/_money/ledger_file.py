@@ -1,11 +1,7 @@
 """A ledger on disk: one JSON line for each posting, in a file to which any number of processes append.
 
-Each line is one `write` to a file opened for appending, made before its call returns. So a killed process
-loses none of its lines, and lines of several processes do not mix. Only a failure of the machine or a full
-disk can leave a piece of a line. The next posting then begins on a new line, and reading leaves the piece
-out.
-
-A line contains no prompt, no answer and no API key.
+Each line is one `write`, made before its call returns, so a killed process loses none and lines do not mix.
+Only a failure of the machine or a full disk can leave a piece of a line, which reading leaves out.
 """
 
 from __future__ import annotations
