@@ -67,7 +67,7 @@ class CostRecorder:
         self._file = file
         self._strict = strict
         self._served = Served(() if file is None else file.read_answered())
-        self._names: dict[tuple[str | None, ...], _Names] = {}
+        self._names: dict[tuple[str | bool | None, ...], _Names] = {}
 
     def record_answer(
         self,
@@ -87,7 +87,7 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        names = self._names_of(call, answer.model, batch)
+        names = self._names_of(call, answer, batch)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
@@ -172,7 +172,7 @@ class CostRecorder:
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
         """Record a hit. Returns the change if another model answered; fingerprints are not compared."""
-        names, change = self._names_of(call, answer.model), None
+        names, change = self._names_of(call, answer), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
             # Of the body of an answer only the name is read here: a hit takes few microseconds.
             snapshot = {name: value for name, value in (answer.origin or {}).items() if name == "snapshot"}
@@ -215,7 +215,7 @@ class CostRecorder:
         change = sample.change
         if change is None:
             return
-        names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
+        names, message = self._names_of(call, sample.answer), f"{call.request.model}: {change.text}"
         if len(call.target.servers) > 1:
             host = call.target.provider
             message = message.replace(
@@ -273,11 +273,13 @@ class CostRecorder:
         if self._file is not None:
             self._file.append(posting, base_url=names.alias[1] or None, **_describe_call(call), **details)
 
-    def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
+    def _names_of(self, call: Call[Any], answer: AnyAnswer | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
+        served, reply = (None, None) if answer is None else (answer.model, answer.reply)
+        in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else "batch"
         server = (target.route.provider, target.base_url, target.model, call.upstream)
-        identity = (*server, served, tag, delivery)
+        identity = (*server, served, tag, delivery, in_us)
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:
@@ -287,7 +289,7 @@ class CostRecorder:
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                call.find_price_names(served),
+                call.find_price_names(served, reply),
                 {},
             )
         return names

@@ -101,7 +101,8 @@ class PriceList:
         ):
             if tokens and name not in prices:
                 return None
-            parts[name] = tokens * prices.get(name, Decimal(0)) / TOKENS_PER_PRICE
+            times = Decimal("1.1") if usage.geo == "us" and name != "web_search" else 1
+            parts[name] = times * tokens * prices.get(name, Decimal(0)) / TOKENS_PER_PRICE
         return parts
 
 
