@@ -53,6 +53,7 @@ def fetch(simulator: Simulator, path: str, key: str) -> Any:
 def test_the_ledger_agrees_with_the_reports_of_three_providers(
     run: RunCommand, ledger: str, simulator: Simulator, own_cache: Path
 ) -> None:
+    simulator.configure("anthropic", web_searches=0)
     with Client(cache_dir=own_cache, ledger=ledger) as client:
         for model in MODELS[:2]:
             client.call_many(model, ["one", "two"], max_tokens=50, delivery="batch")
