@@ -128,6 +128,7 @@ GOALS = (
     Goal("kills_orphans", "cache_kills", "files left behind", 0),
     Goal("ledger_difference", "ledger", "USD between the ledger and the bill, 10,000 calls", 0),
     Goal("ledger_problems", "ledger", "sums that disagree, bounds that do not hold", 0),
+    Goal("reconcile_unexplained", "reconcile", "100,000 calls: unexplained USD, of the report's", 0.1, "%"),
     Goal(
         "prompt_cache_of_bound", "prompt_caching", "500 questions on 20,000 tokens: bill, of the bound", 1.05
     ),

@@ -19,6 +19,8 @@ OUTSIDE = {
     **{f"benchmarks/results/{path.name}": path for path in ROOT.glob("benchmarks/results/*.png")},
 }
 """Path on the site → the file."""
+UNSEARCHED = {"performance-data.md", "CHANGELOG.md"}
+"""Pages of figures and of history. They have so many words that each search would find them first."""
 LOADED = re.compile(
     r'<(?:script|img|iframe|link rel="(?:stylesheet|preconnect|icon)")[^>]*"((?:https?:)?//[^"]+)'
 )
@@ -36,6 +38,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Point each link at a page of the site, or at the file in the repository."""
     path = page.file.src_uri
+    if path in UNSEARCHED:
+        page.meta["search"] = {"exclude": True}
     folder = "" if path in OUTSIDE else posixpath.join("docs", posixpath.dirname(path))
 
     def target(match: re.Match[str]) -> str:

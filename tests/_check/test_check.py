@@ -39,6 +39,11 @@ NAMED = {
     "other_request_id": ("openai", "served by", "no request id is read; headers with ids: ['x-trace-id']"),
     "other_limit_headers": ("anthropic", "limits", "headers tell none"),
     "fallback_model": ("openai", "served by", "some-smaller-model answered"),
+    "blank_text": ("anthropic", "fields and events", "a text that is blank"),
+    "audio_beside": ("groq", "fields and events", "prompt_tokens_details has more than prompt_tokens"),
+    "thinking_parts": ("groq", "fields and events", "message.content: [{'type': 'thinking'"),
+    "unexpected_call": ("gemini", "fields and events", "an unusual word ends the answer"),
+    "false_limits": ("anthropic", "limits", "refused"),
     "byte_vectors": ("openai", "embedding", "an entry that is not finite"),
 }
 """Deviation → a provider that shows it, the row that names it, and a part of what the row says."""
@@ -78,6 +83,8 @@ def test_an_account_as_expected_has_no_row_that_says_otherwise(account: Simulato
 def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     provider, row_name, text = NAMED[name]
     account.configure(deviations=name)
+    if name == "false_limits":
+        account.configure(requests_per_minute=600, burst=6)
     rows, _ = run(provider)
     named = [row for row in rows if row.verdict in (*BAD, "note")]
     assert any(row.name == row_name and text in row.observed for row in named), named
@@ -129,6 +136,7 @@ def test_a_cloud_is_not_checked_and_says_so(simulator: Simulator) -> None:
     [
         "org-a1B2c3D4e5", "proj_a1B2c3D4e5", "user-a1B2c3D4", "ft:gpt-4.1:acme::abc123", "projects/123456789",
         "ann@example.com", "sk-proj-a1B2c3D4e5f6g7H8", "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q", "/home/ann",
+        "/mnt/models/a.gguf",
     ],
 )  # fmt: skip
 def test_private_texts_are_replaced_always_by_the_same_word(private: str) -> None:

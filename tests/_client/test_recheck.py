@@ -233,6 +233,7 @@ def test_what_the_cache_has_in_part_is_left_out(client: Client, simulator: Simul
         report = other.recheck("gpt-6.1-sol", **options, dry_run=True)
         assert (report.available, report.left_out) == (30, 5)
         assert other.recheck("gpt-6.1-sol", detect=0.5, dry_run=True).available == 40
+        assert other.recheck("gpt-6.1-sol", **options, delivery="batch").outcome == "same"
         simulator.configure("openai", changed=0.9)
         assert other.recheck("gpt-6.1-sol", **options).outcome == "changed"
         with pytest.raises(RequestError, match="no keys of answers with the tag"):

@@ -27,6 +27,35 @@ def test_the_reference_has_every_public_name_once(module: str) -> None:
     assert sorted(names) == sorted(importlib.import_module(module).__all__)
 
 
+ELSEWHERE = {
+    "litellm": "completion acompletion text_completion batch_completion embedding aembedding Router "
+    "model_list rpm fallbacks completion_cost token_counter register_model num_retries drop_params "
+    "mock_response caching max_budget success_callback failure_callback CustomLogger Cache api_base "
+    "stream_chunk_builder RateLimitError model_validate_json max_completion_tokens get_model_info",
+    "openai": "AsyncOpenAI OpenAI chat completions create parse embeddings responses batches prompt_tokens "
+    "max_output_tokens with_raw_response stream_options instructions max_retries with_options semaphore",
+    "LangChain": "ChatOpenAI ChatAnthropic init_chat_model invoke ainvoke batch abatch max_concurrency "
+    "callbacks HumanMessage ChatPromptTemplate PydanticOutputParser with_structured_output bind_tools "
+    "AgentExecutor with_fallbacks with_retry InMemoryRateLimiter set_llm_cache SQLiteCache usage_metadata "
+    "get_openai_callback OpenAIEmbeddings embed_documents",
+}
+"""Library → its words for what is here under another name."""
+
+
+@pytest.mark.parametrize("library", ELSEWHERE)
+def test_the_search_finds_the_words_of_other_libraries(library: str) -> None:
+    """As the site's search does: pages are divided by its separator, and case says nothing."""
+    hooks = (ROOT / "website" / "hooks.py").read_text(encoding="utf-8")
+    unsearched = re.search(r"^UNSEARCHED = \{(.*)\}", hooks, re.MULTILINE)
+    separator = re.search(r"^ +separator: '(.*)'$", CONFIGURATION, re.MULTILINE)
+    assert unsearched is not None
+    assert separator is not None
+    pages = [DOCS / page for page in NAV if page not in OUTSIDE and f'"{page}"' not in unsearched[1]]
+    text = " ".join(page.read_text(encoding="utf-8") for page in pages)
+    words = {word.strip("*'.").lower() for word in re.split(separator[1], text) if word}
+    assert [word for word in ELSEWHERE[library].split() if word.lower() not in words] == []
+
+
 def test_a_page_loads_nothing_from_other_servers() -> None:
     """A font of Google's and the counts of stars are what the theme loads by default."""
     assert re.search(r"^  font: false", CONFIGURATION, re.MULTILINE)

@@ -1,5 +1,6 @@
 """Files of evidence with any content: `verify` finds nothing, or ends with an `EvidenceError`."""
 
+import copy
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ from llm_provider._evidence.json_lines import write_json
 from llm_provider.simulator import Fault, Simulator
 
 HOSTILE: tuple[Any, ...] = (
-    nested(200), nested(900), 10**400, -(10**18), 2**63, float("nan"), float("inf"), 1e308, "\ud800",
+    nested(200), nested(300), 10**400, -(10**18), 2**63, float("nan"), float("inf"), 1e308, "\ud800",
     "../../etc/passwd",
     "x" * 100_000, "(a+)+$", {"$ref": "#"}, {"type": "json_schema", "json_schema": {"schema": {"$ref": "#"}}},
     {"type": "json_schema", "json_schema": {"schema": {"pattern": "(a|aa)+$"}}}, "litellm", [""] * 1000,
@@ -100,7 +101,7 @@ def test_values_of_any_kind_whose_digests_are_right(
         changed([json.loads(parts[part][index])], changes) if changes else [json.loads(parts[part][index])]
     )
     for where, which in hostile:
-        value = place(value, where, HOSTILE[which])
+        value = place(value, where, copy.deepcopy(HOSTILE[which]))
     parts[part][index : index + 1] = list(map(write, value if isinstance(value, list) else [value]))
     data = {key: b"".join(line + b"\n" for line in lines) for key, lines in parts.items()}
     if part != "manifest.json":

@@ -36,6 +36,15 @@ class Step:
         """Whether the provider's batches deliver it."""
         return "batch" in (self.plan["do"], self.plan.get("delivery"))
 
+    @property
+    def models(self) -> list[str]:
+        """The models that may answer it."""
+        return [self.plan["model"], *self.plan.get("fallback", ())]
+
+    def is_for(self, path: str, body: bytes) -> bool:
+        """Whether a request asks one of its models."""
+        return any(is_for(model, path, body) for model in self.models)
+
 
 class Evidence:
     """The steps, the ends of the processes, and what these have counted."""
@@ -154,7 +163,7 @@ class Evidence:
         askers = [
             step
             for step in self.askers[request.question]
-            if step.process == request.process and is_for(step.plan["model"], request.path, request.body)
+            if step.process == request.process and step.is_for(request.path, request.body)
         ]
         if len({(step.plan.get("draw"), step.plan.get("n")) for step in askers}) != 1:
             return False
@@ -164,7 +173,7 @@ class Evidence:
             and step.ended is not None
             and delivered <= step.ended
             and step.plan["questions"] == [request.question]
-            and not step.plan.get("tool")
+            and not (step.plan.get("tool") or step.plan.get("fallback"))
             and step.plan.get("cache") != "off"
             and any(self._tells_of_storing(event, delivered, len(askers)) for event in step.results or ())
             for step in askers

@@ -164,7 +164,7 @@ class _Judge(Evidence):
                 yield f"{process}: the results tell of {told} attempts, and {sent} requests were sent"
         for name, step in self.steps.items():
             plan, most = step.plan, self._find_most_retries(step)
-            if plan.get("n") or plan.get("format") or plan.get("tool") or plan["do"] == "embed":
+            if any(map(plan.get, ("n", "format", "tool", "fallback"))) or plan["do"] == "embed":
                 continue
             for event in step.results or ():
                 if most is not None and event.get("attempts", 0) > most + 1:
@@ -178,7 +178,7 @@ class _Judge(Evidence):
             other.plan.get("max_retries")
             for question in step.plan["questions"]
             for other in self.askers[question]
-            if (other.process, other.plan["model"]) == (step.process, step.plan["model"])
+            if other.process == step.process and step.plan["model"] in other.models
         }
         return None if None in limits else max(limits, default=None)
 
@@ -234,7 +234,9 @@ class _Judge(Evidence):
                 lasted = (step.ended or math.inf) - (step.begun or 0.0)
                 # A call that shares the request of another one has the retries of that one.
                 askers = [each for question in plan["questions"] for each in self.askers[question]]
-                if lasted < PATIENCE and all(each.plan.get("max_retries") is None for each in askers):
+                if lasted < PATIENCE and not any(
+                    each.plan.get("fallback") or each.plan.get("max_retries") is not None for each in askers
+                ):
                     yield f"a busy provider was asked for {lasted:.1f} s only: {event['text']}"
 
     def _no_key_is_written(self) -> Iterator[str]:

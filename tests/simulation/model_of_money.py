@@ -89,7 +89,9 @@ class MoneyJudge(Evidence):
         for name, step in self.steps.items():
             questions = step.plan["questions"]
             places = [event["index"] for event in step.results or () if "error" in event]
-            failed[name] = set(questions if None in places else (questions[place] for place in places))
+            # A model of a fallback may have been given up, and another one has answered.
+            is_any = None in places or step.plan.get("fallback")
+            failed[name] = set(questions if is_any else (questions[place] for place in places))
         return failed
 
     def _list_askers(self, path: str, body: bytes) -> list[tuple[Step, str]]:
@@ -99,7 +101,7 @@ class MoneyJudge(Evidence):
             (step, question.decode())
             for question in questions
             for step in self.askers[question.decode()]
-            if is_for(step.plan["model"], path, body)
+            if step.is_for(path, body)
         ]
 
     def _is_asked_meanwhile(self, stream: ServedRequest) -> bool:
@@ -145,6 +147,8 @@ class MoneyJudge(Evidence):
                 requests[request.process, model, question].append(request)
         for step in self.steps.values():
             model, questions = step.plan["model"], step.plan["questions"]
+            if step.plan.get("fallback"):
+                left_out |= {(step.process, each, question) for each in step.models for question in questions}
             # A batch that its process did not outlive, or that was given up or left, may have had an answer
             # that nobody read.
             is_unread = step.plan["do"] in ("call_many", "iter_many") and (
@@ -191,7 +195,7 @@ class MoneyJudge(Evidence):
             step.process == request.process
             and step.plan["do"] == "call"
             and is_for(step.plan["model"], request.path, request.body)
-            and not any(step.plan.get(name) for name in ("n", "draw", "format", "tool", "cache"))
+            and not any(step.plan.get(name) for name in ("n", "draw", "format", "tool", "cache", "fallback"))
             and step.begun is not None
             and step.begun < request.at <= (step.ended or math.inf)
             and any("texts" in event for event in step.results or ())

@@ -20,6 +20,7 @@ FEATURES = (
     "samples", "draws", "cache_modes", "deadlines", "timeouts", "retries", "cancellation", "budgets",
     "network", "faults", "limits", "processes", "deaths", "threads", "leaving", "jumps",
     "formats", "tools", "crowds", "interrupts", "lags", "clients", "drift", "keys", "slow_inputs",
+    "fallback",
 )  # fmt: skip
 RARE = {"batches": 0.25, "outages": 0.25, "stepping": 0.1, "full_disk": 0.1, "power_cut": 0.05}
 """Features that take long, or that excuse much, with the share of the programs that have them."""
@@ -375,6 +376,11 @@ class _Maker:
         elif do == "call" and on["tools"] and chance.random() < 0.5:
             step["tool"] = chance.choice(("quick", "slow", "calls back", "raises", "hangs"))
             step.pop("n", None)
+        others = [
+            name for name in (self.models if self.name == "tokens" else MODELS) if name != step["model"]
+        ]
+        if on["fallback"] and others and do not in ("embed", "batch") and chance.random() < 0.7:
+            step["fallback"] = chance.sample(others, chance.randint(1, len(others)))
         if on["draws"] and chance.random() < 0.5 and do != "embed":
             step["draw"] = chance.choice((1, 2))
         if on["cache_modes"] and chance.random() < 0.5:

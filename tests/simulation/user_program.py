@@ -27,7 +27,7 @@ Step = dict[str, Any]
 
 OPTIONS = (
     "n", "draw", "cache", "delivery", "deadline", "timeout", "max_retries", "budget", "max_tokens",
-    "max_repairs", "dimensions",
+    "max_repairs", "dimensions", "fallback",
 )  # fmt: skip
 """The fields of a step that are parameters of the library's functions."""
 

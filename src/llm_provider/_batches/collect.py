@@ -1,7 +1,6 @@
 """Waits for one batch and stores its answers, row by row.
 
-Each row is entered in the ledger, then stored. A process that is killed in between reads the row again and
-finds its line in the ledger, so no row is entered twice.
+A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
 """
 
 from __future__ import annotations
@@ -91,6 +90,7 @@ class Collector:
         self._shared = shared
         self._ended = ended
         self._metadata = metadata
+        self._account = "" if record.header is None else record.header.account
         self._entered: set[str] = set()
         self._rows_failed = 0
         self._missing = MissingRows(record, patience)
@@ -243,7 +243,9 @@ class Collector:
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
             row, recorder = self._batch_row(line), self._engine.recorder
-            self._count(recorder.record_answer(call, sample, line.parts, bound, batch=row), bound)
+            self._count(
+                recorder.record_answer(call, sample, line.parts, bound, self._account, batch=row), bound
+            )
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
         for each in samples:
@@ -286,7 +288,7 @@ class Collector:
             return
         bound = self._bound(call, line)
         batch = self._batch_row(line)
-        cost = self._engine.recorder.record_failure(call, error, bound, usage, batch=batch)
+        cost = self._engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
         call.sent.write_to(error)
         self._count(cost, bound)
 

@@ -1,7 +1,7 @@
 """The batch delivery of a client: submits the rows of jobs, waits for their batches, and gives rows to jobs.
 
-The rows of a job, which is one call of the user, are first looked for in all batches that are under way, also
-in those of other processes. All of it runs on the background loop.
+The rows of a job, one call of the user, are first looked for in all batches under way, of other processes
+too.
 """
 
 from __future__ import annotations

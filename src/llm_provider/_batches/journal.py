@@ -7,12 +7,9 @@ Each batch has one file of JSON lines, to which lines are only ever appended:
     {"sealed": HASH, "rows": N}                  the intent is complete
     {"event": "submitting", "at": ...}           and what happened since
 
-A file gets its name once its intent is complete and on disk, so a batch whose file has no seal was damaged,
-and one without a file was never submitted. Every event is on disk before the step that it announces. A line
-that cannot be read, such as the last one of a file that was cut, is left out.
-
-SQLite instead: one damaged page makes a whole database unreadable, and a batch that is only appended to and
-read by one process at a time needs none of its features.
+A file gets its name once its intent is complete and on disk, so a batch without a file was never submitted.
+Every event is on disk before the step that it announces. A line that cannot be read, such as a cut one, is
+left out; one damaged page would make a whole database of SQLite unreadable.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _SPOOLED_BYTES = 16_000_000
 
 def kind_of(operation: Operation[Any, Any]) -> str:
     """The name of an operation in the journal."""
-    return next(name for name, known in OPERATIONS.items() if known is operation)
+    return next(name for name, known in OPERATIONS.items() if isinstance(operation, type(known)))
 
 
 @dataclass(slots=True)

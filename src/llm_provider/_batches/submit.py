@@ -1,7 +1,6 @@
-"""Submits rows as batches: none twice, whatever has happened before.
+"""Submits rows as batches, one process of a machine at a time: none twice, whatever has happened before.
 
-Before anything is submitted, batches whose submission has an unknown outcome are looked for at the provider,
-and rows that are in a batch already are left out. One process of a machine submits at a time.
+First, batches whose submission has an unknown outcome are looked for at the provider.
 """
 
 import asyncio

@@ -1,9 +1,7 @@
 """A call, the operation that it performs, and its answered parts.
 
-`Operation` is one thing that can be done with a model: chat or embeddings. The lifecycle of a call (`engine`)
-knows operations only through that class, and its requests (`sender`) only through `Exchange`. A call has
-parts, which are numbered: the samples of a chat, the texts of an embedding. Each part is stored under a key
-of its own. The parts that are not stored are requested together if the API allows it.
+A call has numbered parts: the samples of a chat, the texts of an embedding. Each is stored under a key of
+its own, and those that are not stored are requested together if the API allows it.
 """
 
 from __future__ import annotations
@@ -254,11 +252,22 @@ class Call(Generic[T]):
             self.first_key = key
         return key
 
-    def find_price_names(self, served: str | None = None) -> tuple[str, str]:
-        """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`."""
+    def find_price_names(self, served: str | None = None, reply: Any = None) -> tuple[str, str]:
+        """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`.
+
+        So has a model of Anthropic's that runs in the US alone.
+        """
         provider, model = price_names(self.target, served)
+        if provider == "anthropic" and self.is_in_us(reply):
+            return provider, f"us/{model}"
         upstream = self.upstream
         return provider, model if upstream is None else f"{model}:{upstream}"
+
+    def is_in_us(self, reply: Any) -> bool:
+        """Whether Claude may only run in the US, by its reply, else by the request."""
+        usage = reply.get("usage") if isinstance(reply, dict) else None
+        geo = usage.get("inference_geo") if isinstance(usage, dict) else None
+        return (geo or self.encoded.payload.get("inference_geo")) == "us"
 
     @property
     def upstream(self) -> str | None:

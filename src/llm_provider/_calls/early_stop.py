@@ -1,12 +1,9 @@
 """What the failures of a batch mean: all calls fail for one reason, or a few inputs are the reason.
 
-If all calls fail for one reason, such as a wrong key, the batch is stopped before every input is sent in
-vain. A call counts when it has failed for good: with a pool of several keys, when none of them is left to
-try.
-
-If a few inputs fail as in an outage, and every other one of the batch is answered or stored, these inputs are
-the suspects and not the provider. Otherwise a batch whose last two inputs the provider cannot serve would
-wait for the end of an outage that there is not.
+In the first case the batch is stopped before every input is sent in vain. A call counts when it has failed
+for good, with the last key of its pool. In the second one, where every other call is answered or stored, the
+inputs are the suspects and not the provider: the batch does not wait for the end of an outage that there is
+not.
 """
 
 import contextlib

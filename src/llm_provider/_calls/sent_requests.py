@@ -1,12 +1,8 @@
 """`SentRequests`: the requests that were sent for one call, and what they cost.
 
-Every request is counted here as it begins and ends, and every charge where the ledger gets its line. Results
-and errors are made from these sums. So what the user reads is the sum over all requests of the call: those of
-all its samples, rounds and repairs, and those that failed.
-
-A request belongs to the call that sent it. An equal call that waits for its answer has sent nothing and pays
-nothing. If the call that sent it is cancelled, it has no result that could tell of the request. The first of
-those that wait then takes over the request and its cost.
+Results and errors are made from these sums, so what the user reads covers all samples, rounds and repairs,
+and what failed. A request belongs to the call that sent it: an equal call that waits for its answer pays
+nothing. If the sender is cancelled, the first of those that wait takes over the request and its cost.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._errors import BudgetExceededError, UnsupportedParameterError
+from .._runtime import clock
 from .cases import Case
 from .report import Row, Verdict
 
 if TYPE_CHECKING:
-    from .._batches.handle import Batch
     from .._client.client import Client
     from .._requests.route import Route
     from .._tokens.models import Model
@@ -22,6 +22,9 @@ _SPECIAL = re.compile(r"audio|realtime|image|live|search|transcri|tts|embed|guar
 
 _LONGEST_WAIT = 45.0
 """Seconds of one call, with all of its waits."""
+
+_LONGEST_PAUSE = 30.0
+"""Seconds after which a call that was refused is made again, if the provider asks for no more."""
 
 
 class Account:
@@ -34,17 +37,23 @@ class Account:
         self.model, self.is_named = model, bool(model)
         self.cases: list[Case] = []
         self.listed: Sequence[Model] = ()
-        self.batch: Batch | None = None
+        self.has_batch = False
+        """Whether a batch may be under way."""
 
     def play(self, name: str, operation: str, inputs: Any, *, model: str = "", **parameters: Any) -> Case:
         """Ask once, and keep the case with its traffic."""
         case = Case(name, operation, model or self.model, inputs, parameters)
         self.cases.append(case)
         first = len(self.proxy.exchanges)
+        options = {} if operation in ("models", "batch") else {"deadline": _LONGEST_WAIT}
         try:
-            case.play(
-                self.client, **({} if operation in ("models", "batch") else {"deadline": _LONGEST_WAIT})
-            )
+            case.play(self.client, **options)
+            pause = case.error.retry_after if case.error is not None else None
+            if pause is not None and pause <= _LONGEST_PAUSE:
+                # A small account. Its limits are a row of their own.
+                clock.sleep(pause)
+                first = len(self.proxy.exchanges)
+                case.play(self.client, **options)
         finally:
             case.exchanges = self.proxy.exchanges[first:]
         return case

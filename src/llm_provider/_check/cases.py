@@ -32,6 +32,7 @@ class Case:
 
     def play(self, client: Client, **options: Any) -> None:
         """Ask, and fill in the last three fields. `options` are parameters that no recording has."""
+        self.error = None
         try:
             self.answer, self.result = self._ask(client, {**self.parameters, **options})
         except LLMError as error:

@@ -47,9 +47,7 @@ class Check:
                 self._check_provider({**ROUTES, **hosts}[provider], model, budget)
             except Exception as error:  # a strange reply must not hide the rows of the others
                 problem = f"{type(error).__name__}: {error}"
-                self._tell(
-                    Row("failed", provider, "check", "rows to the end", problem, "the rest was not tried")
-                )
+                self._tell(Row("failed", provider, "check", "all rows", problem, "the rest was not tried"))
             finally:
                 self._cost = float(budget.spent)
 
@@ -63,14 +61,10 @@ class Check:
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
             RecordingProxy(target.base_url or "") as proxy,
             Client(
-                base_url=proxy.url,
-                budget=budget,
-                cache="refresh",
-                cache_dir=Path(folder),
-                max_retries=0,
+                base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
                 max_tokens=400,
             ) as client,
-        ):
+        ):  # fmt: skip
             account = Account(route, client, proxy, self._tell, model)
             self._accounts.append(account)
             try:
@@ -84,8 +78,8 @@ class Check:
     def _end(self, account: Account) -> None:
         """Cancel a batch that is under way, and look at all replies."""
         try:
-            if account.batch is not None:
-                account.batch.cancel()
+            for batch in account.client.batches() if account.has_batch else ():
+                batch.cancel()
         except LLMError as error:
             account.tell("failed", "batch", "cancelled", str(error), "cancel it at the provider")
         check_replies(account)

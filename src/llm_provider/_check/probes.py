@@ -223,14 +223,16 @@ def check_batch(account: Account) -> None:
     if account.route.adapter not in ("anthropic", "gemini") and account.route.batches is None:
         account.tell("skipped", "batch", "a batch", "the provider has no batches that are served")
         return
+    account.has_batch = True
     case, first = account.play("batch", "batch", [_SUM]), len(account.proxy.exchanges)
-    account.batch, observed, fits = case.answer, "", True
+    observed, fits = "", True
     if case.answer is not None:
         listed, before = {batch.id for batch in account.client.batches()}, case.answer.status
         case.answer.cancel()
-        account.batch, fits = None, case.answer.id in listed and before in ("in_progress", "ended")
+        fits = case.answer.id in listed and before in ("in_progress", "ended")
         observed = f"{before}, then {', '.join(case.answer.states.values())}"
         case.exchanges += account.proxy.exchanges[first:]
+    account.has_batch = False
     expected, problem = "submitted, listed, cancelled", "" if fits else observed
     account.judge(case, expected, observed, problem, "batches cannot be followed")
 

@@ -48,6 +48,11 @@ _SIGNS = (
     (r'"function":\s*\{"name":\s*"\w+"\}', "a call without arguments"),
     (r"data: \[DONE\][ \t]+\n|data:\[DONE\]", "the end of the stream is not written 'data: [DONE]'"),
     (r'"type":\s*"message_start".*"content":\s*\[\s*\{', "message_start has content already"),
+    (r'^\{.*\{"type":\s*"text",\s*"text":\s*"(\\n|\s)*"\}', "a text that is blank"),
+    (
+        r'"(finish_?[rR]eason|stop_reason)":\s*"(?!(stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use)")',
+        "an unusual word ends the answer",
+    ),
 )
 """Patterns of bodies that the types allow, and what each means."""
 
@@ -108,6 +113,11 @@ def _check_counts(reply: JSONObject) -> Iterator[Finding]:
         added = sum(usage.get(part) or 0 for part in parts)
         if usage.get(total) not in (None, added):
             yield "wrong", f"{total} differs from the sum of its parts"
+    for whole in _TOTALS[0][1]:
+        if any(
+            (count or 0) > (usage.get(whole) or 0) for count in (usage.get(f"{whole}_details") or {}).values()
+        ):
+            yield "wrong", f"{whole}_details has more than {whole}"
 
 
 def _check_order(events: list[JSONObject]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ _PRIVATE = re.compile(
     r"|(?P<account>(?:org|proj|user|acct|workspace|wrkspc|team)[-_][\w-]{6,})"
     r"|(?P<finetune>ft:[\w.:-]+)|(?P<project>projects/\d{5,})|(?P<address>[\w.+-]+@[\w-]+\.[\w.-]+)"
     r"|(?<=upload_id=)(?P<upload>[\w-]+))"
-    r"|(?P<folder>/(?:home|Users|root)/[\w./-]+)"
+    r"|(?P<folder>/(?:home|Users|root|tmp|mnt|srv|data)/[\w./-]+)"
 )
 _HEADERS = re.compile(
     r"content-type|retry-after.*|x-goog-upload.*"

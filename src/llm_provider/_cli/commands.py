@@ -22,6 +22,7 @@ _COMMANDS = {
     "export": "write evidence of answers, which a stranger can check without keys",
     "verify": "check evidence that `export` wrote",
     "usage": "print what calls cost, from ledgers and files of answers",
+    "reconcile": "compare a ledger with the provider's own reports of usage and costs",
     "view": "write a page to look through answers, of one file or of two side by side",
     "models": "list the models that can be called, with limits and prices",
     "prices": "print prices in USD per million tokens",

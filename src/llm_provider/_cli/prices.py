@@ -32,7 +32,7 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
-    from .._client.files import prices_of
+    from .._client.lifetime import prices_of
     from .._money.price_rows import COLUMNS
     from .._requests.host_routes import read_hosts
 

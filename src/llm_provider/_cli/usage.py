@@ -63,7 +63,7 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
     from .._money.ledger import Ledger
 
     names = _parse_names(by)
-    groups, everything = _add_up(_list_files(files), begin, [name for name in names if name not in _KEYS])
+    groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
     keys = [name for name in names if name in _KEYS]
     rows = [
         (group, row)
@@ -93,7 +93,7 @@ def _parse_names(by: tuple[str, ...]) -> list[str]:
     return names or ["provider", "model"]
 
 
-def _list_files(files: tuple[Path, ...]) -> list[Path]:
+def list_files(files: tuple[Path, ...]) -> list[Path]:
     """The files, each once; the environment's ledger if there are none."""
     if not files:
         ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()

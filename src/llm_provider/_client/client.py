@@ -27,8 +27,7 @@ from .._types.usage import Usage
 from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
 from .call_runner import CallRunner, Run, observer_of
-from .files import cache_of, ledger_of, prices_of
-from .lifetime import Lifetime
+from .lifetime import Lifetime, cache_of, ledger_of, prices_of
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.

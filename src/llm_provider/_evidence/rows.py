@@ -191,6 +191,8 @@ class RowMaker:
                 who = result.served_by
                 if who is not None and who.host:
                     yield provider, f"{model}:{who.host.lower()}"
+                if who is not None and provider == "anthropic" and who.region == "us":
+                    yield provider, f"us/{model}"
         yield result.provider, result.model
 
     def _explain(self, name: str, row: JSONObject, reason: str) -> str:

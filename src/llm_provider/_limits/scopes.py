@@ -1,9 +1,7 @@
 """Rate control on the event loop: the calls of one scope wait until its controller allows them to be sent.
 
-A provider limits the requests of a scope together: (provider, base URL, group of models, identity of the API
-key). A `Controller` decides when a request may be sent, without a clock or an event loop of its own. `Scope`
-asks it, keeps the order of the calls, and sets one timer for the first that waits. `retry` decides what a
-failure means; a scope only reports failures to the controller.
+A scope is what a provider limits together: (provider, base URL, group of models, identity of the API key).
+`Scope` asks its `Controller`, keeps the order of the calls, and sets one timer for the first that waits.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """A ledger on disk: one JSON line for each posting, in a file to which any number of processes append.
 
-Each line is one `write` to a file opened for appending, made before its call returns. So a killed process
-loses none of its lines, and lines of several processes do not mix. Only a failure of the machine or a full
-disk can leave a piece of a line. The next posting then begins on a new line, and reading leaves the piece
-out.
-
-A line contains no prompt, no answer and no API key.
+Each line is one `write`, made before its call returns, so a killed process loses none and lines do not mix.
+Only a failure of the machine or a full disk can leave a piece of a line, which reading leaves out.
 """
 
 from __future__ import annotations
@@ -138,18 +134,23 @@ reset_in_child(_files, LedgerFile.after_fork)
 
 def read_postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
     """The postings of a ledger's file. Invalid lines are left out, with one `LedgerWarning`."""
+    return (posting_of(line) for _, line in read_lines(path))
+
+
+def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]:
+    """The numbers and fields of the valid lines of a file. One `LedgerWarning` tells of all others."""
     bad: list[int] = []
     with Path(path).expanduser().open("rb") as file:
         for number, text in enumerate(file, start=1):
             line = _parse(text)
             if line is not None:
-                yield _posting(line)
+                yield number, line
             elif text.strip() and text.endswith(b"\n"):
                 # A last line without a newline is still being written, or was when the machine failed.
                 bad.append(number)
     if bad:
         message = f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})"
-        warnings.warn(message, LedgerWarning, stacklevel=3)
+        warnings.warn(message, LedgerWarning, stacklevel=4)
 
 
 def read_keys(path: Path, tag: str) -> set[str]:
@@ -181,7 +182,7 @@ def _fields(posting: Posting) -> dict[str, object]:
 def parse_posting(line: object) -> Posting | None:
     """The posting of a line's JSON; None if it is no line of a ledger."""
     fields = _check(line)
-    return None if fields is None else _posting(fields)
+    return None if fields is None else posting_of(fields)
 
 
 _BEGINNING = b'{"time":'
@@ -199,7 +200,7 @@ def _parse(text: bytes) -> JSONObject | None:
 
 
 def _check(line: object) -> JSONObject | None:
-    """The fields of a line if they have the types on which `_posting` relies; else None."""
+    """The fields of a line if they have the types on which `posting_of` relies; else None."""
     if not isinstance(line, dict) or line.get("outcome") not in POSTING_KINDS:
         return None
     usage, who = line.get("usage", {}), line.get("served_by") or {}
@@ -233,7 +234,8 @@ def _amount(text: object) -> Decimal | bool | None:
     return amount if int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
 
 
-def _posting(line: JSONObject) -> Posting:
+def posting_of(line: JSONObject) -> Posting:
+    """The posting of a valid line."""
     return Posting(
         line["time"],
         cast("PostingKind", line["outcome"]),

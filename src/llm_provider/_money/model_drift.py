@@ -83,6 +83,15 @@ def is_same_model(name: str, other: str) -> bool:
     return name == other or _drop_date(name) == other or _drop_date(other) == name
 
 
+def plain_name(name: str) -> str:
+    """The name of a model without its provider and its date.
+
+    >>> plain_name("openai/gpt-6.1-sol-2026-10-21")
+    'gpt-6.1-sol'
+    """
+    return _drop_date(_simplify(name))
+
+
 def _simplify(name: str) -> str:
     return name.rpartition("/")[2].casefold().replace("@", "-")
 

@@ -15,11 +15,21 @@ import re
 import time
 import warnings
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
-from .price_rows import CLOUDS, PART_OF, PriceFile, PriceRow, PriceWarning, check, is_date, mapping_lines
+from .price_rows import (
+    CLOUDS,
+    PART_OF,
+    PRICE_COLUMNS,
+    PriceFile,
+    PriceRow,
+    PriceWarning,
+    check,
+    is_date,
+    mapping_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,6 +47,10 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 
 _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
+
+_US_SURCHARGE = "1.1"
+"""Times the price of each token with `inference_geo: "us"`, for all models of Anthropic's that have it, as
+its page on data residency and litellm's price map say."""
 
 NO_PRICE = "no price is known"
 
@@ -199,7 +213,7 @@ class PriceTable:
         self, provider: str, model: str, variant: str, day: str, hour: int | None
     ) -> list[PriceRow]:
         """The rows at which a model's calls are billed: the first one that a prompt reaches applies."""
-        variants = self._find_variants(provider, model)
+        variants = self._find_prices(provider, model)
         names = [variant]
         if variant == "standard" and _is_off_peak(provider, day, hour):
             names.insert(0, "off_peak")
@@ -218,7 +232,7 @@ class PriceTable:
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
         [(0, '2'), (272001, '4')]
         """
-        rows = self._find_variants(provider, model).get(variant, ())
+        rows = self._find_prices(provider, model).get(variant, ())
         now = clock.time()
         days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
         applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
@@ -228,6 +242,13 @@ class PriceTable:
         """The prompt sizes, in tokens, at which the price tiers of a model begin; ascending."""
         rows = self._find_variants(provider, model).values()
         return sorted({row.min_input_tokens for variant in rows for row in variant})
+
+    def _find_prices(self, provider: str, model: str) -> _Variants:
+        """The rows of a model with the surcharge of a region that has no rows of its own."""
+        variants, key = self._find_variants(provider, model), (provider, model)
+        if provider != "anthropic" or not model.startswith("us/") or key in self._models:
+            return variants
+        return {name: list(map(_add_surcharge, rows)) for name, rows in variants.items()}
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         known = self.find_key(provider, model)
@@ -391,6 +412,17 @@ def _list_priced_parts(row: PriceRow) -> list[str]:
     return [part for part in PART_OF if getattr(row, part) is not None]
 
 
+def _add_surcharge(row: PriceRow) -> PriceRow:
+    """The prices of tokens of a model that may only run in the US. Fees have no surcharge."""
+    times = exact().create_decimal(_US_SURCHARGE)
+    prices: dict[str, Any] = {
+        name: exact().multiply(usd, times)
+        for name in PRICE_COLUMNS
+        if (usd := getattr(row, name)) is not None and name not in ("web_search", "request")
+    }
+    return row._replace(**prices)
+
+
 def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
     """The rows of the newest price list that had begun by that day, those for the largest prompts first."""
     begun = [row for row in rows if row.effective_from <= day]
@@ -453,6 +485,9 @@ def _add_families(spelled: Iterable[str]) -> Iterator[str]:
 def _spell_name(provider: str, model: str) -> Iterator[str]:
     """The name, and those without a resource path or the suffix of a fine-tuned model."""
     yield model
+    if provider == "anthropic" and model.startswith("us/"):
+        model = model.removeprefix("us/")
+        yield model
     for path in _MODEL_PATHS.get(provider, ()):
         if model.startswith(path):
             model = model.removeprefix(path)

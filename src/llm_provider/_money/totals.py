@@ -1,11 +1,8 @@
 """Running totals of what calls cost: exact sums in bounded memory.
 
 A `Posting` is one event that may have cost money: an answered request, an answer that cost nothing, or a
-request that failed and may have been billed. `Totals` keeps sums of postings, never the postings themselves.
-`ledger` shows totals to users, `ledger_file` keeps postings on disk, and `recorder` posts what calls cost.
-
-Postings are queued, and hits of equal prices are priced together. Adding and pricing each hit at once would
-take 15 % more instructions per hit.
+request that failed and may have been billed. `Totals` keeps sums of them, never the postings themselves.
+They are queued, because pricing each hit at once would take 15 % more instructions per hit.
 """
 
 import bisect

@@ -1,9 +1,8 @@
 """`track`: sums the cost of the calls inside a `with` block, through tasks, threads and batches.
 
-A context variable holds the open tracks. Tasks, and everything else that runs in a copy of the context,
-inherit it. A new thread has an empty context, so its calls count in the tracks that the main thread has open
-at that moment: a script's thread pool works for the block that waits for it. Tracks that another thread opens
-are its own, so the requests of a threaded server stay apart.
+A context variable holds the open tracks, so whatever runs in a copy of the context inherits them. A new
+thread has an empty context: its calls count in the tracks that the main thread has open at that moment.
+Tracks that another thread opens are its own.
 """
 
 from __future__ import annotations

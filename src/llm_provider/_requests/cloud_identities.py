@@ -1,11 +1,8 @@
 """The identity of the environment at each cloud, by the cloud's own library: no key is needed.
 
-- Entra, for Azure: `DefaultAzureCredential` of azure-identity (`az login`, a managed or workload identity, a
-  service principal of the environment)
-- Google: the application default credentials of google-auth, which comes with google-genai
-- AWS: the chain of botocore (profiles, SSO, roles, containers, instances), which signs each request (SigV4)
-
-The libraries are imported by the thread that fetches the first token.
+Entra's is `DefaultAzureCredential` of azure-identity, Google's the application default credentials of
+google-auth, and AWS's the chain of botocore, which signs each request (SigV4). The thread that fetches the
+first token imports the library.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Imports of packages that may be missing, and imports that meet another thread or an interrupt.
 
-Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that the
-other has not finished. An SDK then fails with an `ImportError` or `AttributeError`, which speaks of a
-"partially initialized module" or of a submodule, although nothing is wrong with it. It works as soon as the
-other thread has finished.
-
-An interrupt within an import can be swallowed there, and one within orjson's import ends the process with a
-segmentation fault.
+Where two threads import modules of each other, Python breaks the deadlock: one of them gets a module that
+the other has not finished. An SDK then fails with an `ImportError` or `AttributeError` of a "partially
+initialized module", and works as soon as the other thread has finished. An interrupt within an import can be
+swallowed there, and one within orjson's import ends the process with a segmentation fault.
 """
 
 from __future__ import annotations

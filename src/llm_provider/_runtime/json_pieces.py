@@ -1,12 +1,9 @@
 """Reads large JSON in pieces, so that other threads run in between.
 
-orjson holds Python's lock from the first byte to the last: 8 MB of log probabilities or embeddings take
-200 ms and more. Between the pieces of a long list other threads have their turn. Texts are read in one piece,
-at about 2 ms for each MB.
-
-The garbage collector pauses meanwhile. Each time the number of lists and dictionaries has grown by a quarter,
-it would look at every object of the process. 8 MB of log probabilities cost five such collections, and each
-stopped every thread for 50 to 130 ms. None of these objects is garbage.
+orjson holds Python's lock from the first byte to the last: 8 MB of log probabilities or embeddings take 200
+ms and more. Texts are read in one piece, at about 2 ms for each MB. The garbage collector pauses meanwhile:
+8 MB of log probabilities cost five collections, which find no garbage and stop every thread for 50 to 130 ms
+each.
 """
 
 import gc

@@ -1,12 +1,9 @@
 """`find_mismatch`: where an answer does not match, found without stopping the event loop.
 
-One event loop serves all calls, and a thread does not relieve it of C code, which holds Python's lock. So an
-answer is checked where the check is bounded:
-
-- on the loop, if answer and schema are small together, as they nearly always are: at most about 50 ms;
-- in a thread, if Python code checks it: validators of the user's, or the search for the reason of a mismatch;
-- in a process, if they are large. After `_MOST_SECONDS` it is ended. There a Python type is checked by its
-  JSON schema alone, because the process does not know the user's modules.
+A thread does not relieve the loop of C code, which holds Python's lock. So an answer is checked on the loop
+if answer and schema are small together, at most about 50 ms; in a thread if Python code checks it; and in a
+process if they are large, which is ended after `_MOST_SECONDS`. There a Python type is checked by its JSON
+schema alone, because the process does not know the user's modules.
 """
 
 import asyncio

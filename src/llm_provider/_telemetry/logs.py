@@ -1,7 +1,7 @@
 """`logging` under the logger `llm_provider`: one line for each call, and one for each request at DEBUG.
 
 `llm_provider.calls` has the calls (INFO) and their requests (DEBUG), `llm_provider.waits` the waits
-(WARNING), and `llm_provider` itself the outages. Only `log_content` adds prompts and answers.
+(WARNING).
 """
 
 import logging

@@ -102,6 +102,8 @@ class Settings:
     upstreams: int = _option(
         0, "hosts, up to 9, behind each model of OpenRouter and Hugging Face; unpinned requests take turns"
     )
+    billing_clock: float = _option(0.0, "seconds that the clock of the reports of usage is ahead")
+    cost_decimals: int | None = _option(None, "decimals of USD in the reports of costs")
     prices: str | None = _option(
         None, 'path of a prices.csv for the bill, or "shipped" for that of the library (default in a shell)'
     )
@@ -218,5 +220,5 @@ def _check(name: str, value: Any, expected: Any) -> None:
             raise TypeError(f"{name} is a whole number, not {value!r}")
     elif not isinstance(value, kind):
         raise TypeError(f"{name} is a {kind.__name__}, not {value!r}")
-    if kind in (int, float) and name != "seed" and not (0 <= value < math.inf):
+    if kind in (int, float) and name not in ("seed", "billing_clock") and not (0 <= value < math.inf):
         raise ValueError(f"{name} is finite and not negative, not {value!r}")

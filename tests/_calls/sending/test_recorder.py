@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scenarios import ledger as chaos
-from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning
+from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, verify
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
 
@@ -138,3 +138,23 @@ def test_an_answer_without_a_price_says_why(
 @pytest.mark.parametrize("model", ["azure/gpt-6.1-sol", "groq/openai/gpt-oss-120b", "litellm/openai/gpt-4o"])
 def test_a_known_cost_says_nothing(model: str, client: Client) -> None:
     assert all(answer.cost and answer.cost_unknown is None for answer in ask(client, "call_many", model))
+
+
+@pytest.mark.parametrize("way", ["call_many", "stream", "batch"])
+def test_an_answer_from_the_us_alone_costs_a_tenth_more(
+    way: str, client: Client, simulator: Simulator, tmp_path: Path
+) -> None:
+    model, geo = "claude-opus-5-5", {"extra_body": {"inference_geo": "us"}}
+    usual, in_us = ask(client, way, model), ask(client, way, model, **geo)
+    costs = [sum(Decimal(repr(answer.cost)) for answer in answers) for answers in (usual, in_us)]
+    assert costs[1] == costs[0] * Decimal("1.1")
+    entry = simulator.ledger().model("anthropic", model)
+    assert client.usage.spent == entry.billed == sum(costs)
+    assert sum(answer.cost for answer in ask(client, way, model, **geo)) == 0
+    # A batch costs half.
+    assert client.usage.saved == costs[1] * (2 if way == "batch" else 1)
+    if way == "call_many":
+        estimates = [client.estimate(model, ["Hi"], **parameters).cost for parameters in ({}, geo)]
+        assert estimates[1].high == pytest.approx(1.1 * estimates[0].high)
+        path = client.call_many(model, ["What is 2+3?"], **geo).export(tmp_path / "us.zip").path
+        assert "price" not in str(verify(path).not_computed)

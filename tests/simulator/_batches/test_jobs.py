@@ -20,7 +20,7 @@ def store_with(**changes: Any) -> tuple[BatchStore, list[str]]:
     store = BatchStore(
         lambda provider: settings,
         lambda provider, path: openai_chat,
-        lambda provider, model, usage: billed.append(model),
+        lambda prompt, served, key, usage: billed.append(prompt.model),
     )
     return store, billed
 

@@ -1,10 +1,7 @@
 """The local store of answers with a second level behind it, which other machines use too.
 
-An answer that the local store does not have is read from the second level and copied into the local one. An
-answer that was paid for is stored in both. The key and the stored bytes are the same in both, and each value
-is checked against its checksum wherever it comes from.
-
-A thread that runs an event loop must not wait for a server. There, lookups read the local store only, and a
+An answer of the second level is copied into the local store, and one that was paid for is stored in both. A
+thread that runs an event loop must not wait for a server: there, lookups read the local store only, and a
 call that finds nothing asks the second level on its way to the provider (`Engine.ask`), in the reader's
 thread.
 """

@@ -1,11 +1,8 @@
 """Who may write to the directory of a cache: its user alone, or on demand the group of the directory.
 
 Everybody who can write to a cache can change the answers that all its users get. So a directory that others
-can write to is refused, unless `cache_shared=True` says that its group is trusted. A directory that all users
-of the machine can write to is always refused.
-
-A shared cache holds the answers. The leases, the learned limits and the batches of each user stay in a
-directory of that user inside it.
+can write to is refused, unless `cache_shared=True` says that its group is trusted. The leases, the learned
+limits and the batches of each user stay in a directory of that user inside a shared one.
 """
 
 import contextlib

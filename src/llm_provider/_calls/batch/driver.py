@@ -3,12 +3,9 @@
     inputs → look up ── stored or wrong ───────────────────────────────→ hand out → user
                 └────── to send → carrier (workers, or a provider's batch) → collect ─┘
 
-`Driver` says what is to be done next: read an input, hand out a result, or wait. It does no I/O. `iterate`
-and `aiterate` do what it says, in the user's thread and in the user's event loop. The carrier gets the
-answers on the background loop: a `WorkerPool` live, a `BatchWork` by a provider's batch API.
-
-The inputs are read, checked and looked up in the cache in the user's thread or event loop. They are read only
-as fast as results are taken, so the iterable may be endless. A failed call is a result like any other.
+`Driver` says what is to be done next and does no I/O. `iterate` and `aiterate` do it, in the user's thread
+and in the user's event loop. The carrier gets the answers on the background loop: a `WorkerPool` live, a
+`BatchWork` by a provider's batch API. Inputs are read only as fast as results are taken.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     call → gathered with those read at the same time → shares a prefix? ─ no ─→ starts without a mark
                                                         └─ the first one leads → answered → the others start
 
-A provider can read a prefix only after it has begun to answer the call that wrote it. If all calls of a
-batch started together, each of them would pay for writing the prefix. A call whose prefix no other call has
-would pay for a write that nobody reads, so it is sent without a breakpoint.
+A provider can read a prefix only after it has begun to answer the call that wrote it. Calls that start
+together would each pay for writing it, as would one whose prefix nobody else has.
 """
 
 import asyncio

@@ -1,11 +1,8 @@
 """Answers that do not match `response_format`: they are not stored, and the model is asked again.
 
-The model reads its answer and the reason why it does not match. The request for that is like any other: it
-waits for its slot, counts in the budgets, and is recorded by itself. An answer that then matches is stored
-under the key of the original question, so that the next equal call finds it.
-
-A stream is never asked again, because its reader has seen the answer. Its response raises the error when it
-is parsed.
+The model reads its answer and the reason why it does not match. An answer that then matches is stored under
+the key of the original question. A stream is never asked again, because its reader has seen the answer: its
+response raises the error when it is parsed.
 """
 
 from __future__ import annotations

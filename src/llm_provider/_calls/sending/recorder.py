@@ -1,8 +1,8 @@
 """Records the cost of each call where it arises.
 
-The cost of a request is recorded as soon as its answer or failure arrives, so a call that is cancelled
-afterwards has still paid. A hit is recorded when its call is answered. Every posting goes to the totals of
-the client, to those of the `track` blocks around the call, and to the ledger file of the client.
+A request's is recorded as soon as its answer or failure arrives, so a call that is cancelled afterwards has
+still paid. Every posting goes to the totals of the client, to the `track` blocks around the call, and to the
+ledger file.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ class CostRecorder:
         self._file = file
         self._strict = strict
         self._served = Served(() if file is None else file.read_answered())
-        self._names: dict[tuple[str | None, ...], _Names] = {}
+        self._names: dict[tuple[str | bool | None, ...], _Names] = {}
 
     def record_answer(
         self,
@@ -75,17 +75,19 @@ class CostRecorder:
         sample: Sample,
         parts: Sequence[int],
         bound: Bound,
+        account: str,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
         """Record an answered request, set `change` of its sample, and return its cost in USD if known.
 
         The request was for some `parts`. `bound` gives the most that it can have cost, and is called if the
-        usage is not known. `batch` is the row of a batch that it answers.
+        usage is not known. `account` is the fingerprint of its key. `batch` is the row of a batch that it
+        answers.
         """
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        names = self._names_of(call, answer.model, batch)
+        names = self._names_of(call, answer, batch)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
@@ -117,6 +119,7 @@ class CostRecorder:
                 who,
             ),
             id=answer.id,
+            account=account,
             cost_unknown=reason,
             served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
@@ -132,14 +135,16 @@ class CostRecorder:
         call: Call[Any],
         error: BaseException,
         bound: Bound,
+        account: str,
         usage: Usage | None = None,
         cost: Decimal | None = None,
         batch: BatchRow | None = None,
     ) -> Decimal | None:
         """The cost in USD of a request that failed or was cancelled, if known. It may have been billed.
 
-        `bound` gives the most that it can have cost, and is called if the usage is not known. `usage` and
-        `cost` (USD) are those that an invalid answer reported. `batch` is the row of a batch that failed.
+        `bound` gives the most that it can have cost, and is called if the usage is not known. `account` is
+        the fingerprint of its key. `usage` and `cost` (USD) are those that an invalid answer reported.
+        `batch` is the row of a batch that failed.
         """
         if not call.exchange.billed:
             return None
@@ -157,7 +162,8 @@ class CostRecorder:
         posting = Posting(clock.time(), "failed", names.key, cost, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
-            self._post(call, names, posting, error=type(error).__name__, cost_unknown=reason, **where)
+            details = {"error": type(error).__name__, "account": account, "cost_unknown": reason}
+            self._post(call, names, posting, **details, **where)
         return cost
 
     def rows_of(self, batch: str) -> set[str]:
@@ -166,7 +172,7 @@ class CostRecorder:
 
     def hit(self, call: Call[Any], answer: AnyAnswer) -> Change | None:
         """Record a hit. Returns the change if another model answered; fingerprints are not compared."""
-        names, change = self._names_of(call, answer.model), None
+        names, change = self._names_of(call, answer), None
         if self._served.last.get(names.alias) != names.key.served and answer.model is not None:
             # Of the body of an answer only the name is read here: a hit takes few microseconds.
             snapshot = {name: value for name, value in (answer.origin or {}).items() if name == "snapshot"}
@@ -209,7 +215,7 @@ class CostRecorder:
         change = sample.change
         if change is None:
             return
-        names, message = self._names_of(call, sample.answer.model), f"{call.request.model}: {change.text}"
+        names, message = self._names_of(call, sample.answer), f"{call.request.model}: {change.text}"
         if len(call.target.servers) > 1:
             host = call.target.provider
             message = message.replace(
@@ -267,11 +273,13 @@ class CostRecorder:
         if self._file is not None:
             self._file.append(posting, base_url=names.alias[1] or None, **_describe_call(call), **details)
 
-    def _names_of(self, call: Call[Any], served: str | None, batch: BatchRow | None = None) -> _Names:
+    def _names_of(self, call: Call[Any], answer: AnyAnswer | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
+        served, reply = (None, None) if answer is None else (answer.model, answer.reply)
+        in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else "batch"
         server = (target.route.provider, target.base_url, target.model, call.upstream)
-        identity = (*server, served, tag, delivery)
+        identity = (*server, served, tag, delivery, in_us)
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:
@@ -281,7 +289,7 @@ class CostRecorder:
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                call.find_price_names(served),
+                call.find_price_names(served, reply),
                 {},
             )
         return names

@@ -320,7 +320,7 @@ class _Sending:
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
         # A cancelled request may still be billed.
-        self.sender.recorder.record_failure(self.call, cancellation, self._bound)
+        self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.selection.key.identity)
         if hold is not None:
             hold.count_worst_case()
 
@@ -329,7 +329,9 @@ class _Sending:
         sample.answer.origin = read_origin(self.call.target, self.headers)
         self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
         sent.end()
-        cost = self.sender.recorder.record_answer(self.call, sample, self.parts, self._bound)
+        cost = self.sender.recorder.record_answer(
+            self.call, sample, self.parts, self._bound, self.selection.key.identity
+        )
         sample.price = cost_of(sent.charges[self.charges_before :])
         if hold is not None:
             hold.count_answer(cost)
@@ -352,7 +354,9 @@ class _Sending:
         alone = alone or not retry.is_congestion(error)
         cost = None
         if error.maybe_billed:
-            cost = self.sender.recorder.record_failure(call, error, self._bound, attempt.usage, attempt.cost)
+            cost = self.sender.recorder.record_failure(
+                call, error, self._bound, key.identity, attempt.usage, attempt.cost
+            )
         if hold is not None:
             hold.count_failure(error, cost)
         failure = attempt.failure(waited)

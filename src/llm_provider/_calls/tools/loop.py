@@ -1,11 +1,9 @@
 """`max_tool_rounds`: asks a model, runs the functions that it calls, and asks again with their results.
 
-Each round is a call of its own: looked up, shared, budgeted and stored like any other. So a call that was
-interrupted continues where it was, at no cost. Only the functions run again.
-
-The rounds of an asynchronous call run in the user's task, so asynchronous functions run on the user's event
-loop. The rounds of synchronous calls run on an event loop in a thread of their own, which all of them share.
-It is not the loop of the requests, which a slow function would block.
+Each round is a call of its own, so a call that was interrupted continues where it was, at no cost. Only the
+functions run again. The rounds of an asynchronous call run in the user's task, on the user's event loop.
+Those of synchronous calls share a loop in a thread of its own: a slow function would block that of the
+requests.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Runs the tools of one round at the same time: asynchronous ones as tasks, the others in threads.
 
-At most `MOST_AT_ONCE` tools run at a time for the calls of one event loop. A tool may make calls that run
-tools. These wait for a semaphore of their own, one level deeper, so that no tool waits for itself.
-
-A thread cannot be interrupted. When a call is cancelled, its threads run to their end, and nobody waits for
-them, not even the exit of the process.
-
-The model reads whatever a tool raises, in the same form for both kinds of tools. `KeyboardInterrupt` alone is
-the user's: it ends the call. An event loop stops where a task raises it or `SystemExit`, so both are carried
-as values.
+At most `MOST_AT_ONCE` run at a time for the calls of one event loop. The tools of calls that tools make wait
+for a semaphore one level deeper, so that no tool waits for itself. When a call is cancelled, its threads run
+to their end, and nobody waits for them. The model reads whatever a tool raises. `KeyboardInterrupt` alone
+ends the call; it and `SystemExit` are carried as values, as an event loop stops where a task raises them.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ class OpenAIBatches:
         """Upload the file of a batch and return its name."""
         with path.open("rb") as file:
             uploaded = await self._client.files.create(
-                file=(path.name, file),
+                # OpenAI refuses a file of any other kind.
+                file=(f"{path.stem}.jsonl", file),
                 purpose=cast("Literal['batch']", self._purpose),
                 timeout=SECONDS_OF_A_FILE,
             )

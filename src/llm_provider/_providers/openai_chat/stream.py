@@ -12,8 +12,7 @@ from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
 from ..shared.replies import expect_dict, join_steps, number_step, text_of
 from ..transport.sse import END
-from .calls import KINDS, kind_of
-from .decode import REASONING_FIELDS, dicts, text_and_reasoning
+from .decode import KINDS, REASONING_FIELDS, dicts, kind_of, text_and_reasoning
 from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000

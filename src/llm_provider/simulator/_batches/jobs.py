@@ -103,14 +103,14 @@ class BatchStore:
     Args:
         settings: Returns the settings in force for a provider.
         formats: Returns the wire format of a provider's path.
-        bill: Counts the tokens of an answer: provider, model, usage.
+        bill: Bills an answer: prompt, served model, key, usage.
     """
 
     def __init__(
         self,
         settings: Callable[[str], Settings],
         formats: Callable[[str, str], WireFormat],
-        bill: Callable[[str, str, Any], None],
+        bill: Callable[[Prompt, str, str, Any], None],
     ) -> None:
         self.settings = settings
         self._formats = formats
@@ -265,7 +265,7 @@ class BatchStore:
                 completion = complete(prompt, settings, identifier, int(batch.created), None)
                 tokens = completion.usage.input_tokens
                 if settings.context_window is None or tokens <= settings.context_window:
-                    self._bill(batch.provider, prompt.model, completion.usage)
+                    self._bill(prompt, completion.model, batch.key, completion.usage)
                     return Outcome(row.custom_id, "succeeded", 200, form.reply(prompt, completion))
                 prompt = form.refuse_length(tokens, settings.context_window)
         except MALFORMED as mistake:

@@ -54,6 +54,8 @@ def _upload(store: BatchStore, call: Call) -> Reply:
     expected = _PURPOSES.get(call.provider, "batch")
     if upload is None or purpose not in (expected, "user_data"):
         return call.refuse(400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
+    if purpose == expected and not upload.file_name.endswith(".jsonl"):
+        return call.refuse(400, "Invalid file format for Batch API. Must be .jsonl")
     if len(upload.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
         return call.refuse(400, "the file is too large")
     return Reply(200, _describe_file(store.add_upload("file-", purpose, upload, call.provider, call.key)))

@@ -94,6 +94,7 @@ def complete(
             reasoning_output_tokens=reasoning_tokens,
             web_searches=settings.web_searches if prompt.samples else 0,
             cost=settings.reported_cost,
+            geo=prompt.request.body.get("inference_geo") or "global",
         ),
         served=serve(prompt, settings, int(identifier, 16)),
         counted=settings.count_usage,

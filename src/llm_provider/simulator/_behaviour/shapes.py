@@ -147,6 +147,31 @@ def _change_ids(answer: JSON) -> None:
         item["call_id"] = "call_before"
 
 
+def _add_blank_text(answer: JSON) -> None:
+    content = answer.get("content")
+    if isinstance(content, list) and any(block.get("type") == "tool_use" for block in content):
+        content.insert(0, {"type": "text", "text": ""})
+
+
+def _count_audio_beside(answer: JSON) -> None:
+    usage = answer.get("usage") or {}
+    if usage.get("prompt_tokens"):
+        usage["prompt_tokens_details"] = {"audio_tokens": usage["prompt_tokens"] + 364}
+
+
+def _divide_into_parts(answer: JSON) -> None:
+    for message in map(_find_message, _list_choices(answer)):
+        if text := message.get("content"):
+            thought = {"type": "thinking", "thinking": [{"type": "text", "text": "I think."}]}
+            message["content"] = [thought, {"type": "text", "text": text}]
+
+
+def _end_unexpectedly(answer: JSON) -> None:
+    for candidate in answer.get("candidates", ()):
+        if any("functionCall" in part for part in candidate.get("content", {}).get("parts", ())):
+            candidate["finishReason"] = "UNEXPECTED_TOOL_CALL"
+
+
 def _keep(answer: JSON) -> None:
     pass
 
@@ -166,6 +191,10 @@ _CHANGES: Mapping[str, Callable[[JSON], None]] = {
     "no_arguments": _omit_arguments,
     "changed_ids": _change_ids,
     "goes_on_after_stop": _keep,
+    "blank_text": _add_blank_text,
+    "audio_beside": _count_audio_beside,
+    "thinking_parts": _divide_into_parts,
+    "unexpected_call": _end_unexpectedly,
     "calls_at_start": _keep,
     ERROR_EVENTS: _keep,
     **SCORE_CHANGES,

@@ -73,8 +73,15 @@ class PriceList:
 
     def cost(self, provider: str, model: str, usage: Usage, variant: str = "standard") -> Decimal | None:
         """Exact USD for a usage; None if a class of tokens in it has no price."""
+        parts = self.split_cost(provider, model, usage, variant)
+        return None if parts is None else sum(parts.values(), Decimal(0))
+
+    def split_cost(
+        self, provider: str, model: str, usage: Usage, variant: str = "standard"
+    ) -> dict[str, Decimal] | None:
+        """The cost by class of tokens."""
         if usage.cost is not None:
-            return Decimal(str(usage.cost))
+            return {"reported": Decimal(str(usage.cost))}
         rows = self._rows.get((provider, model, variant), [])
         newest = max((row.effective_from for row in rows), default="")
         fitting = [
@@ -84,7 +91,7 @@ class PriceList:
             return None
         prices = max(fitting, key=lambda row: row.min_input_tokens).prices
         cached, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-        total = Decimal(0)
+        parts: dict[str, Decimal] = {}
         for name, tokens in (
             ("input", usage.input_tokens - cached - written),
             ("cache_read", cached),
@@ -94,8 +101,9 @@ class PriceList:
         ):
             if tokens and name not in prices:
                 return None
-            total += tokens * prices.get(name, Decimal(0))
-        return total / TOKENS_PER_PRICE
+            times = Decimal("1.1") if usage.geo == "us" and name != "web_search" else 1
+            parts[name] = times * tokens * prices.get(name, Decimal(0)) / TOKENS_PER_PRICE
+        return parts
 
 
 def _count_billed_searches(provider: str, model: str, usage: Usage) -> int:

@@ -7,7 +7,7 @@ import time
 import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl
 
 import orjson
 
@@ -35,6 +35,7 @@ from .delivery import (
     send_bytes,
     send_stream,
 )
+from .reports import find_report
 from .routing import Target, find_target
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class Application:
         path: str = scope["path"]
         if path.startswith(CONTROL_PREFIX):
             await _send_plain(send, *control(self._state, path, scope["query_string"], body))
+            return
+        if (report := find_report(path)) is not None and scope["method"] == "GET":
+            query, key = parse_qs(scope["query_string"].decode("latin-1")), _read_key(headers)
+            await _send_plain(send, *report(self._state.books, self._state.settings, query, key))
             return
         owner = find_owner(path)
         if owner is not None:
@@ -287,6 +292,7 @@ class Application:
         if cache_use is not None:
             cache_use.keep(time.monotonic())
 
+        key = _read_key(dict(exchange.record.headers))
         broken = not prompt.stream and (fault.abort_after is not None or fault.cut_after is not None)
         whole = not (fault.empty_stream if prompt.stream else broken)
 
@@ -297,8 +303,7 @@ class Application:
             if sent is not None:
                 output = min(usage.output_tokens, usage.reasoning_output_tokens + sent)
                 usage = replace(usage, output_tokens=output)
-            prices, finished = self._state.prices(settings), sent is None and whole
-            self._state.ledger.bill(target.provider, prompt.model, usage, prices, finished=finished)
+            self._state.bill(prompt, completion.model, key, usage, finished=sent is None and whole)
 
         if prompt.stream:
             problem = Problem(fault.message, status=fault.status or 500, code=fault.code, type=fault.type)

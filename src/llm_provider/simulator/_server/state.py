@@ -13,6 +13,7 @@ from .._behaviour.faults import Fault, FaultQueue
 from .._behaviour.inference_server import InferenceServer
 from .._behaviour.prompt_cache import PromptCaches
 from .._behaviour.rate_limits import RateLimits
+from .._records.books import Books
 from .._records.ledger import RunningLedger
 from .._records.prices import PriceList
 from .._records.recorded_requests import Recorder
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .._settings import Settings
-    from ..formats.wire_format import Usage, WireFormat
+    from ..formats.wire_format import Prompt, Usage, WireFormat
 
 __all__ = ["State"]
 
@@ -37,6 +38,7 @@ class State:
     def __init__(self, settings: Settings) -> None:
         self._initial = settings
         self.ledger = RunningLedger()
+        self.books = Books()
         self.recorder = Recorder()
         self.faults = FaultQueue()
         self.prompt_caches = PromptCaches()
@@ -58,6 +60,7 @@ class State:
         self.batches.clear()
         self.prompt_caches.clear()
         self.ledger.clear()
+        self.books.clear()
         self.recorder.clear()
 
     def configure(self, provider: str | None, changes: Mapping[str, Any]) -> None:
@@ -124,9 +127,19 @@ class State:
             raise ValueError(f"nothing is served at {path}")
         return target.format
 
-    def _bill_row(self, provider: str, model: str, usage: Usage) -> None:
-        prices = self.prices(self.settings(provider))
-        self.ledger.bill(provider, model, usage, prices, finished=True, variant="batch")
+    def bill(
+        self, prompt: Prompt, served: str, key: str, usage: Usage, *, finished: bool, batch: bool = False
+    ) -> None:
+        """Count an answer, or the part of it that was sent, and enter it into the provider's books."""
+        settings = self.settings(prompt.provider)
+        prices, variant = self.prices(settings), "batch" if batch else "standard"
+        self.ledger.bill(prompt.provider, prompt.model, usage, prices, finished=finished, variant=variant)
+        parts = None if prices is None else prices.split_cost(prompt.provider, prompt.model, usage, variant)
+        names = (prompt.provider, "completions" if prompt.samples else "embeddings", served)
+        self.books.enter(time.time() + settings.billing_clock, names, key, usage, parts or {}, batch=batch)
+
+    def _bill_row(self, prompt: Prompt, served: str, key: str, usage: Usage) -> None:
+        self.bill(prompt, served, key, usage, finished=True, batch=True)
 
     def latency(self, settings: Settings) -> float:
         """Seconds until the first byte of the next answer."""

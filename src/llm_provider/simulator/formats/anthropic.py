@@ -266,5 +266,5 @@ def _write_usage(completion: Completion) -> dict[str, Any]:
         "output_tokens_details": {"thinking_tokens": usage.reasoning_output_tokens},
         "server_tool_use": {"web_search_requests": usage.web_searches, "web_fetch_requests": 0},
         "service_tier": "standard",
-        "inference_geo": "us",
+        "inference_geo": usage.geo,
     }

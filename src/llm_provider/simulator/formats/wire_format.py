@@ -99,6 +99,8 @@ class Usage:
     web_searches: int = 0
     cost: float | None = None
     """USD that the reply reports, as OpenRouter's do."""
+    geo: str = "global"
+    """Where it is computed, as Anthropic's `inference_geo` says. "us" costs a tenth more."""
 
 
 @dataclass(slots=True, kw_only=True)

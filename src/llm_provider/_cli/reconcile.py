@@ -1,0 +1,270 @@
+"""The command `llm-provider reconcile`: a ledger beside the provider's own reports of usage and costs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import click
+
+from .._errors import AuthenticationError, LLMError, MissingAPIKeyError, PermissionDeniedError, RequestError
+from .output import FAILED, OK, PROGRAM, print_table, printable
+from .parsing import Command, parse_age, parse_since
+from .usage import list_files
+
+if TYPE_CHECKING:
+    from .._money.reconciliation import Row
+    from .._requests.credential import APIKey
+    from .._requests.routing import Target
+
+_KEYS = {
+    "openai": ("OPENAI_ADMIN_KEY",),
+    "anthropic": ("ANTHROPIC_ADMIN_KEY", "ANTHROPIC_ADMIN_API_KEY"),
+    "openrouter": ("OPENROUTER_PROVISIONING_KEY", "OPENROUTER_MANAGEMENT_KEY"),
+}
+_REPORTS = {
+    "openai": {
+        "/organization/usage/completions": "model api_key_id project_id batch",
+        "/organization/usage/embeddings": "model api_key_id project_id",
+        "/organization/costs": "line_item api_key_id project_id",
+    },
+    "anthropic": {
+        "/v1/organizations/usage_report/messages": "model api_key_id workspace_id service_tier",
+        "/v1/organizations/cost_report": "description workspace_id",
+    },
+    "openrouter": {"/activity": ""},
+}
+"""The addresses of the reports, and by what they are grouped."""
+_RETRIES = 5
+_MOST_ROWS = 30
+_EPILOG = f"""\
+LEDGERS are what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Reports are fetched with
+the key of an administrator ({", ".join(names[0] for names in _KEYS.values())}),
+or read from files that have what the administration API answered. Days are those of UTC.
+
+  {PROGRAM} reconcile costs.jsonl
+  {PROGRAM} reconcile costs.jsonl --report usage.json --report costs.json --since 2026-11-01
+  {PROGRAM} reconcile costs.jsonl --key key_abc=746b4ad1ca9129e1   # this key alone
+
+exit codes: 0 at most the tolerance is unexplained; 1 more, or a request failed; 2 wrong usage, or no data
+"""
+_KEY = "compare this key, by the provider's id and the ledger's fingerprint; repeatable"
+_SAVED = click.Path(path_type=Path)
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("files", metavar="[LEDGERS]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--provider", type=click.Choice(list(_KEYS)), help="of this provider alone")
+@click.option("--report", "reports", metavar="FILE", multiple=True, type=_SAVED, help="a saved report (JSON)")
+@click.option("--since", metavar="WHEN", type=parse_since, help="from a day (2026-11-20) or an age (7d) on")
+@click.option("--until", metavar="WHEN", type=parse_since, help="up to this day")
+@click.option("--key", "keys", metavar="ID=FINGERPRINT", multiple=True, help=_KEY)
+@click.option("--project", metavar="ID", help="only usage of this project or workspace")
+@click.option("--border", metavar="TIME", type=parse_age, default="1h", help="how far days may be apart (1h)")
+@click.option(
+    "--tolerance", metavar="PERCENT", type=float, default=0.1, help="largest unexplained part (0.1)"
+)
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object; amounts are USD")
+def run_reconcile(
+    files: tuple[Path, ...],
+    provider: str | None,
+    reports: tuple[Path, ...],
+    since: float | None,
+    until: float | None,
+    keys: tuple[str, ...],
+    project: str | None,
+    border: float,
+    tolerance: float,
+    *,
+    as_json: bool,
+) -> int:
+    """Compare a ledger with the provider's own reports of usage and costs."""
+    from .._money.pricing import PriceTable
+    from .._money.reconciliation import list_lines, reconcile
+    from .._money.usage_reports import read_report
+    from .._requests.routing import resolve
+
+    accounts = _parse_keys(keys)
+    servers = {name: resolve(f"{name}/any") for name in _KEYS if provider in (None, name)}
+    lines = [
+        line
+        for line in list_lines(list_files(files))
+        if (name := line.posting.key.provider) in servers
+        and line.fields.get("base_url") in (None, servers[name].base_url)
+        and (not accounts or line.fields.get("account") in accounts.values())
+    ]
+    days = sorted({line.day for line in lines})
+    first, last = (
+        f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}" if moment is not None else edge
+        for moment, edge in ((since, min(days, default="")), (until, max(days, default="")))
+    )
+    if not any(first <= day <= last for day in days):
+        raise RequestError(
+            f"the ledger has no billed line of {', '.join(servers)}, of these days and keys: "
+            f"`{PROGRAM} usage --by day` shows what it has"
+        )
+    pages: dict[str, Any] = {str(path): _load(path) for path in reports}
+    if not reports:
+        billed = sorted({line.posting.key.provider for line in lines})
+        pages = {f"the report of {name}": _fetch(servers[name], first, last, accounts) for name in billed}
+    entries = [
+        entry._replace(account=accounts.get(entry.account or ""))
+        for where, report in pages.items()
+        for entry in read_report(where, report)
+        if entry.provider in servers
+        and project in (None, entry.project)
+        and (not accounts or entry.account in accounts or entry.provider == "openrouter")
+    ]
+    if not any(first <= entry.day <= last for entry in entries):
+        raise RequestError(
+            f"the report has nothing from {first} to {last}: usage is reported some hours late, OpenRouter's "
+            "when the day has ended; is it the right organisation, project and key?"
+        )
+    prices, by_key = PriceTable.load(), bool(accounts)
+    rows = reconcile(lines, entries, prices, days=(first, last), border=border, by_key=by_key)
+    sums = {measure: _add_up(rows, measure) for measure in ("cost", "usage")}
+    if as_json:
+        print(json.dumps({"from": first, "to": last, **sums, "rows": [row.to_dict() for row in rows]}))
+    else:
+        _print(rows, sums)
+    return OK if all(part["share"] * 100 <= tolerance for part in sums.values()) else FAILED
+
+
+def _parse_keys(keys: tuple[str, ...]) -> dict[str, str]:
+    """The fingerprint of each key by its id. OpenRouter's id is a hash, which begins with it."""
+    accounts = {}
+    for text in keys:
+        name, _, fingerprint = text.partition("=")
+        accounts[name] = fingerprint or (name[:16] if len(name) == 64 else "")
+        if not accounts[name]:
+            raise RequestError("--key is ID=FINGERPRINT: the id of the report, and the ledger's `account`")
+    return accounts
+
+
+def _load(path: Path) -> Any:
+    try:
+        return json.loads(path.expanduser().read_bytes())
+    except ValueError:
+        raise RequestError(f"{path} is no JSON: save what the administration API answers") from None
+
+
+def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -> list[Any]:
+    """The pages of a provider's reports, with a day more at both ends, where calls may be billed."""
+    from .._requests.api_keys import find_written_key
+    from .._runtime import event_loop
+
+    provider, variables = target.provider, _KEYS[target.provider]
+    key = find_written_key(provider, variables)
+    if key is None:
+        message = (
+            f"no key of an administrator: set {' or '.join(variables)}, or give saved reports by --report"
+        )
+        raise MissingAPIKeyError(message, provider=provider)
+    begin, end = (
+        datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(more)
+        for day, more in ((first, -1), (last, 2))
+    )
+    span: dict[str, Any] = {"start_time": int(begin.timestamp()), "end_time": int(end.timestamp())}
+    if provider == "anthropic":
+        span = {"starting_at": f"{begin:%Y-%m-%dT%H:%M:%SZ}", "ending_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    queries: list[tuple[str, dict[str, Any]]] = [
+        (path, span | {"bucket_width": "1d", "limit": 31, "group_by[]": names.split()})
+        for path, names in _REPORTS[provider].items()
+    ]
+    if provider == "openrouter":
+        queries = [("/activity", {"api_key_hash": name}) for name in accounts] or [("/activity", {})]
+    try:
+        return event_loop.wait(event_loop.submit(_fetch_pages(target, key, queries)))
+    except LLMError as error:
+        error.message = key.scrub(f"the report failed: {error.message}")
+        if isinstance(error, (AuthenticationError, PermissionDeniedError)):
+            error.message += f"; {variables[0]} must be the key of an administrator: a plain key is refused"
+        error.args, error.provider = (error.message,), provider
+        error.__cause__ = error.__context__ = None
+        raise error.with_traceback(None) from None
+
+
+async def _fetch_pages(target: Target, key: APIKey, queries: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    from .._calls.sending.attempt import send_with_retries
+    from .._providers import registry
+    from .._providers.shared.files import close_clients
+
+    adapter, pages = target.route.adapter, []
+    client = import_module(f".._providers.{adapter}.files", __package__).sdk_client(target, key)
+    try:
+        for path, query in queries:
+            work = partial(client.get, f"{path}?{urlencode(query, doseq=True)}", cast_to=object)
+            page: Any = await send_with_retries(work, registry.load(adapter), _RETRIES)
+            pages.append(page)
+            if isinstance(page, dict) and page.get("has_more") and page.get("next_page"):
+                # The list grows while it is read.
+                queries.append((path, {**query, "page": page["next_page"]}))
+    finally:
+        await close_clients(client)
+    return pages
+
+
+def _add_up(rows: list[Row], measure: str) -> dict[str, Any]:
+    """The sums of one measure in USD. Parts of differences are added up without their signs."""
+    rows = [row for row in rows if row.name.measure == measure]
+    mine, theirs = (float(sum(row.usd[side] for row in rows)) for side in (0, 1))
+    unexplained, explained = float(sum(abs(row.unexplained) for row in rows)), Counter[str]()
+    for row in rows:
+        explained.update({word: float(abs(amount)) for word, amount in row.explained.items()})
+    share = unexplained / (max(mine, theirs) or 1)
+    return {
+        "ledger": mine,
+        "report": theirs,
+        "explained": explained,
+        "unexplained": unexplained,
+        "share": share,
+    }
+
+
+def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]]) -> None:
+    rows = sorted((row for row in rows if row.usd[0] != row.usd[1]), key=lambda row: -abs(row.unexplained))
+    header = [
+        "measure",
+        "provider",
+        "day",
+        "model",
+        "key",
+        "delivery",
+        "ledger $",
+        "report $",
+        "unexplained $",
+    ]
+    lines = [
+        [
+            *(printable(name) or "-" for name in row.name),
+            *(f"{usd:,.6f}" for usd in (*row.usd, row.unexplained)),
+        ]
+        for row in rows[:_MOST_ROWS]
+    ]
+    if lines:
+        print_table(header, lines, left_aligned=header[:6])
+    for row in rows[:_MOST_ROWS]:
+        about = [f"{amount:+.6f} by {word}" for word, amount in row.explained.items()]
+        about += [row.reason] if row.reason else []
+        if row.name.measure == "usage":
+            counts = (
+                (name, [side[name] for side in row.counts]) for name in {**row.counts[0], **row.counts[1]}
+            )
+            about += [f"{name} {mine:,} and {theirs:,}" for name, (mine, theirs) in counts if mine != theirs]
+        positions = [
+            f"{line.position} {line.fields.get('error') or ''}".strip() for line in row.candidates.values()
+        ]
+        about += [f"{len(positions)} lines may explain it: {', '.join(positions[:3])}"] if positions else []
+        print(f"{' '.join(filter(None, row.name))}: {printable('; '.join(about))}")
+    if len(rows) > _MOST_ROWS:
+        print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")
+    for measure, part in sums.items():
+        text = f"{part['ledger']:,.6f} USD in the ledger, {part['report']:,.6f} in the report"
+        print(f"{measure}: {text}, {part['unexplained']:,.6f} ({part['share']:.4%}) unexplained")

@@ -1,0 +1,126 @@
+"""Reads the reports of usage and costs that providers give to administrators.
+
+Shapes are those of `openai.types.admin.organization` (openai 3.54) and of the reference pages of Anthropic's
+`usage_report/messages` and `cost_report` and of OpenRouter's `activity`. They were met on the simulator only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from .._errors import RequestError
+from .._json_values import JSONObject
+
+WEB_SEARCH = "web search"
+"""The model of searches, whose costs are not listed with those of a model."""
+
+# The fields of OpenAI's, Anthropic's and OpenRouter's reports that make a count of `Usage`.
+_WRITES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "input_tokens": (
+        "input_tokens",
+        "uncached_input_tokens",
+        "cache_read_input_tokens",
+        *_WRITES,
+        "prompt_tokens",
+    ),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cache_read_input_tokens": ("input_cached_tokens", "cache_read_input_tokens"),
+    "cache_write_input_tokens": ("input_cache_write_tokens", *_WRITES),
+    "cache_write_1h_input_tokens": _WRITES[1:],
+    "reasoning_output_tokens": ("reasoning_tokens",),
+    "audio_input_tokens": ("input_audio_tokens", "input_cached_audio_tokens"),
+    "cache_read_audio_input_tokens": ("input_cached_audio_tokens",),
+    "image_input_tokens": ("input_image_tokens", "input_cached_image_tokens"),
+    "audio_output_tokens": ("output_audio_tokens",),
+    "image_output_tokens": ("output_image_tokens",),
+}
+
+
+class Entry(NamedTuple):
+    """A row of a report. `account` and `project` are the provider's ids; what is not told is None."""
+
+    measure: str
+    """"usage" or "cost"."""
+    provider: str
+    day: str
+    model: str
+    account: str | None = None
+    delivery: str | None = None
+    project: str | None = None
+    counts: Mapping[str, int] = {}
+    """Those of `Usage` that the report tells."""
+    requests: int | None = None
+    usd: Decimal = Decimal(0)
+
+
+def read_report(where: str, report: Any) -> list[Entry]:
+    """The rows of a page, or of a list of pages. A `RequestError` for anything else names its place."""
+    try:
+        pages = report if isinstance(report, list) else [report]
+        if not pages[-1].get("has_more"):
+            return [entry for page in pages for bucket in page["data"] for entry in _read_bucket(bucket)]
+        problem = "goes on: ask for more days with limit=31, or save all pages in one list"
+    except RequestError as error:
+        problem = error.message
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError):
+        problem = "is no report of usage or costs: save what the administration API answers (docs/costs.md)"
+    raise RequestError(f"{where} {problem}")
+
+
+def _read_bucket(bucket: JSONObject) -> Iterator[Entry]:
+    names: tuple[Any, ...]
+    if "date" in bucket:
+        names = "openrouter", bucket["date"][:10], bucket["model"]
+        # With a key of one's own, its provider's bill is beside OpenRouter's.
+        usd = _usd(bucket["usage"]) + _usd(bucket["byok_usage_inference"])
+        yield Entry("usage", *names, counts=_count(bucket), requests=bucket["requests"])
+        yield Entry("cost", *names, usd=usd)
+    elif "start_time" in bucket:
+        for row in bucket["results"]:
+            batch, cost = row.get("batch"), row["object"] == "organization.costs.result"
+            model = _need(row, "line_item" if cost else "model")
+            model = WEB_SEARCH if WEB_SEARCH in model else model.partition(", ")[0]
+            delivery = None if batch is None else "batch" if batch else "live"
+            day = f"{datetime.fromtimestamp(bucket['start_time'], UTC):%Y-%m-%d}"
+            names = "openai", day, model, row.get("api_key_id"), delivery, row.get("project_id")
+            if cost:
+                yield Entry("cost", *names, usd=_usd(row["amount"]["value"], row["amount"]["currency"]))
+            else:
+                yield Entry("usage", *names, _count(row), row["num_model_requests"])
+    else:
+        for row in bucket["results"]:
+            cost, tier = "amount" in row, row.get("service_tier")
+            model = row.get("model") or _need(row, "description" if cost else "model")
+            model = WEB_SEARCH if row.get("cost_type") == "web_search" else model
+            delivery = tier and ("batch" if tier == "batch" else "live")
+            day = bucket["starting_at"][:10]
+            names = "anthropic", day, model, row.get("api_key_id"), delivery, row.get("workspace_id")
+            if cost:
+                # The amount is in cents.
+                yield Entry("cost", *names, usd=_usd(row["amount"], row["currency"]).scaleb(-2))
+            else:
+                yield Entry("usage", *names, _count(row | row["cache_creation"]))
+
+
+def _need(row: JSONObject, name: str) -> str:
+    if row.get(name) is None:
+        raise RequestError(f"has no {name} in its rows: ask for it with group_by[]={name}")
+    return str(row[name])
+
+
+def _usd(amount: object, currency: str = "USD") -> Decimal:
+    if currency.upper() != "USD":
+        raise RequestError(f"is in {currency}, and a ledger in USD")
+    return Decimal(str(amount))
+
+
+def _count(row: JSONObject) -> dict[str, int]:
+    counts = {}
+    for name, parts in _FIELDS.items():
+        if known := [row[part] for part in parts if row.get(part) is not None]:
+            counts[name] = sum(known)
+    return counts

@@ -1,0 +1,181 @@
+"""`llm-provider reconcile`: the ledger of real calls beside the simulator's reports of what it billed."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._money.pricing import default_prices_path
+from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator._records.books import name_key
+from support import RunCommand
+
+KEYS = {
+    "OPENAI_ADMIN_KEY": "sk-admin-of-the-test",
+    "ANTHROPIC_ADMIN_KEY": "sk-ant-admin-of-the-test",
+    "OPENROUTER_PROVISIONING_KEY": "sk-or-provisioning-of-the-test",
+}
+MODELS = ("gpt-6.1-sol", "claude-haiku-5-5", "openrouter/openai/gpt-6.1-sol")
+
+
+@pytest.fixture
+def ledger(simulator: Simulator, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ledger of calls, streams, batches, embeddings and failures at three providers."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    simulator.configure(prices=default_prices_path(), snapshot_suffix="-2026-10-21", batch_seconds=0.0)
+    simulator.configure("anthropic", cache_write_tokens=2)
+    path = tmp_path / "calls.jsonl"
+    with Client(cache_dir=own_cache, ledger=path, max_retries=1) as client:
+        for model in MODELS:
+            client.call_many(model, [f"What is {number} + 1?" for number in range(3)], max_tokens=50)
+            with client.stream(model, "Tell me a story.", max_tokens=50) as deltas:
+                list(deltas)
+            simulator.inject(Fault(abort_after=1), match="broken")
+            client.call(model, "broken?", max_tokens=50)
+        for model in MODELS[:2]:
+            client.call_many(model, ["one", "two"], max_tokens=50, delivery="batch")
+        simulator.configure("anthropic", web_searches=1)
+        client.call(MODELS[1], "Search the web.", max_tokens=50)
+        client.embed("text-embedding-3-small", ["a", "b"])
+    return str(path)
+
+
+def fetch(simulator: Simulator, path: str, key: str) -> Any:
+    request = urllib.request.Request(f"{simulator.root}{path}", headers={"authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read())
+
+
+def test_the_ledger_agrees_with_the_reports_of_three_providers(
+    run: RunCommand, ledger: str, simulator: Simulator
+) -> None:
+    ended = run("reconcile", ledger, "--json")
+    assert (ended.code, ended.err) == (0, ""), ended
+    found = json.loads(ended.out)
+    assert found["cost"]["unexplained"] == pytest.approx(0, abs=1e-9)
+    assert found["cost"]["report"] == pytest.approx(float(simulator.ledger().billed or 0))
+    assert {(row["measure"], row["provider"], row["delivery"]) for row in found["rows"]} >= {
+        ("usage", "openai", "batch"), ("usage", "anthropic", "batch"), ("usage", "openrouter", ""),
+        ("cost", "openai", ""), ("cost", "anthropic", "batch"), ("cost", "openrouter", ""),
+    }  # fmt: skip
+    tokens = {name for row in found["rows"] for name in row["tokens"]}
+    assert {"input_tokens", "output_tokens", "cache_write_input_tokens"} <= tokens
+    broken = [row for row in found["rows"] if row["explained"].get("unknown cost")]
+    assert {row["candidates"][0]["error"] for row in broken} == {"APIConnectionError"}
+    assert {row["provider"] for row in broken} == {"openai", "anthropic", "openrouter"}
+    table = run("reconcile", ledger)
+    assert (table.code, "unknown cost" in table.out, f"{ledger}:" in table.out) == (0, True, True)
+    assert run("reconcile", ledger, "--provider", "openai", "--json").out.count('"anthropic"') == 0
+
+
+def test_another_program_is_found_and_named(run: RunCommand, ledger: str, simulator: Simulator) -> None:
+    body = {"model": "gpt-6.1-sol", "messages": [{"role": "user", "content": "I am another program. " * 50}]}
+    request = urllib.request.Request(
+        f"{simulator.url('openai')}/chat/completions",
+        json.dumps(body).encode(),
+        {"authorization": "Bearer sk-other", "content-type": "application/json"},
+    )
+    urllib.request.urlopen(request).close()
+    ended = run("reconcile", ledger)
+    assert (ended.code, "1 requests without a line" in ended.out) == (1, True), ended
+    assert run("reconcile", ledger, "--tolerance", "100").code == 0
+    # Under a key of its own it is not compared.
+    fingerprint = json.loads(Path(ledger).read_text().splitlines()[0])["account"]
+    own = f"{name_key('simulator-key')}={fingerprint}"
+    ended = run("reconcile", ledger, "--provider", "openai", "--key", own, "--json")
+    found = json.loads(ended.out)
+    assert (ended.code, {row["account"] for row in found["rows"]}) == (0, {fingerprint})
+    ended = run("reconcile", ledger, "--key", f"{name_key('sk-other')}=0123456789abcdef")
+    assert (ended.code, "no billed line" in ended.err) == (2, True)
+    assert run("reconcile", ledger, "--key", "key_1").code == 2
+
+
+def test_saved_reports_take_the_place_of_the_network(
+    run: RunCommand, ledger: str, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched = json.loads(run("reconcile", ledger, "--provider", "openai", "--json").out)
+    paths, query = [], "?start_time=1795000000&limit=31&group_by[]=api_key_id&group_by[]="
+    for name, group in (
+        ("usage/completions", "model&group_by[]=batch"),
+        ("usage/embeddings", "model"),
+        ("costs", "line_item"),
+    ):
+        path = tmp_path / f"{name.replace('/', '-')}.json"
+        path.write_text(
+            json.dumps(fetch(simulator, f"/openai/v1/organization/{name}{query}{group}", "sk-admin"))
+        )
+        paths += ["--report", str(path)]
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    ended = run("reconcile", ledger, *paths, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out) == fetched
+    # Without the report of embeddings only what it has is compared.
+    ended = run("reconcile", ledger, *paths[:2], "--json")
+    assert {row["measure"] for row in json.loads(ended.out)["rows"]} == {"usage"}
+    (cut := tmp_path / "cut.json").write_text(
+        json.dumps(fetch(simulator, f"/openai/v1/organization/costs{query[:21]}", "sk-admin"))
+    )
+    ungrouped = tmp_path / "ungrouped.json"
+    ungrouped.write_text(
+        json.dumps(
+            fetch(simulator, "/openai/v1/organization/costs?start_time=1795000000&limit=31", "sk-admin")
+        )
+    )
+    for report, message in (
+        (ungrouped, "group_by[]=line_item"),
+        (cut, "goes on"),
+        (cut, "goes on"),
+        (Path(ledger), "no JSON"),
+        (tmp_path / "no", "No such file"),
+    ):
+        ended = run("reconcile", ledger, "--report", str(report))
+        assert (ended.code, message in ended.err) == (1 if report.name == "no" else 2, True), ended
+
+
+def test_what_cannot_be_compared_is_an_error_with_a_remedy(
+    run: RunCommand, ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = run("reconcile", ledger, "--since", "2030-01-01")
+    assert (ended.code, "no billed line" in ended.err) == (2, True)
+    (empty := tmp_path / "empty.jsonl").touch()
+    assert run("reconcile", str(empty)).code == 2
+    assert (run("reconcile").code, run("reconcile", str(tmp_path / "missing")).code) == (2, 1)
+    text = Path(ledger).read_text().replace('"time":17', '"time":16')
+    (old := tmp_path / "old.jsonl").write_text(text)
+    ended = run("reconcile", str(old), "--provider", "openai")
+    assert (ended.code, "the report has nothing from" in ended.err) == (2, True), ended
+    for provider, variable in (
+        ("openai", "OPENAI_ADMIN_KEY"),
+        ("anthropic", "ANTHROPIC_ADMIN_KEY"),
+        ("openrouter", "OPENROUTER_PROVISIONING_KEY"),
+    ):
+        monkeypatch.setenv(variable, "sk-plain-key-of-a-user")
+        ended = run("reconcile", ledger, "--provider", provider)
+        assert (ended.code, "key of an administrator" in ended.err, variable in ended.err) == (
+            1,
+            True,
+            True,
+        ), ended
+        assert "sk-plain" not in ended.err
+        monkeypatch.delenv(variable)
+        ended = run("reconcile", ledger, "--provider", provider)
+        assert (ended.code, variable in ended.err, "--report" in ended.err) == (2, True, True), ended
+
+
+def test_calls_near_midnight_may_be_billed_on_the_next_day(
+    run: RunCommand, ledger: str, simulator: Simulator
+) -> None:
+    simulator.configure(billing_clock=86_400.0)
+    with Client(ledger=ledger, cache="off") as client:
+        client.call("gpt-6.1-sol", "late " * 50, max_tokens=50)
+    ended = run("reconcile", ledger, "--provider", "openai", "--border", "1d", "--json")
+    assert ended.code == 0
+    words = [row["explained"] for row in json.loads(ended.out)["rows"] if row["model"] == "gpt-6.1-sol"]
+    assert any(word.get("another day", 0) < 0 for word in words)

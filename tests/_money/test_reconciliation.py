@@ -1,0 +1,186 @@
+"""Differences between a ledger and a report: made by known causes at random, and explained."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from llm_provider._money.ledger_file import LedgerFile
+from llm_provider._money.pricing import PriceTable
+from llm_provider._money.reconciliation import Row, list_lines, reconcile
+from llm_provider._money.totals import Key, Posting
+from llm_provider._money.usage_reports import Entry
+from llm_provider._types.usage import Usage
+
+DAY = 1_795_132_800  # 2026-11-20, midnight in UTC
+MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-haiku-5-5", "openrouter": "openai/gpt-6.1-sol"}
+PRICES = PriceTable.load()
+
+
+class World:
+    """Requests as the ledger has them, and as the report sums them."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.file, self.path = LedgerFile(path), path
+        self.random = random.Random(seed)
+        self.usd: defaultdict[tuple[str, ...], Decimal] = defaultdict(Decimal)
+        self.usage: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+
+    def request(self, cause: str, day: int, provider: str, batch: bool, account: str) -> Decimal:
+        """One request; returns its USD. OpenRouter has no batches."""
+        if provider == "openrouter" and batch:
+            cause, batch = "known", False
+        model, delivery = MODELS[provider], "batch" if batch else "live"
+        usage = Usage(
+            input_tokens=self.random.randrange(1, 5000), output_tokens=self.random.randrange(1, 500)
+        )
+        usd = PRICES.cost(provider, model, usage, variant="batch" if batch else "standard")
+        assert usd is not None
+        second, billed = self.random.randrange(4000, 82_000), day
+        if cause == "border":
+            second, billed = (30, day - 1) if self.random.random() < 0.5 else (86_390, day + 1)
+        elif cause == "late batch":
+            billed = day - self.random.randrange(1, 3)
+        key = Key(provider, model, model, "", delivery)
+        moment, more = float(DAY + day * 86_400 + second), {"account": f"fp-{account}"}
+        if cause in ("known", "border", "late batch", "unbilled"):
+            self.file.append(Posting(moment, "answered", key, usd, usage), **more)
+        elif cause == "unknown":
+            posting = Posting(moment, "failed", key, None, None, usd * 3)
+            self.file.append(posting, error="APIConnectionError", **more)
+        if cause != "unbilled":
+            name = (provider, f"2026-11-{20 + billed}", f"{model}-2026-10-21", f"fp-{account}", delivery)
+            self.usd[name] += usd
+            self.usage[name].update(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, n=1)
+        return usd
+
+    def report(self, measure: str, decimals: int = 12) -> list[Entry]:
+        if measure == "cost":
+            return [Entry("cost", *name, usd=round(usd, decimals)) for name, usd in self.usd.items()]
+        return [
+            Entry(
+                "usage", *name, None,
+                {word: counts[word] for word in ("input_tokens", "output_tokens")},
+                None if name[0] == "anthropic" else counts["n"],
+            )
+            for name, counts in self.usage.items()
+        ]  # fmt: skip
+
+    def rows(self, *measures: str, decimals: int = 12, by_key: bool = True) -> list[Row]:
+        entries = [entry for measure in measures for entry in self.report(measure, decimals)]
+        lines = list(list_lines([self.path]))
+        return reconcile(
+            lines, entries, PRICES, days=("2026-11-20", "2026-11-30"), border=3600, by_key=by_key
+        )
+
+
+def add_up(rows: list[Row]) -> tuple[Decimal, Counter[str]]:
+    words: Counter[str] = Counter()
+    for row in rows:
+        words.update({word: abs(amount) for word, amount in row.explained.items()})  # type: ignore[misc]  # typeshed
+    return sum((abs(row.unexplained) for row in rows), Decimal(0)), words
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("measures", [("cost",), ("usage",), ("cost", "usage")])
+def test_what_the_ledger_knows_of_is_explained(tmp_path: Path, seed: int, measures: tuple[str, ...]) -> None:
+    world = World(tmp_path / "calls.jsonl", seed)
+    for _ in range(200):
+        cause = world.random.choice(("known", "known", "unknown", "border", "late batch"))
+        batch = cause == "late batch" or (cause == "known" and world.random.random() < 0.2)
+        world.request(cause, world.random.randrange(3, 6), world.random.choice(list(MODELS)), batch, "a")
+    unexplained, words = add_up(world.rows(*measures))
+    assert unexplained == 0, words
+    assert words["another day"] > 0
+    assert words["unknown cost"] > 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("cause", "word"), [("died", "without a line"), ("foreign", "without a line"), ("unbilled", "less")]
+)
+def test_what_it_does_not_know_of_is_not(tmp_path: Path, seed: int, cause: str, word: str) -> None:
+    world, hidden = World(tmp_path / "calls.jsonl", seed), Decimal(0)
+    for number in range(100):
+        for provider in MODELS:
+            world.request("known", number % 3, provider, False, "a")
+    for provider in MODELS:
+        hidden += world.request(cause, 1, provider, False, "a")
+    for measure in ("cost", "usage"):
+        rows = world.rows(measure)
+        unexplained, words = add_up(rows)
+        assert abs(unexplained - hidden) < Decimal("0.00001")
+        assert set(words) <= {"rounding"}
+        differing = [row for row in rows if row.unexplained]
+        assert [row.name.day for row in differing] == ["2026-11-21"] * 3
+        assert all(word in row.reason for row in differing), [row.reason for row in differing]
+
+
+def test_unknown_costs_explain_no_more_than_the_requests_that_lack(tmp_path: Path) -> None:
+    world = World(tmp_path / "calls.jsonl", 1)
+    world.request("known", 0, "openai", False, "a")
+    posting = Posting(DAY + 40_000.0, "failed", Key("openai", MODELS["openai"], MODELS["openai"], ""), None)
+    world.file.append(posting, error="APITimeoutError", account="fp-a")
+    # The failed request was not billed, and another program has sent one.
+    [name] = world.usd
+    world.usd[name] += 1
+    [row] = world.rows("cost")
+    assert (row.unexplained, list(row.explained)) == (0, ["unknown cost"]), (
+        "without requests nothing else is known"
+    )
+    row, usage = world.rows("cost", "usage")
+    assert (round(row.unexplained, 5), usage.unexplained, set(row.explained)) == (1, 0, {"rounding"})
+    assert "the tokens agree, and the price is" in row.reason
+
+
+def test_rounded_costs_are_explained_by_half_of_the_last_digit(tmp_path: Path) -> None:
+    world = World(tmp_path / "calls.jsonl", 2)
+    for number in range(300):
+        world.request("known", number % 3, "openai", False, "a")
+    unexplained, words = add_up(world.rows("cost", decimals=2))
+    assert (unexplained, set(words)) == (0, {"rounding"})
+    assert words["rounding"] <= Decimal("0.015")
+
+
+def test_another_price_is_named_by_its_ratio(tmp_path: Path) -> None:
+    world = World(tmp_path / "calls.jsonl", 3)
+    for _ in range(10):
+        world.request("known", 0, "anthropic", False, "a")
+    [name] = world.usd
+    world.usd[name] /= 2
+    cost, usage = world.rows("cost", "usage")
+    assert cost.reason == "the tokens agree, and the price is 0.5000 of that in the ledger"
+    assert (usage.unexplained, usage.to_dict()["requests"]) == (0, [10, 0])
+
+
+def test_keys_are_compared_one_by_one_where_the_report_tells_them(tmp_path: Path) -> None:
+    world = World(tmp_path / "calls.jsonl", 4)
+    for account in "ab" * 20:
+        world.request("known", 0, "openai", False, account)
+    world.request("foreign", 0, "openai", False, "b")
+    rows = world.rows("cost")
+    assert [(row.name.account, bool(row.unexplained)) for row in rows] == [("fp-a", False), ("fp-b", True)]
+    assert [row.name.account for row in world.rows("cost", by_key=False)] == [""]
+
+
+def test_a_model_without_a_price_is_compared_by_its_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    file, key = LedgerFile(path), Key("openai", "new", "new", "")
+    file.append(Posting(DAY + 1.0, "answered", key, None, Usage(input_tokens=10), None))
+    entry = Entry("usage", "openai", "2026-11-20", "new", counts={"input_tokens": 12}, requests=1)
+    cost = Entry("cost", "openai", "2026-11-20", "new", usd=Decimal(1))
+    rows = reconcile(
+        list(list_lines([path])),
+        [entry, cost],
+        PRICES,
+        days=("2026-11-20", "2026-11-20"),
+        border=0,
+        by_key=False,
+    )
+    assert [row.unexplained for row in rows] == [0, Decimal("0.000002")]
+    assert rows[0].explained == {"unknown cost": 1}, "its line has no cost"
+    assert list(rows[0].candidates) == [f"{path}:1"]

@@ -1,0 +1,58 @@
+"""`llm-provider check` before llama.cpp's own server, and litellm's proxy before the simulator."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from llm_provider._check.check import Check, choose_models
+from llm_provider._check.report import Row
+
+if TYPE_CHECKING:
+    from conftest import LitellmProxy
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def llama_address(model_file: Path) -> Iterator[str]:
+    pytest.importorskip("xllamacpp")
+    program = Path(__file__).with_name("xllama_server.py")
+    command = [sys.executable, str(program), str(model_file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def check(model: str) -> dict[str, Row]:
+    run = Check(print)
+    run.run(choose_models((), (model,)), 1.0)
+    return {row.name: row for row in run.rows}
+
+
+def test_llama_cpp_does_what_it_is_known_for(llama_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_BASE_URL", f"{llama_address}/v1")
+    rows = check("local/tiny")
+    assert all(rows[name].verdict == "ok" for name in ("key", "call", "usage", "stream", "served by"))
+    # Its price is not known, it takes any name, and its replies have timings.
+    assert rows["cost"].verdict == "note"
+    assert "answered" in rows["wrong model"].observed
+    assert "timings" in rows["new fields"].observed
+
+
+def test_litellms_proxy_does_what_it_is_known_for(
+    litellm_proxy: LitellmProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{litellm_proxy.url}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proxy")
+    rows = check("gpt-6.1-sol")
+    assert all(rows[name].verdict == "ok" for name in ("key", "call", "usage", "stream", "tool result"))
