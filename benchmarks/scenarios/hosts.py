@@ -135,7 +135,6 @@ def run(options: Options) -> Result:
         measured=measured,
         rounds=len(rounds),
         problems=[problem for one in rounds for problem in one["problems"]],
-        data=[one["answered"] for one in rounds],
     )
 
 
@@ -188,7 +187,6 @@ def _measure(seed: int, options: Options) -> dict[str, Any]:
         "oracle": oracle,
         **{server.fate: server.kind.name for server in servers if server.fate in ("joins", "slows")},
         "dies": next(server.kind.name for server in servers if server.fate == "dead"),
-        "answered": {server.kind.name: server.answered for server in servers},
         "problems": [f"seed {seed}: {error!r}" for error in results[0].errors[:3]],
     }
 

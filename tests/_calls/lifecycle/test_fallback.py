@@ -5,6 +5,7 @@ States of up to three providers are crossed with ways to call, cache modes, samp
 
 import asyncio
 import contextlib
+import itertools
 import json
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from llm_provider import (
     Budget,
     CacheMissError,
     Client,
+    Host,
     LLMError,
     MissingAPIKeyError,
     OverloadedError,
@@ -34,10 +36,13 @@ from llm_provider import (
     Response,
     Results,
     SchemaMismatchError,
+    SecondLevel,
     UnsupportedParameterError,
+    verify,
 )
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
+from second_level_support import SqliteStore
 from support import WAYS, ask, wait_until
 
 MODELS = {"openai": "gpt-4.1-mini", "anthropic": "claude-haiku-5-5", "gemini": "gemini-3.8-flash"}
@@ -458,3 +463,40 @@ def test_a_bad_request_and_a_mismatch_keep_their_errors(simulator: Simulator, cl
     with pytest.raises(CacheMissError):
         client.call(OPENAI, "Hi", fallback=[ANTHROPIC], cache="only")
     assert not simulator.requests("anthropic")
+
+
+THROUGH_LITELLM = "litellm/openai/gpt-4.1-mini"
+KINDS_OF_ROUTES = {THROUGH_LITELLM: "openai", "lab/mine": "local", ANTHROPIC: "anthropic"}
+"""A model behind litellm, one at a host of one's own, and one behind its own SDK, with their providers."""
+
+
+@pytest.mark.parametrize("state", ["overloaded", "refuses"])
+@pytest.mark.parametrize(("first", "second"), [*itertools.permutations(KINDS_OF_ROUTES, 2)])
+def test_every_kind_of_route_stands_in_for_another_and_machines_share_its_answer(
+    first: str, second: str, state: str, simulator: Simulator, tmp_path: Path
+) -> None:
+    store = SqliteStore(tmp_path / "shared.sqlite")
+    lab = Host("lab", simulator.url("local"), prices={"*": {"input": 1, "output": 2}})
+    fault, error, _ = STATES[state]
+    assert fault is not None
+    simulator.inject(fault, KINDS_OF_ROUTES[first], times=None)
+    if (first, state) == (THROUGH_LITELLM, "refuses"):
+        pytest.skip("litellm reports a refusal of OpenAI's as a usual end")
+    answers = []
+    for machine in ("one", "two"):
+        shared: Any = SecondLevel(store, wait_for_writes=True)
+        with Client(cache_dir=tmp_path / machine, cache=shared, hosts=[lab], max_retries=0) as client:
+            for way in ("call", "call_many"):
+                answer = ask(client, way, first, "What is 2+2?", fallback=[second])
+                passed = [each.error for each in answer.passed_over]
+                assert (answer.text, passed) == ("4", ["CacheMissError"] if answers else [error])
+                answers.append(answer)
+            assert answer.cost == 0
+            assert (client.usage.cost > 0) == (machine == "one")
+    sent = Counter(request.provider for request in simulator.requests())
+    assert sent == Counter((KINDS_OF_ROUTES[first], KINDS_OF_ROUTES[second]))
+    with Client(cache_dir=tmp_path / "one", hosts=[lab]) as client:
+        path = Results([answers[0]]).export(tmp_path / "evidence.zip", client=client).path
+    if state == "refuses":
+        assert answers[0].cost > answers[0].price
+    assert {*verify(path).not_computed.get("cost", {})} <= {"it includes requests that failed"}
