@@ -18,6 +18,7 @@ from llm_provider import (
     Budget,
     BudgetExceededError,
     Client,
+    ContextWindowExceededError,
     LLMError,
     MissingAPIKeyError,
     RequestError,
@@ -305,3 +306,10 @@ def test_the_name_of_another_tool_has_its_remedy(name: str) -> None:
         for alias in aliases.split():
             with pytest.raises(RequestError, match=f"write '{provider}/{name}'"):
                 resolve(f"{alias}{name}")
+
+
+def test_a_prompt_that_is_too_long_for_bedrock_is_no_other_mistake(clouds: Simulator) -> None:
+    body = '{"message": "Input is too long for requested model."}'
+    clouds.inject(Fault(status=400, body=body, content_type="application/json"))
+    with Client(cache="off") as client, pytest.raises(ContextWindowExceededError):
+        client.call(f"bedrock/anthropic.{CLAUDE}", "Hi")

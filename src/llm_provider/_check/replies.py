@@ -34,7 +34,7 @@ _TYPES = (
 """Pattern of a path; a module, and its types of a whole reply and of an event."""
 
 _KNOWN = re.compile(
-    r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_groq: no"
+    r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_\w+: no"
     r"|.*type 'ping'|.*service_tier: |.*\.embedding: "
 )
 """What providers have long sent, and the types lack: vectors in base64, tiers, events without news."""

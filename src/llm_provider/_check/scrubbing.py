@@ -11,7 +11,7 @@ from .._requests.api_keys import environment_secrets
 from .traffic import Exchange
 
 _PRIVATE = re.compile(
-    r"\b(?:(?P<key>(?:sk|rk|pk|gsk|xai|hf|r8|nvapi)[-_][\w-]{12,}|AIza[\w-]{30,})"
+    r"\b(?:(?P<key>(?:sk|rk|pk|gsk|[a-z]ai|hf|r8|nvapi)[-_][\w-]{12,}|AIza[\w-]{30,})"
     r"|(?P<account>(?:org|proj|user|acct|workspace|wrkspc|team)[-_][\w-]{6,})"
     r"|(?P<finetune>ft:[\w.:-]+)|(?P<project>projects/\d{5,})|(?P<address>[\w.+-]+@[\w-]+\.[\w.-]+)"
     r"|(?<=upload_id=)(?P<upload>[\w-]+))"

@@ -16,7 +16,7 @@ its own. Neither the report nor the recording holds a key, or the name of an org
 
   {PROGRAM} check
   {PROGRAM} check openai --budget 0.50 --report check.md --record check.json
-  {PROGRAM} check --model groq/openai/gpt-oss-120b
+  {PROGRAM} check --model gpt-6.1-sol --model claude-haiku-5-5
 
 exit codes: 0 as expected; 1 a row differs or failed; 2 no key, or wrong usage
 """

@@ -114,7 +114,7 @@ function columns() {
     cellRenderer: ({ value }) => element("span", `state ${value}`, STATES[value] ?? value),
   };
   const names = [...new Set(runs.flatMap((run) => run.columns))].filter((name) => name !== "error_message");
-  // Of two runs, what is the same in all rows has one column. Failed rows do not know their prompts.
+  // Of two runs, what is the same in all rows has one column. A failed row may lack its prompt.
   const value = (side, name) => asText(side?.cells[name]);
   const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
   const same = (name) => rows.every(({ sides }) => sides.some((side) => missing(side, name)) || value(sides[0], name) === value(sides.at(-1), name));

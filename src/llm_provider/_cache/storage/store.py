@@ -364,16 +364,18 @@ def _create_database(folder: Path, journal: str) -> None:
 
     from .row_format import BytesDisk
 
-    # Without culling no answer is ever evicted.
-    diskcache.Cache(
-        str(folder),
-        disk=BytesDisk,
-        eviction_policy="none",
-        cull_limit=0,
-        statistics=0,
-        tag_index=0,
-        sqlite_journal_mode=journal,
-    ).close()
+    cache = diskcache.Cache.__new__(diskcache.Cache)
+    with contextlib.closing(cache):  # also after a full disk, on which its constructor fails
+        # Without culling no answer is ever evicted.
+        cache.__init__(
+            str(folder),
+            disk=BytesDisk,
+            eviction_policy="none",
+            cull_limit=0,
+            statistics=0,
+            tag_index=0,
+            sqlite_journal_mode=journal,
+        )
 
 
 def _hash(key: str) -> int:

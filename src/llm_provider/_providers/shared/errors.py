@@ -95,7 +95,7 @@ _VAGUE_STATUSES = (None, 200, 400, 422)
 # How providers word that a conversation does not fit. Applied only to these statuses, where no code says so.
 _TOO_LONG_STATUSES = (400, 413, 422)
 _TOO_LONG = re.compile(
-    r"context (length|window)|maximum context|prompt is too long|input token count.*exceeds"
+    r"context (length|window)|maximum context|(prompt|input) is too long|input token count.*exceeds"
     r"|exceeds? the (maximum|available)|too many (input )?tokens",
     re.IGNORECASE,
 )
