@@ -84,7 +84,7 @@ def _report_openai(kind: str) -> Report:
             return 401, {"error": {"message": message, "type": "invalid_request_error", "code": None}}
         first = datetime.fromtimestamp(int(query["start_time"][0]), UTC)
         end = query.get("end_time", [None])[0]
-        last = datetime.now(UTC) + timedelta(1) if end is None else datetime.fromtimestamp(int(end), UTC)
+        last = datetime.now(UTC) if end is None else datetime.fromtimestamp(int(end), UTC)
         days, page = _list_days(query, first, last, 180 if kind == "costs" else 31)
         wanted = query.get("api_key_ids[]", [])
         decimals = settings("openai").cost_decimals
@@ -146,7 +146,7 @@ def _report_anthropic(kind: str) -> Report:
             return 401, {"type": "error", "error": error}
         first = _read_time(query["starting_at"][0])
         end = query.get("ending_at", [None])[0]
-        last = datetime.now(UTC) + timedelta(1) if end is None else _read_time(end)
+        last = datetime.now(UTC) if end is None else _read_time(end)
         days, page = _list_days(query, first, last, 31)
         known = {"model": "model", "api_key_id": "key", "service_tier": "batch"}
         names = ["model", "batch"] if kind == "costs" else _names(query, known)
