@@ -72,13 +72,16 @@ WIRE_FIELDS = frozenset(
 
 # These hold wire formats, and OpenAI's parameters, which users pass.
 # The integrations read the formats of other tools, which took names from providers. Spans hold messages as
-# users write them, and who answered as `ServedBy` names it.
+# users write them, and who answered as `ServedBy` names it. A check asks in the users' words, and a report of
+# what was billed has fields of its own.
 MAY_NAME_FIELDS = (
     "_providers",
     "simulator",
     "_requests",
     "_telemetry/content.py",
     "_telemetry/spans.py",
+    "_check/probes.py",
+    "_money/usage_reports.py",
     "integrations",
 )
 

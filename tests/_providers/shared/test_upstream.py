@@ -10,6 +10,7 @@ import pytest
 from llm_provider import (
     BudgetExceededError,
     Client,
+    PriceWarning,
     RequestError,
     Response,
     UnknownPriceError,
@@ -128,6 +129,7 @@ def test_an_unpinned_model_with_open_weights_warns_once(
     assert sum(issubclass(warning.category, UnpinnedRouterWarning) for warning in caught) == warned
 
 
+@pytest.mark.filterwarnings("ignore::llm_provider.PriceWarning")  # no source has a price of these models
 @pytest.mark.parametrize(
     "model", ["openrouter/qwen/qwen3-embedding-8b", "huggingface/Qwen/Qwen3-Embedding-8B"]
 )
@@ -139,6 +141,7 @@ def test_embeddings_are_pinned_as_answers_are(
         assert not client.embed(model, ["Hi"]).cached
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", PriceWarning)
         client.embed(model, ["Hi", "Ho"])
         for pin in ("nebius", "novita"):
             assert not client.embed(model, ["Hi"], upstream=pin).cached
