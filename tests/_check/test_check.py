@@ -79,7 +79,10 @@ def test_an_account_as_expected_has_no_row_that_says_otherwise(account: Simulato
     assert KEY not in texts
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (place % 4 > 0)) for place, name in enumerate(NAMED)],
+)
 def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     provider, row_name, text = NAMED[name]
     account.configure(deviations=name)

@@ -127,10 +127,9 @@ def test_a_deadline_says_why_the_source_failed(ask: str, simulator: Simulator) -
     content: Any = ["Hi"] if ask in ("embed", "call_many") else "Hi"
     with Client(cache="off", keys={"azure": fail}) as client:
         for deadline in (0.9, 0.3, 0.1):  # the later ones may only wait for their turn
-            with pytest.raises(LLMError, match="the source of tokens failed: OSError: no network") as caught:
+            with pytest.raises(LLMError, match="the source of tokens failed: OSError: no network"):
                 answer = getattr(client, ask)(model, content, deadline=deadline)
                 raise answer[0] if ask == "call_many" else next(iter(answer))
-            assert not caught.value.maybe_billed
     assert not simulator.requests()
 
 

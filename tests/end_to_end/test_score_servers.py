@@ -229,8 +229,15 @@ def test_right_values_their_ids_and_who_answered(client: Client, server: Any, na
         assert (value.same_boundary, value.tokens) == (False, ("X",))
 
 
-@pytest.mark.parametrize("broken", BREAKS)
-@pytest.mark.parametrize(("name", "method"), [way for way in WAYS if way[0] != "llama"])
+@pytest.mark.parametrize(
+    ("name", "method", "broken"),
+    [
+        pytest.param(*way, broken, marks=[pytest.mark.long] * (place % 5 > 0))
+        for place, (way, broken) in enumerate(
+            (way, broken) for way in WAYS if way[0] != "llama" for broken in BREAKS
+        )
+    ],
+)
 def test_a_broken_server_scores_nothing(
     client: Client, server: Any, name: str, method: Any, broken: str
 ) -> None:

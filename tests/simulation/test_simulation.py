@@ -38,7 +38,10 @@ def test_what_was_found_before_is_kept() -> None:
 
 def test_a_seed_says_everything() -> None:
     # The second run has its objects at other addresses.
-    first, second = run("3", "4", "--digest"), run("3", "4", "--digest", options=("-X", "frozen_modules=off"))
+    first, second = (
+        run("20", "4", "--digest"),
+        run("20", "4", "--digest", options=("-X", "frozen_modules=off")),
+    )
     assert first.stdout == second.stdout
     assert len(set(first.stdout.split())) > 4
 
