@@ -39,8 +39,8 @@ def test_what_was_found_before_is_kept() -> None:
 def test_a_seed_says_everything() -> None:
     # The second run has its objects at other addresses.
     first, second = (
-        run("20", "4", "--digest"),
-        run("20", "4", "--digest", options=("-X", "frozen_modules=off")),
+        run("20", "2", "--digest"),
+        run("20", "2", "--digest", options=("-X", "frozen_modules=off")),
     )
     assert first.stdout == second.stdout
     assert len(set(first.stdout.split())) > 4
