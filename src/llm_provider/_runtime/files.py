@@ -1,7 +1,7 @@
 """Paths that users give, and every change of a file that must survive a crash, but for those of SQLite.
 
-A simulation can replace the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them or
-to tear what they write. So they are looked up when they are called, as in `files.write()`.
+A simulation can replace the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them
+or to tear what they write. So they are looked up when they are called, as in `files.write()`.
 """
 
 import contextlib
@@ -19,7 +19,8 @@ from .._errors import RequestError, cite
 
 __all__ = [
     "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate", "full_disk",
-    "open_descriptor", "open_lines", "remove_file", "rename", "replace_file", "sync_folder", "write", "write_at",
+    "open_descriptor", "open_lines", "remove_file", "rename", "replace_file", "sync_folder", "write",
+    "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
