@@ -150,11 +150,11 @@ def _measured(taken: Taken) -> dict[str, float]:
             ("many at once", "gemini", "genai"),
         ),
         "openai_of_best_sdk": (openai, ("many at once", "openai", "openai2_best")),
-        "openai_of_floor": (openai, ("many at once", "openai", "aiohttp")),
         "many_of_acall": (("ways", "many", "32", "ours"), ("ways", "closed", "32", "ours")),
     }
     for route, documented in DOCUMENTED.items():
         ours = ("many at once", route, "ours")
+        pairs[f"{route}_of_floor"] = ours, ("many at once", route, "aiohttp")
         pairs[f"{route}_of_litellm"] = ours, ("many at once", route, "litellm")
         pairs[f"{route}_of_sdk"] = ours, ("many at once", route, documented)
         pairs[f"long_{route}_of_sdk"] = ("long", route, "ours"), ("long", route, documented)
