@@ -106,7 +106,7 @@ GOALS = (
     Goal("overhead_p90", "open_loop", f"{_OPEN} p90", 2.5, "ms"),
     Goal("overhead_p99", "open_loop", f"{_OPEN} p99", 5.0, "ms"),
     Goal("observed", "observability", "hooks and metrics on, random ids: more CPU", 3.0, "%"),
-    Goal("unsampled", "telemetry", "OpenTelemetry on, no span sampled: more instructions", 3.0, "%"),
+    Goal("unsampled", "telemetry", "OpenTelemetry on, no span sampled: more CPU", 3.0, "%"),
     Goal("sampled", "telemetry", "OpenTelemetry's spans on, all sampled: more CPU", 20.0, "%"),
     Goal("traced", "telemetry", "OpenTelemetry's spans and metrics on, random ids: more CPU", 20.0, "%"),
     Goal("bearer_of_direct", "clouds", f"a cloud with a token: {_CPU}, of the maker's own route", 1.1),
