@@ -167,14 +167,14 @@ def check_limits(account: Account) -> None:
     refused, known = [room for status, room in rooms if status == 429], [room for _, room in rooms if room]
     names = sorted({name for exchange in exchanges for name in exchange.headers if "limit" in name})
     parts = (("requests", known[-1].requests), ("tokens", known[-1].tokens)) if known else ()
-    told = ", ".join(f"{60 * part.rate:.0f} {name} a minute" for name, part in parts if part is not None)
+    limits = ", ".join(f"{60 * part.rate:.0f} {name} a minute" for name, part in parts if part is not None)
     verdict: str | bool = "note" if refused else True
     meaning = ""
     if names and not known:
         verdict, meaning = False, f"headers that are not read: {', '.join(names[:4])}"
     elif any(room and room.requests and room.requests.remaining >= 1 and not room.tokens for room in refused):
         verdict, meaning = False, "another limit than that of the headers is in force"
-    observed = f"headers tell {told or 'none'}; {len(refused)} of {len(exchanges)} calls at once refused"
+    observed = f"headers tell {limits or 'none'}; {len(refused)} of {len(exchanges)} calls at once refused"
     account.tell(verdict, "limits", observed, meaning)
 
 

@@ -142,14 +142,14 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
     if name.lower() in _INPUTS:
-        place = next(
+        remedy = next(
             text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or "")
         )
-        return f"{problem}: {place.format(function)}"
+        return f"{problem}: {remedy.format(function)}"
     embeds = function in ("embed", "aembed")
-    remedy = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
-    if remedy is not None and (not embeds or name in _OF_EMBED or re.split("[ =]", remedy)[1] in known):
-        return f"{problem}: {remedy}"
+    advice = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
+    if advice is not None and (not embeds or name in _OF_EMBED or re.split("[ =]", advice)[1] in known):
+        return f"{problem}: {advice}"
     if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
         return f"{problem}: call_many() and iter_many() have it"
     if name == "fallback":
