@@ -151,7 +151,7 @@ class RowMaker:
             return False
 
         at = float(int(clock.time() if first is None else first[0].created))
-        requested = "standard" if asked is None else _find_variant(row["format"], asked[1])
+        requested = "standard" if first is None else _find_variant(row["format"], first[1])
         bases = [
             {"provider": provider, "model": model, "variant": variant, "at": at}
             for provider, model in _list_names(result, target)
