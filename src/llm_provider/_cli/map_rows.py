@@ -212,7 +212,9 @@ class PromptMaker:
             self._template, self._fields = parse_template(template, "the template", "{text}")
 
     def __call__(self, row: Row) -> str | list[Any]:
-        """The prompt: a text, or a list of messages. An error names the row."""
+        """The prompt: a text, or a list of messages. An error names the row, or says why it was not read."""
+        if row.problem is not None:
+            raise row.problem
         if self._template is not None:
             return self._fill(self._template, row)
         column = self._column
