@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from .parsing import Command, complete_model, parse_json_object
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
-    from .map_rows import Format
 
 _EPILOG = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
@@ -43,12 +41,9 @@ _EXTRA_BODY = "an object of fields for this provider only"
 def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:
     """Estimate the requests, tokens, cost and time of a file of prompts."""
     from .._client.model_functions import estimate
-    from .map_rows import PromptMaker, RowFile
+    from .map_rows import read_prompts
 
-    form: Format = "jsonl" if file is not None and file.suffix == ".jsonl" else "txt"
-    with closing(RowFile("-" if file is None else str(file), form)) as rows:
-        prompts = map(PromptMaker(), rows.rows())
-        result = estimate(model, prompts, cache="off" if no_cache else None, **parameters)
+    result = estimate(model, read_prompts(file), cache="off" if no_cache else None, **parameters)
     print(json.dumps(_as_object(result)) if as_json else result)
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -241,6 +241,13 @@ class PromptMaker:
             return template.format_map(row.fields)
         except (ValueError, TypeError, AttributeError, LookupError) as error:
             raise RequestError(f"{row.where} cannot fill the template: {error!r}") from None
+
+
+def read_prompts(path: Path | None) -> Iterator[Any]:
+    """The prompts of a file, of JSON lines if it is a .jsonl, else of texts; None is standard input."""
+    form: Format = "jsonl" if path is not None and path.suffix == ".jsonl" else "txt"
+    with closing(RowFile("-" if path is None else str(path), form)) as file:
+        yield from map(PromptMaker(), file.rows())
 
 
 def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:
