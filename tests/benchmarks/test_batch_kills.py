@@ -14,6 +14,7 @@ def assert_exactly_once(outcome: Found) -> None:
     assert outcome.spent == outcome.billed > 0
 
 
+@pytest.mark.long
 def test_a_sample_of_the_kills(tmp_path: Path) -> None:
     steps = ("submission, answer lost", "reading results")
     assert_exactly_once(run("anthropic", tmp_path, [steps]))

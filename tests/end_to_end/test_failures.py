@@ -130,6 +130,7 @@ def check_wait(simulator: Simulator, client: Client, route: Route, fault: Fault,
 
 @pytest.mark.parametrize(("value", "style"), [("0.4", "seconds"), ("400", "ms")])
 @every_route
+@pytest.mark.sampled(3)
 def test_retry_after_is_waited_for(
     simulator: Simulator, client: Client, route: Route, value: str, style: str
 ) -> None:

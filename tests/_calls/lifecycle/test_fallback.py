@@ -399,6 +399,7 @@ KINDS_OF_ROUTES = {THROUGH_LITELLM: "openai", "lab/mine": "local", ANTHROPIC: "a
 
 @pytest.mark.parametrize("state", ["overloaded", "refuses"])
 @pytest.mark.parametrize(("first", "second"), [*itertools.permutations(KINDS_OF_ROUTES, 2)])
+@pytest.mark.sampled(5)
 def test_every_kind_of_route_stands_in_for_another_and_machines_share_its_answer(
     first: str, second: str, state: str, simulator: Simulator, tmp_path: Path
 ) -> None:
