@@ -14,11 +14,6 @@ def assert_exactly_once(outcome: Found) -> None:
     assert outcome.spent == outcome.billed > 0
 
 
-def test_a_sample_of_the_kills(tmp_path: Path) -> None:
-    steps = ("submission, answer lost", "reading results")
-    assert_exactly_once(run("anthropic", tmp_path, [steps]))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("provider", MODELS)
 def test_kills_at_every_step(tmp_path: Path, provider: str) -> None:
