@@ -15,8 +15,7 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
-    "_check/account.py": "test_check.py checks accounts of four providers",
-    "_check/cases.py": "tests/recorded plays cases again",
+    "_check/account.py": "test_check.py checks accounts of four providers, tests/recorded plays cases again",
     "_check/probes.py": "test_check.py meets every row",
     "_check/replies.py": "test_check.py has every deviation of replies",
     "_check/report.py": "tests/_cli/test_check.py reads both forms",

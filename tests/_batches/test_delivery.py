@@ -19,6 +19,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("model", "parameters"), HOSTS)
+@pytest.mark.sampled(5)
 def test_a_batch_answers_as_a_live_call_does(
     client: Client, simulator: Simulator, tmp_path: Path, model: str, parameters: dict[str, str]
 ) -> None:

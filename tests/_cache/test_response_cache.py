@@ -107,6 +107,7 @@ def cache(tmp_path: Path) -> Iterator[ResponseCache]:
     cache.close()
 
 
+@pytest.mark.long
 def test_an_answer_that_a_lock_keeps_out_is_written_later(tmp_path: Path, cache: ResponseCache) -> None:
     with locked(tmp_path):
         with pytest.warns(CacheWarning, match="kept in memory"):

@@ -53,6 +53,7 @@ def test_a_batch_that_has_ended_is_not_cancelled(
 
 
 @pytest.mark.parametrize("action", ["status", "wait", "collect", "cancel", "forget"])
+@pytest.mark.sampled(3)
 def test_an_id_may_be_shortened(
     client: Client, simulator: Simulator, run: RunCommand, own_cache: Path, action: str
 ) -> None:

@@ -70,6 +70,7 @@ def test_another_snapshot_is_a_change_and_alternating_fingerprints_are_none(
     assert "2026-11-01" in str(report)
 
 
+@pytest.mark.long
 def test_border_prompts_are_searched_once_and_a_shift_is_seen_after_days_in_a_row(
     client: Client, simulator: Simulator, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_what_the_cache_has_in_part_is_left_out(client: Client, simulator: Simul
         client.recheck("gpt-6.1-sol", **options, base_url=f"{simulator.url('openai')}/other")
 
 
+@pytest.mark.long
 def test_an_interrupt_keeps_what_was_asked(
     simulator: Simulator, own_cache: Path, run_script: RunScript
 ) -> None:

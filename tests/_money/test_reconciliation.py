@@ -87,6 +87,7 @@ def add_up(rows: list[Row]) -> tuple[Decimal, Counter[str]]:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("measures", [("cost",), ("usage",), ("cost", "usage")])
+@pytest.mark.sampled(7)
 def test_what_the_ledger_knows_of_is_explained(tmp_path: Path, seed: int, measures: tuple[str, ...]) -> None:
     world = World(tmp_path / "calls.jsonl", seed)
     for _ in range(200):
@@ -103,6 +104,7 @@ def test_what_the_ledger_knows_of_is_explained(tmp_path: Path, seed: int, measur
 @pytest.mark.parametrize(
     ("cause", "word"), [("died", "without a line"), ("foreign", "without a line"), ("unbilled", "less")]
 )
+@pytest.mark.sampled(7)
 def test_what_it_does_not_know_of_is_not(tmp_path: Path, seed: int, cause: str, word: str) -> None:
     world, hidden = World(tmp_path / "calls.jsonl", seed), Decimal(0)
     for number in range(100):

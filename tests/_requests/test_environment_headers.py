@@ -50,6 +50,7 @@ def test_no_variable_replaces_the_key(
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 @pytest.mark.parametrize("model", VARIABLES)
+@pytest.mark.sampled(5)
 def test_other_headers_are_sent_and_are_part_of_the_key(
     own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, model: str, use: Any
 ) -> None:

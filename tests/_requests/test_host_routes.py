@@ -27,6 +27,7 @@ def bill(usage: Usage) -> float:
 
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.sampled(3)
 def test_calls_follow_the_dialect(llm_simulator: Simulator, own_cache: Path, dialect: Dialect) -> None:
     lab = Host("lab", llm_simulator.url("local"), dialect, prices=PRICES, limits=LIMITS, tokenizer="qwen")
     with Client(hosts=[lab], cache_dir=own_cache, budget=1) as client:
@@ -100,6 +101,7 @@ def test_equal_servers_are_one_host_and_may_die_and_come_back(own_cache: Path) -
         Fault(status=503), Fault(abort_after=0), Fault(body="<html>"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_a_server_that_refuses_stops_no_other(
     llm_simulator: Simulator, own_cache: Path, fault: Fault
 ) -> None:

@@ -244,6 +244,7 @@ def list_models(client: Client) -> Any:
         (cancel, "batches.cancel", 1),
     ],
 )
+@pytest.mark.sampled(4)
 def test_every_request_is_sent_once_more_with_a_new_token(
     work: Any, operation: str, refusals: int | None, simulator: Simulator
 ) -> None:

@@ -210,6 +210,7 @@ def frame_with(index: str) -> Any:
 
 @needs("pandas")
 @pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.sampled(3)
 def test_the_index_of_the_inputs_survives(
     client: Client, simulator: Simulator, tmp_path: Path, index: str
 ) -> None:

@@ -64,6 +64,7 @@ def clouds(cloud: FakeCloud, simulator: Simulator, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("model", PATHS)
+@pytest.mark.sampled(3)
 def test_every_address_is_served_without_a_key(
     model: str, transport: Any, clouds: Simulator, cloud: FakeCloud
 ) -> None:

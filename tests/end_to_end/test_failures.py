@@ -137,6 +137,7 @@ WAITS = [
         if only in ("", entry.id)
     ],
 )
+@pytest.mark.sampled(5)
 def test_retry_after_is_waited_for(
     simulator: Simulator, client: Client, route: Route, value: str, style: str
 ) -> None:

@@ -84,6 +84,7 @@ def texts(outputs: list[Any]) -> str:
 # Few tests: each process of a parallel run starts a kernel of its own.
 
 
+@pytest.mark.long
 def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
     cell = "results = {call}('gpt-6.1-sol', [f'{a}+{{n}}?' for n in range(60)])"
     finished = r"100%\|.*\| 60/60 \[.*cost=\$0\.0"

@@ -65,6 +65,7 @@ def test_a_batch_waits_while_every_request_fails(
     assert sum(result.timing.attempts for result in results if isinstance(result, Response)) <= 300 + 70
 
 
+@pytest.mark.long
 def test_a_single_call_says_how_long_the_provider_was_down(client: Client) -> None:
     url = f"http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(APIConnectionError) as caught:
@@ -91,6 +92,7 @@ def test_a_batch_is_impatient_once_for_all_its_calls(client: Client, simulator: 
 
 
 @pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.sampled(3)
 def test_the_inputs_that_are_left_make_no_provider_down_that_is_there(
     client: Client, caplog: pytest.LogCaptureFixture, gone: bool
 ) -> None:

@@ -214,6 +214,7 @@ def ask(client: Client, server: Any, name: str, method: Any, context: str = "Say
 
 
 @pytest.mark.parametrize(("name", "method"), WAYS)
+@pytest.mark.sampled(3)
 def test_right_values_their_ids_and_who_answered(client: Client, server: Any, name: str, method: Any) -> None:
     scores = ask(client, server, name, method, check_order=True)
     assert scores.logprobs == pytest.approx([score("Say hel", text) for text in TEXTS])

@@ -96,6 +96,7 @@ def test_a_document_in_any_form(model: str, transport: Any, form: str) -> None:
 
 
 @anyhow
+@pytest.mark.sampled(3)
 def test_a_document_of_an_error_is_the_error(client: Client, model: str) -> None:
     error = {"error": {"message": "no such tool", "type": "invalid_request_error", "code": 400}}
     error["error"]["status"] = "INVALID_ARGUMENT"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._check.cases import Case
+from llm_provider._check.account import Case
 from llm_provider._check.traffic import SERVER
 from loop_support import LoopServer
 
@@ -57,6 +57,7 @@ def client(case: dict[str, Any], tmp_path: Path) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sampled(3)
 def test_a_recording_is_read_as_it_says(case: dict[str, Any], client: Client) -> None:
     played = Case(case["name"], case["operation"], case["model"], case["inputs"], case["parameters"])
     played.play(client)

@@ -44,6 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_two_builds_are_equal_and_have_every_file(wheel: Path) -> None:
     version = release.read_version(ROOT)
     assert release.check_wheel(wheel, version) == "llm-provider-call"

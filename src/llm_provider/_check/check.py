@@ -14,8 +14,8 @@ from .._requests.routing import ROUTES, find_route, resolve
 from .._settings import parse_settings
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies
-from .report import Row, describe_run
-from .scrubbing import Scrubber, describe_exchange
+from .report import Row, describe_run, make_row
+from .scrubbing import Scrubber
 from .traffic import RecordingProxy
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class Check:
             try:
                 self._check_provider({**ROUTES, **hosts}[provider], model, budget)
             except Exception as error:  # a strange reply must not hide the rows of the others
-                problem = f"{type(error).__name__}: {error}"
-                self._tell(Row("failed", provider, "check", "all rows", problem, "the rest was not tried"))
+                self._tell(make_row("failed", provider, "check", f"{type(error).__name__}: {error}"))
             finally:
                 self._cost = float(budget.spent)
 
@@ -81,19 +80,17 @@ class Check:
             for batch in account.client.batches() if account.has_batch else ():
                 batch.cancel()
         except LLMError as error:
-            account.tell("failed", "batch", "cancelled", str(error), "cancel it at the provider")
+            account.tell("failed", "batch", str(error), "cancel it at the provider")
         check_replies(account)
 
     def _tell(self, row: Row) -> None:
-        texts = map(self._scrubber.scrub, (row.name, row.expected, row.observed, row.meaning))
-        self.rows.append(Row(row.verdict, row.provider, *texts))
+        self.rows.append(Row._make(map(self._scrubber.scrub, row)))
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
         """The report so far."""
-        return describe_run(
-            self.rows, {account.model or account.route.provider for account in self._accounts}, self._cost
-        )
+        models = {account.model or account.route.provider for account in self._accounts}
+        return describe_run(self.rows, models, self._cost)
 
     def record(self) -> JSONObject:
         """The recording so far, without secrets: tests/recorded/README.md describes it."""
@@ -102,7 +99,7 @@ class Check:
                 "provider": account.route.provider,
                 "base": account.proxy.base,
                 **{name: getattr(case, name) for name in _OF_CASE},
-                "exchanges": [describe_exchange(exchange) for exchange in case.exchanges],
+                "exchanges": [exchange.to_dict() for exchange in case.exchanges],
             }
             for account in self._accounts
             for case in account.cases

@@ -1,6 +1,6 @@
 """The clocks that the library reads, and how a thread of it sleeps.
 
-A simulation replaces these functions in this module, so they are looked up when they are called.
+A simulation can replace these functions in this module, so they are looked up when they are called.
 """
 
 from time import monotonic, monotonic_ns, perf_counter, sleep, time, time_ns

@@ -1,7 +1,7 @@
 """Paths that users give, and every change of a file that must survive a crash, but for those of SQLite.
 
-A simulation replaces the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them or
-to tear what they write. So they are looked up when they are called, as in `files.write()`.
+A simulation can replace the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them
+or to tear what they write. So they are looked up when they are called, as in `files.write()`.
 """
 
 import contextlib
@@ -19,7 +19,8 @@ from .._errors import RequestError, cite
 
 __all__ = [
     "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate", "full_disk",
-    "open_descriptor", "open_lines", "remove_file", "rename", "replace", "replace_file", "write", "write_at",
+    "open_descriptor", "open_lines", "remove_file", "rename", "replace_file", "sync_folder", "write",
+    "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -106,13 +107,13 @@ def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(path, beside)
         replace(beside, path)  # noqa: PTH105  # a simulation replaces it
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     finally:
         remove_file(beside)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk, so that a power cut undoes no renaming."""
     with contextlib.suppress(OSError):  # not every file system can
         descriptor = open_descriptor(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
 """Threads and timers, which do not delay the exit of the process. asyncio's are those of the event loop.
 
-A simulation replaces `start_thread` and `start_timer` here, so they are looked up when they are called.
+A simulation can replace `start_thread` and `start_timer` here, so they are looked up when they are called.
 """
 
 from __future__ import annotations

@@ -78,6 +78,7 @@ def test_it_shows_on_a_terminal(
     assert (b"8/8" in output) == shows
 
 
+@pytest.mark.long
 def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator, warm_python: list[str]) -> None:
     simulator.inject(Fault(status=429, retry_after="3"), times=1)
     program = [

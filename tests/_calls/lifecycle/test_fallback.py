@@ -302,6 +302,7 @@ with Client(on_result=note, rate_control="independent") as client:
 
 
 @pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+@pytest.mark.long
 def test_a_batch_that_is_stopped_takes_stored_answers_and_sends_the_rest_to_the_first(
     stop: str, simulator: Simulator
 ) -> None:
@@ -472,6 +473,7 @@ KINDS_OF_ROUTES = {THROUGH_LITELLM: "openai", "lab/mine": "local", ANTHROPIC: "a
 
 @pytest.mark.parametrize("state", ["overloaded", "refuses"])
 @pytest.mark.parametrize(("first", "second"), [*itertools.permutations(KINDS_OF_ROUTES, 2)])
+@pytest.mark.sampled(5)
 def test_every_kind_of_route_stands_in_for_another_and_machines_share_its_answer(
     first: str, second: str, state: str, simulator: Simulator, tmp_path: Path
 ) -> None:

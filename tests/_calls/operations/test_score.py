@@ -212,6 +212,7 @@ PROBE_ONLY = [("tgi", None), ("together_ai", None), ("sglang", "generate")]
 
 class TestChecks:
     @pytest.mark.parametrize(("shape", "host", "method", "check"), FAULTS)
+    @pytest.mark.sampled(3)
     def test_a_server_that_is_wrong_scores_nothing(
         self, lab: Client, simulator: Simulator, shape: str, host: str, method: str | None, check: str | None
     ) -> None:
@@ -228,6 +229,7 @@ class TestChecks:
         assert lab.cache.stats().entries == 0
 
     @pytest.mark.parametrize(("shape", "host", "method", "check"), FAULTS)
+    @pytest.mark.sampled(5)
     def test_a_server_that_becomes_wrong_after_the_probe_is_found_too(
         self, lab: Client, simulator: Simulator, shape: str, host: str, method: str | None, check: str | None
     ) -> None:
@@ -261,6 +263,7 @@ class TestChecks:
 
     @pytest.mark.parametrize(("dialect", "method"), [(HOSTS[host], method) for host, method in WAYS[:6]])
     @pytest.mark.parametrize("server", ["vllm", "sglang", "tgi", "llama_cpp", "fireworks_ai"])
+    @pytest.mark.sampled(7)
     def test_a_server_of_another_kind_than_its_host_says_gives_right_values_or_none(
         self, simulator: Simulator, own_cache: Path, server: str, dialect: Any, method: Any
     ) -> None:

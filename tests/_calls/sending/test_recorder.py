@@ -116,6 +116,7 @@ UNPRICED = {
 
 
 @pytest.mark.parametrize(("model", "way"), [(model, way) for model in UNPRICED for way in UNPRICED[model]])
+@pytest.mark.sampled(3)
 def test_an_answer_without_a_price_says_why(
     model: str, way: str, own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

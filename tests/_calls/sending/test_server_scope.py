@@ -83,6 +83,7 @@ async def test_a_call_that_others_overtake_is_served_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.sampled(7)
 async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
     draw = random.Random(seed)
     _, scopes = make(4)

@@ -61,6 +61,7 @@ FAULTS: list[tuple[Fault, type[LLMError], dict[str, Any]]] = [
 
 
 @both_ways
+@pytest.mark.sampled(3)
 def test_failures_are_ours_after_one_request(simulator: Simulator, transport: str, way: Way) -> None:
     """Over each transport; tests/end_to_end/faults.py has every failure."""
     for fault, kind, attributes in FAULTS:

@@ -29,6 +29,7 @@ def check(model: str) -> None:
         ("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", "text-embedding-3-small"),
     ],
 )
+@pytest.mark.sampled(5)
 def test_a_model_of_another_kind_is_refused(model: str, instead: str) -> None:
     with pytest.raises(RequestError) as caught:
         check(model)

@@ -136,6 +136,7 @@ def read_who(answer: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", CHAT)
+@pytest.mark.sampled(7)
 def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, own_cache: Path) -> None:
     expected, parameters = CHAT[model]
     with Client(cache_dir=own_cache, telemetry=False) as client:

@@ -115,6 +115,7 @@ def test_it_is_refused_where_it_pins_nothing(
         ("litellm/openrouter/anthropic/claude-opus-5-5", {}, 0),
     ],
 )
+@pytest.mark.sampled(5)
 def test_an_unpinned_model_with_open_weights_warns_once(
     model: str, parameters: Any, warned: int, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

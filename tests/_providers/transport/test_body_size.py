@@ -100,6 +100,7 @@ def test_a_megabyte_that_decodes_to_a_gigabyte_takes_little_memory(
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("model", LARGE)
+@pytest.mark.long
 def test_a_gigabyte_of_small_events_takes_little_memory(
     simulator: Simulator, run_script: RunScript, model: str
 ) -> None:

@@ -77,6 +77,7 @@ def ask(client: Client, model: str, how: str, **where: Any) -> None:
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "https_proxy"])
 @pytest.mark.parametrize("name", UNUSABLE)
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(7)
 def test_a_proxy_that_cannot_be_used_is_named_before_anything_is_sent(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path, listening: socket.socket, model: str, name: str,
     variable: str,

@@ -46,6 +46,7 @@ def settled(simulator: Simulator) -> Ledger:
 
 
 @pytest.mark.parametrize("how", ["latency", "hang", "delay"])
+@pytest.mark.sampled(4)
 def test_a_client_that_leaves_while_it_waits(served: Any, simulator: Simulator, how: str) -> None:
     if how == "latency":
         simulator.configure(latency=30)

@@ -19,6 +19,7 @@ MODEL = "text-embedding-3-small"
         ("together_ai", ["a"] * 2049, None, None),
     ],
 )
+@pytest.mark.sampled(3)
 def test_requests_that_are_too_large(
     post: Post, provider: str, texts: Any, message: str | None, code: str | None
 ) -> None:

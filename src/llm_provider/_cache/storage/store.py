@@ -318,6 +318,7 @@ class Store:
                 if self._shared:
                     sharing.give_to_group(build)
                 files.rename(created, target)
+                files.sync_folder(target.parent)
             except OSError:
                 if not target.is_dir():
                     raise
