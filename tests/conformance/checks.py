@@ -9,7 +9,6 @@ from typing import Any
 
 from hypothesis import settings
 
-from conformance.defects import ANSWERS, RETURNS
 from conformance.formats import FORMATS, Format, Kind
 from conformance.sdk_types import MARK, texts
 from llm_provider import LLMError
@@ -167,11 +166,6 @@ CELLS = [(form.name, cell, replies) for form in FORMATS for cell, replies in sin
 """(format, name of the cell, its replies), for all formats."""
 
 
-def sound(form: Format) -> list[tuple[Kind, Any]]:
-    """The kinds of content of a format that are known to be decoded, with each of their samples."""
-    return [
-        (kind, sample)
-        for kind in form.kinds
-        if (form.name, kind.name) not in ANSWERS and (form.name, kind.name) not in RETURNS
-        for sample in kind.samples
-    ]
+def contents(form: Format) -> list[tuple[Kind, Any]]:
+    """The kinds of content of a format, with each of their samples."""
+    return [(kind, sample) for kind in form.kinds for sample in kind.samples]

@@ -58,17 +58,6 @@ def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None
     return None if encoded is None else (encoded, requests[0])
 
 
-def test_the_schema_follows_the_system_prompt() -> None:
-    result = encode_in_prompt(response_format=Leaf, system="Be brief.")
-    assert result is not None
-    encoded, request = result
-    assert encoded.structure is not None
-    assert encoded.structure.in_prompt
-    assert [message["role"] for message in request.messages] == ["system", "system", "user"]
-    assert '"value":{"title":"Value","type":"integer"}' in request.messages[1]["content"]
-    assert request.response_format is None
-
-
 def test_what_is_no_object_is_wrapped_in_one() -> None:
     result = encode_in_prompt(response_format=list[int])
     assert result is not None
