@@ -172,13 +172,6 @@ class TestParsed:
         assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
         assert error.usage == Usage(input_tokens=10, output_tokens=5)
 
-    def test_says_where_the_json_was(self) -> None:
-        city = '{"name": "Bern", "people": 1}'
-        assert response(city, response_format=City).parsed_from == "text"
-        assert response(f"```json\n{city}\n```", response_format=City).parsed_from == "fence"
-        assert response(f"It is {city}.", response_format=City).parsed_from == "prose"
-        assert response("Hello").parsed_from is None
-
     def test_all_samples(self) -> None:
         choices = tuple(Choice(text=str(number)) for number in range(3))
         answer = dataclasses.replace(response(response_format=int), choices=choices)
