@@ -199,8 +199,6 @@ class _Work:
     def _ask(self, row: Row) -> _Question:
         from .map_output import line_token, request_name
 
-        if row.problem is not None:
-            raise row.problem
         prompt = self.maker(row)
         request = request_name(self.model, prompt, self.parameters)
         name = row.index if self.id_column is None else _id(row, self.id_column)

@@ -102,6 +102,11 @@ def list_files(files: tuple[Path, ...]) -> list[Path]:
                 "there is no ledger: name its file, or set LLM_PROVIDER_LEDGER, which calls then write"
             )
         files = (Path(ledger),)
+    for path in files:
+        if not path.expanduser().exists():
+            raise FileNotFoundError(
+                f"there is no {path}: name the file of Client(ledger=FILE) or LLM_PROVIDER_LEDGER=FILE"
+            )
     return list({path.expanduser().resolve(): path for path in files}.values())
 
 
