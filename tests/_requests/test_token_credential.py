@@ -10,11 +10,13 @@ import pytest
 
 from llm_provider import (
     APIConnectionError,
+    APITimeoutError,
     AuthenticationError,
     Client,
     LLMError,
     RequestError,
 )
+from llm_provider._requests import token_credential
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.token_credential import TokenCredential, own_credential
 from llm_provider._runtime import clock
@@ -49,15 +51,19 @@ async def header(credential: TokenCredential) -> str:
     return (await credential.headers("POST", "https://x", b""))["Authorization"]
 
 
-async def test_the_old_token_serves_while_a_new_one_is_fetched() -> None:
+async def test_the_old_token_serves_while_a_new_one_is_fetched_and_not_beyond_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = Source(life=2.0, pause=0.3)
     credential = source.credential()
     first = await header(credential)
     await asyncio.sleep(1.1)  # half of its life
     assert {await header(credential) for _ in range(50)} == {first}
     await asyncio.sleep(0.5)
-    assert await header(credential) != first
-    assert source.fetched == 2
+    second = await header(credential)
+    assert (second != first, source.fetched) == (True, 2)
+    monkeypatch.setattr(clock, "time", lambda: time.time() + 3600)
+    assert await header(credential) not in (first, second)
 
 
 async def test_a_refused_token_is_dropped_once_and_an_expired_one_is_tried() -> None:
@@ -107,11 +113,21 @@ def test_a_deadline_says_why_the_source_failed(ask: str, simulator: Simulator) -
     model = "azure/text-embedding-3-small" if ask == "embed" else "azure/gpt-6.1-sol"
     content: Any = ["Hi"] if ask in ("embed", "call_many") else "Hi"
     with Client(cache="off", keys={"azure": fail}) as client:
+        with pytest.raises(APIConnectionError):  # the SDK may take long to import
+            client.call("azure/gpt-6.1-sol", "Hi", max_retries=0)
         for deadline in (0.9, 0.3, 0.1):  # the later ones may only wait for their turn
             with pytest.raises(LLMError, match="the source of tokens failed: OSError: no network"):
                 answer = getattr(client, ask)(model, content, deadline=deadline)
                 raise answer[0] if ask == "call_many" else next(iter(answer))
     assert not simulator.requests()
+
+
+async def test_a_source_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.1)
+    end = threading.Event()
+    with pytest.raises(APITimeoutError, match=r"did not answer within 0\.1 s"):
+        await header(own_credential("keys['azure']", lambda: str(end.wait(60))))
+    end.set()
 
 
 def test_identities_are_told_apart_by_their_names_in_every_process() -> None:
