@@ -75,6 +75,7 @@ WITHOUT_TESTS = {
     "simulator/_batches/gemini.py": "tests/_batches reads its batches through the SDK",
     "simulator/_batches/models.py": "tests/_providers/test_model_lists.py reads its lists through the SDKs",
     "simulator/_batches/endpoints.py": "tests/_batches reaches every endpoint through the SDKs",
+    "simulator/formats/anthropic_token_counts.py": "test_wire_format.py plays its golden exchange",
     "simulator/formats/anthropic.py": "test_wire_format.py plays its golden exchanges",
     "simulator/formats/openai_chat.py": "test_wire_format.py plays its golden exchanges",
     "simulator/formats/gemini.py": "test_wire_format.py plays its golden exchanges",

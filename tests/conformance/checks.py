@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 from conformance.formats import FORMATS, Format, Kind
@@ -164,6 +165,14 @@ def singles(form: Format) -> list[tuple[str, list[tuple[Any, Content, Any]]]]:
 
 CELLS = [(form.name, cell, replies) for form in FORMATS for cell, replies in singles(form)]
 """(format, name of the cell, its replies), for all formats."""
+ANSWERS = [cell for cell in CELLS if cell[1] != "other fields"]
+"""The cells that differ in what is answered."""
+
+
+def each_of(cells: Sequence[tuple[str, str, list[Any]]]) -> pytest.MarkDecorator:
+    """Calls a test with each of these cells."""
+    names = [f"{form}: {cell}" for form, cell, _ in cells]
+    return pytest.mark.parametrize(("form", "cell", "replies"), cells, ids=names)
 
 
 def contents(form: Format) -> list[tuple[Kind, Any]]:

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks import CELLS, Content, contents, examples, wrong_in_answer
+from conformance.checks import CELLS, Content, contents, each_of, examples, wrong_in_answer
 from conformance.formats import BY_NAME, FORMATS, Format
 
 
-@pytest.mark.parametrize(
-    ("form", "cell", "replies"), CELLS, ids=[f"{form}: {cell}" for form, cell, _ in CELLS]
-)
+@each_of(CELLS)
 def test_every_reply_is_decoded(form: str, cell: str, replies: list[Any]) -> None:
     wrong = {
         problem

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.checks import (
-    CELLS,
+    ANSWERS,
     FAILED,
     UNFINISHED,
     USER,
     Content,
     contents,
+    each_of,
     examples,
     is_empty,
     wrong_in_return,
@@ -41,10 +42,7 @@ def wrong_anywhere(form: Format, reply: Any) -> set[str]:
     }
 
 
-SENT = [cell for cell in CELLS if cell[1] != "other fields"]
-
-
-@pytest.mark.parametrize(("form", "cell", "replies"), SENT, ids=[f"{form}: {cell}" for form, cell, _ in SENT])
+@each_of(ANSWERS)
 def test_every_answer_can_be_sent_to_every_format(form: str, cell: str, replies: list[Any]) -> None:
     answered = [
         reply

@@ -62,14 +62,8 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 
 _DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "deadline", "cache", "progress")
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS,
-    "timeout",
-    "max_retries",
-    "outage_patience",
-    "in_batch",
-    "strict_model",
-    "user",
-}
+    *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
+}  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 
 _MOST_REPORTED = 10
