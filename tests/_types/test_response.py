@@ -14,7 +14,6 @@ from llm_provider._errors import (
     JSONSchemaValidationError,
     LengthFinishReasonError,
     RateLimitError,
-    RefusalError,
     RequestError,
     SchemaMismatchError,
 )
@@ -146,14 +145,6 @@ class TestParsed:
     )
     def test_is_the_value_of_the_text(self, text: str, response_format: Any, value: Any) -> None:
         assert response(text, response_format=response_format).parsed == value
-
-    @pytest.mark.parametrize(
-        ("reason", "kind"),
-        [("refusal", RefusalError), ("content_filter", RefusalError), ("length", LengthFinishReasonError)],
-    )
-    def test_says_why_there_is_nothing_to_parse(self, reason: str, kind: type[Exception]) -> None:
-        with pytest.raises(kind):
-            _ = response("{", finish_reason=reason, response_format=City).parsed
 
     @pytest.mark.parametrize("response_format", [City, {"type": "json_object"}])
     @pytest.mark.parametrize("text", ["", "no json", DEEP])

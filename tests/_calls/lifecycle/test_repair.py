@@ -109,7 +109,8 @@ class TestRepair:
         assert caught.value.cost == float(client.usage.spent)
 
     @pytest.mark.parametrize(
-        ("finish", "kind"), [("refusal", RefusalError), ("length", LengthFinishReasonError)]
+        ("finish", "kind"),
+        [("refusal", RefusalError), ("content_filter", RefusalError), ("length", LengthFinishReasonError)],
     )
     def test_a_refused_or_cut_answer_is_not_asked_for_again(
         self, client: Client, simulator: Simulator, finish: str, kind: type[Exception]
