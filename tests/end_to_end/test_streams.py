@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from llm_provider import Client, Response
-from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer
 from wire_shapes import SHAPES, TEXT
 
@@ -27,30 +26,6 @@ def read(client: Client, model: str, base_url: str) -> Response:
     assert stream.response.finish_reason == "stop"
     assert stream.response.timing.attempts == 1
     return stream.response
-
-
-RESPONSE = [
-    {**event, "sequence_number": number} for number, event in enumerate(SHAPES["responses"][0].events)
-]
-EVENTS = range(len(RESPONSE))
-DELTAS = [number for number in EVENTS if str(RESPONSE[number]["type"]).endswith("text.delta")]
-ORDERS = {
-    "each twice": sorted([*EVENTS, *EVENTS]),
-    "again later": [*EVENTS[:-1], *DELTAS, EVENTS[-1]],
-    "deltas exchanged": sorted(EVENTS, key=lambda number: {DELTAS[0]: DELTAS[1]}.get(number, number)),
-    "reversed but for the end": [*reversed(EVENTS[:-1]), EVENTS[-1]],
-    "last one early": [*EVENTS[: DELTAS[0] + 1], EVENTS[-1], *EVENTS[DELTAS[0] + 1 : -1]],
-    "one lost": [number for number in EVENTS if number != DELTAS[1]],
-    "all deltas lost": [number for number in EVENTS if number not in DELTAS],
-}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_events_of_a_response_in_another_order(client: Client, simulator: Simulator, order: str) -> None:
-    body = SHAPES["responses"][0].stream([RESPONSE[number] for number in ORDERS[order]])
-    simulator.inject(Fault(body=body, content_type="text/event-stream"), times=None)
-    read(client, "gpt-5.5-pro", simulator.url("openai"))
-    assert len(simulator.requests()) == 1
 
 
 def going_on(events: bytes, after: bytes, *, together: bool) -> Behaviour:
