@@ -56,7 +56,6 @@ WITHOUT_TESTS = {
     "_limits/window.py": "test_controller.py finds caps that change, in small worlds",
     "_batches/rows.py": "test_job.py compares rows with live requests, and test_delivery.py their keys",
     "_runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
-    "_runtime/exact_decimal.py": "test_pricing.py and test_totals.py have sums in other contexts",
     "_telemetry/observed_call.py": "_client/test_call_runner.py gets the calls of every way to call",
     "_tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",

@@ -14,7 +14,6 @@ STREAMS = {
     "gpt-6.1-sol": ("openai", SHAPES["openai"][0]),
     "gpt-5.5-pro": ("openai", SHAPES["responses"][0]),
     "claude-sonnet-5-5": ("anthropic", SHAPES["anthropic"][0]),
-    "gemini/gemini-4-argon": ("gemini", SHAPES["gemini"][0]),
 }
 
 
@@ -47,7 +46,7 @@ def going_on(events: bytes, after: bytes, *, together: bool) -> Behaviour:
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("name", ["text", "error", "array", "garbage"])
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
-@pytest.mark.parametrize("model", [name for name in STREAMS if "gemini" not in name])
+@pytest.mark.parametrize("model", STREAMS)
 @pytest.mark.sampled(5)
 def test_nothing_is_read_after_the_last_event(
     own_cache: Path, model: str, transport: Any, name: str, together: bool

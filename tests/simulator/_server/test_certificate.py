@@ -1,4 +1,4 @@
-"""The certificate of a server, as a client meets it that trusts it alone."""
+"""The files of a server's certificate; tests/end_to_end/test_routes.py has clients that trust it."""
 
 import ssl
 import stat
