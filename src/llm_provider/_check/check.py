@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import platform
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._errors import LLMError, RequestError
+from .._evidence.manifest import describe_versions
 from .._json_values import JSONObject
 from .._requests.api_keys import find_accounts, find_written_key
 from .._requests.routing import ROUTES, find_route, resolve
+from .._runtime import clock
 from .._settings import parse_settings
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies
-from .report import Row, describe_run, make_row
+from .report import Row, make_row
 from .scrubbing import Scrubber
 from .traffic import RecordingProxy
 
@@ -88,9 +93,16 @@ class Check:
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
-        """The report so far."""
-        models = {account.model or account.route.provider for account in self._accounts}
-        return describe_run(self.rows, models, self._cost)
+        """The report so far as JSON values. The cost is in USD."""
+        return {
+            "report": "llm-provider check 1",
+            "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),
+            "versions": {**describe_versions(), "system": platform.system()},
+            "models": sorted({account.model or account.route.provider for account in self._accounts}),
+            "cost": self._cost,
+            "counts": Counter(row.verdict for row in self.rows),
+            "rows": [row._asdict() for row in self.rows],
+        }
 
     def record(self) -> JSONObject:
         """The recording so far, without secrets: tests/recorded/README.md describes it."""

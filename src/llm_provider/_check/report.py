@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .._evidence.manifest import describe_versions
 from .._json_values import JSONObject
-from .._runtime import clock
 
 BAD = frozenset({"differs", "failed"})
 """The verdicts that make the exit code 1. The others are "ok", "note" and "skipped"."""
@@ -67,19 +61,6 @@ def make_row(verdict: str | bool, provider: str, name: str, observed: str, meani
     word = ("ok" if verdict else "differs") if isinstance(verdict, bool) else verdict
     expected, usual = EXPECTED[MODEL if name.startswith(MODEL) else name]
     return Row(word, provider, name, expected, observed, meaning or usual)
-
-
-def describe_run(rows: Sequence[Row], models: Iterable[str], cost: float) -> JSONObject:
-    """The whole report as JSON values. The cost is in USD."""
-    return {
-        "report": "llm-provider check 1",
-        "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),
-        "versions": {**describe_versions(), "system": platform.system()},
-        "models": sorted(models),
-        "cost": cost,
-        "counts": Counter(row.verdict for row in rows),
-        "rows": [row._asdict() for row in rows],
-    }
 
 
 def write_markdown(report: JSONObject) -> str:

@@ -89,10 +89,5 @@ def _describe(row: PriceRow) -> JSONObject:
 
 def _describe_settings(settings: Settings) -> JSONObject:
     """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
-    return {
-        "cache": settings.cache,
-        "cache_finish_reasons": sorted(settings.kept),
-        "strict_model": settings.strict_model,
-        "max_retries": settings.max_retries,
-        "rate_control": settings.rate_control,
-    }
+    names = ("cache", "strict_model", "max_retries", "rate_control")
+    return {name: getattr(settings, name) for name in names} | {"cache_finish_reasons": sorted(settings.kept)}

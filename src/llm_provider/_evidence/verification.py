@@ -81,7 +81,10 @@ class _Comparison:
 
     def compare_rows(self) -> int:
         """Compute all that can be computed, and return the number of rows."""
-        prices, figures, records, count = self._read_prices(), Figures(), ScoreRecords(self._manifest), 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PriceWarning)
+            prices = PriceTable(check(mapping_lines(self._read_objects(PRICES))))
+        figures, records, count = Figures(), ScoreRecords(self._manifest), 0
         for row in self._read_objects(ROWS):
             allowed = row["not_computed"]
             if type(allowed) is not dict or row["index"] != count:
@@ -105,11 +108,6 @@ class _Comparison:
             for number, (line, made) in enumerate(zip_longest(read, lines), start=1):
                 if line != made:
                     raise EvidenceError(f"{name}, line {number:,}: it is not that of the scores in {ROWS}")
-
-    def _read_prices(self) -> PriceTable:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", PriceWarning)
-            return PriceTable(check(mapping_lines(self._read_objects(PRICES))))
 
     def _read_objects(self, name: str) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(self._parts[name].read_lines(self._file), start=1):
