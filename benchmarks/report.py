@@ -191,7 +191,6 @@ def write_pages() -> tuple[Path, Path]:
     measured: dict[str, float] = {}
     for facts in results.values():
         measured.update(facts["measured"])
-    sections = [_section(name, facts) for name, facts in results.items()]
     missed = [goal for goal in GOALS if goal.name in measured and not goal.met(measured[goal.name])]
     met = sum(goal.name in measured for goal in GOALS) - len(missed)
     summary = {
@@ -201,7 +200,7 @@ def write_pages() -> tuple[Path, Path]:
         "all": str(len(GOALS)),
         "missed": _measured(missed, measured),
     }
-    data = {"goals": goals_table(None, measured), "results": "\n\n".join(sections)}
+    data = {"goals": goals_table(None, measured), "results": _results_table(results)}
     return _fill(SUMMARY, summary), _fill(DATA, data)
 
 
@@ -233,17 +232,13 @@ def _cpu_of_a_call(facts: Mapping[str, Any] | None) -> str:
     return _table(("client", *columns), rows)
 
 
-def _section(name: str, facts: Mapping[str, Any]) -> str:
-    place = "../benchmarks/results"
-    parts = [f"### {facts['title']}", facts["text"]]
-    for table in facts["tables"]:
-        parts += [f"**{table['title']}**", _table(table["columns"], table["rows"]), *table["notes"]]
-    if facts["problems"]:
-        parts.append("**Some calls failed**: see the page of the result.")
-    if facts["charts"]:
-        parts.append(f"![{facts['title']}]({place}/{name}.png)")
-    parts.append(f"`{facts['command']}`, {facts['date']}: [versions and machine]({place}/{name}.md).")
-    return "\n\n".join(parts)
+def _results_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each result, with a link to its page."""
+    rows = [
+        [f"[{facts['title']}](../benchmarks/results/{name}.md)", f"`{facts['command']}`", facts["date"]]
+        for name, facts in results.items()
+    ]
+    return _table(("result", "command", "date"), rows)
 
 
 def _compared(name: str, measured: Mapping[str, float]) -> list[Cell]:

@@ -170,7 +170,7 @@ def as_json(value: Any) -> Any:
         return {name: as_json(entry) for name, entry in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, Iterator)):
         return [as_json(entry) for entry in value]
     raise TypeError(f"no JSON for {type(value).__name__}")
 

@@ -134,11 +134,6 @@ def test_importing_loads_no_sdk_and_no_transport(tmp_path: Path) -> None:
     assert loaded_after("import llm_provider", tmp_path) == set()
 
 
-def test_importing_the_simulator_loads_no_server(tmp_path: Path) -> None:
-    program = "import llm_provider.simulator, sys; assert not {'granian', 'cryptography'} & set(sys.modules)"
-    assert loaded_after(program, tmp_path) == set()
-
-
 def test_a_cache_hit_loads_no_sdk_and_needs_no_key(tmp_path: Path) -> None:
     servers = {"gpt-6.1-sol": "openai", "claude-sonnet-5-5": "anthropic", "gemini-3.8-flash": "gemini"}
     with Simulator() as simulator:

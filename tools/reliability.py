@@ -49,10 +49,6 @@ def line(row: Row) -> str:
         if other[0] not in got:
             got += f"; or {other[0]} ({', '.join(dict.fromkeys(ends[other]))})"
     got += f". {row.happens}" if row.happens else "."
-    defects = {cell.route.name: cell.defect for cell in cells_of(row) if cell.defect}
-    for reason in dict.fromkeys(defects.values()):
-        where = [name for name, other in defects.items() if other == reason]
-        got += f" **Not yet** ({', '.join(where)}): {reason}."
     cells = (f"**{row.name}**{variants(row)}", got, usual[1], usual[2], row.advice)
     return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in cells)} |\n"
 

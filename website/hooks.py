@@ -16,7 +16,6 @@ OUTSIDE = {
     "CONTRIBUTING.md": ROOT / "CONTRIBUTING.md",
     "SECURITY.md": ROOT / "SECURITY.md",
     "site.css": Path(__file__).with_name("site.css"),
-    **{f"benchmarks/results/{path.name}": path for path in ROOT.glob("benchmarks/results/*.png")},
 }
 """Path on the site → the file."""
 UNSEARCHED = {"performance-data.md", "CHANGELOG.md"}

@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -198,19 +199,13 @@ def _share_budget(budget: Budget, workers: int) -> Budget:
     total = budget.left
     ray = import_optional("ray", install_command("ray"))
     keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
-    return LeasedBudget(_TakeFromActor(keeper), total, allow_unknown=budget.allow_unknown)
+    return LeasedBudget(partial(_take_from_actor, keeper), total, allow_unknown=budget.allow_unknown)
 
 
-class _TakeFromActor:
-    """Takes parts of a budget from an actor."""
-
-    def __init__(self, keeper: Any) -> None:
-        self._keeper = keeper
-
-    def __call__(self, needed: Decimal) -> Decimal:
-        ray = import_optional("ray", install_command("ray"))
-        amount: Decimal = ray.get(self._keeper.take.remote(needed))
-        return amount
+def _take_from_actor(keeper: Any, needed: Decimal) -> Decimal:
+    ray = import_optional("ray", install_command("ray"))
+    amount: Decimal = ray.get(keeper.take.remote(needed))
+    return amount
 
 
 def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequence[str]) -> None:

@@ -15,11 +15,6 @@ def call_of(client: Client, **parameters: object) -> Call:
 
 
 class TestKeys:
-    def test_every_part_has_a_key_of_its_own(self, client: Client) -> None:
-        call = call_of(client, n=3)
-        assert list(call.parts) == [0, 1, 2]
-        assert len({call.key(part) for part in call.parts}) == 3
-
     def test_a_part_has_the_key_of_the_call_that_asks_for_it_alone(self, client: Client) -> None:
         several = call_of(client, n=3)
         for part in several.parts:

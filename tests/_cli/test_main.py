@@ -111,15 +111,6 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     assert simulator.ledger().requests == 0
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("ask", "--help")])
-def test_help_tells_exit_codes_and_where_keys_go(run: RunCommand, arguments: tuple[str, ...]) -> None:
-    ended = run(*arguments)
-    assert ended.code == 0
-    assert "130  interrupted" in ended.out
-    assert "OPENAI_API_KEY" in ended.out
-    assert "--api-key" not in ended.out
-
-
 def test_looking_up_loads_no_sdk(run_script: RunScript) -> None:
     ended = run_script(
         f"""

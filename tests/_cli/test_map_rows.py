@@ -115,26 +115,3 @@ def test_a_prompt_is_a_column_or_a_filled_template() -> None:
     messages = [{"role": "user", "content": "x"}]
     assert PromptMaker()(row(messages=messages)) == messages
     assert PromptMaker()(row(messages='[{"role": "user", "content": "x"}]')) == messages
-
-
-@pytest.mark.parametrize(
-    ("maker", "fields", "message"),
-    [
-        (
-            PromptMaker("{b}"),
-            {"a": 1},
-            "row 3 (line 4) has no field 'b', which the template needs; it has: a",
-        ),
-        (PromptMaker("{a}"), {"a": None}, "row 3 (line 4) has no value for 'a'"),
-        (PromptMaker("{a:d}"), {"a": "x"}, "row 3 (line 4) cannot fill the template"),
-        (PromptMaker(column="b"), {"a": 1}, "row 3 (line 4) has no column 'b'; it has: a"),
-        (PromptMaker(), {"a": 1}, "has none of the columns prompt, text, messages: name one with --column"),
-        (PromptMaker(), {"text": 7}, "'text' must be a text or a list of messages, not int"),
-        (PromptMaker(), {"text": None}, "not nothing"),
-        (PromptMaker(), {"messages": "[{"}, "its messages are not JSON"),
-    ],
-)
-def test_a_row_without_a_prompt_is_named(maker: PromptMaker, fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(RequestError) as caught:
-        maker(row(**fields))
-    assert message in str(caught.value)

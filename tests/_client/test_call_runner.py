@@ -76,6 +76,8 @@ def test_an_on_result_of_two_arguments_gets_the_call_too(simulator: Simulator, t
     assert [call.provider for call in made[5:]] == ["anthropic", "openai", "openai"]
     assert made[6].messages == ("one", "two")
     assert made[7].messages[0]["content"] == "bad"
+    with pytest.raises(AttributeError):
+        made[7].model = "another"  # type: ignore[misc]  # it is frozen
 
 
 @pytest.mark.parametrize(

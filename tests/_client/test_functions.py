@@ -1,7 +1,6 @@
 """The functions of the module in scripts, threads, event loops, forked children and callbacks."""
 
 import asyncio
-import os
 import threading
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from llm_provider import Client, Response
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
-from support import RunScript, TooSlowError, patiently
+from support import TooSlowError, patiently
 
 OPEN_FILES = Path("/proc/self/fd")
 
@@ -57,32 +56,6 @@ def test_fifty_event_loops_one_after_the_other(client: Client, simulator: Simula
     # One descriptor left open by each loop would be fifty; the cache may still open a shard's.
     assert fifty("again") < open_files + 10
     assert simulator.ledger().connections == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_parent_and_forked_child_get_their_own_answers(
-    simulator: Simulator, run_warm_script: RunScript
-) -> None:
-    run_warm_script(
-        """
-        import os, sys
-        from llm_provider import Client, call
-
-        own = Client()
-        call("gpt-6.1-sol", "before"); own.call("gpt-6.1-sol", "before, too")
-        def ask(who):
-            return all(
-                ask(f"{who} {number}").text == f"echo: {who} {number}"
-                for number in range(60) for ask in (lambda prompt: call("gpt-6.1-sol", prompt),
-                                                    lambda prompt: own.call("gpt-6.1-sol", prompt))
-            ) and call("gpt-6.1-sol", "before").cached
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if ask("child") else 1)
-        assert ask("parent")
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        """
-    )
 
 
 def test_a_call_on_the_loops_own_thread_raises(client: Client) -> None:

@@ -3,11 +3,7 @@
 import gc
 from pathlib import Path
 
-import pytest
-
 from llm_provider import Client
-from llm_provider._cache.response_cache import ResponseCache
-from llm_provider._client.lifetime import cache_of, ledger_of
 from llm_provider.simulator import Simulator
 from support import wait_until
 
@@ -21,16 +17,3 @@ def test_a_dropped_client_closes_its_connections(simulator: Simulator, own_cache
     del client
     gc.collect()
     assert wait_until(lambda: engine._state is None)
-
-
-def test_the_ledger_is_that_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LLM_PROVIDER_LEDGER", raising=False)
-    assert ledger_of(None) is None
-    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(tmp_path / "ledger.jsonl"))
-    assert ledger_of(None) is not None
-
-
-def test_without_a_second_level_there_is_one_store(tmp_path: Path) -> None:
-    cache = cache_of(None, tmp_path, float, shared=None)
-    assert type(cache) is ResponseCache
-    assert cache.directory == tmp_path

@@ -283,27 +283,3 @@ def test_the_plan_of_a_dry_run_sends_nothing(client: Client, simulator: Simulato
     assert 0 < (report.expected_cost or 0) < 0.1
     assert simulator.ledger().requests == 100
     assert json.loads(json.dumps(report.to_dict()))["outcome"] == "planned"
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("floor", "noise", "size", "runs"),
-    [(0.001, 0.0005, 93, 20), (0.01, 0.005, 234, 20), (None, 0.005, 314, 8)],
-)
-def test_changes_are_seen_with_the_stated_power(
-    client: Client, simulator: Simulator, floor: float | None, noise: float, size: int, runs: int
-) -> None:
-    prompts = [f"What is {number} + 1?" for number in range(800)]
-    simulator.configure("groq", noise=noise)
-    client.call_many(MODEL, prompts)
-    options: dict[str, Any] = {"floor": floor, "detect": 0.05, "progress": False}
-
-    def count_alarms() -> int:
-        reports = [client.recheck(MODEL, prompts, **options) for _ in range(runs)]
-        assert {report.questions for report in reports} == {size}
-        return sum(report.is_off for report in reports)
-
-    assert count_alarms() <= 2  # at 1 %: three or more of 20 with a probability of 0.001
-    simulator.configure("groq", changed=0.05)
-    assert count_alarms() >= 0.8 * runs  # at 95 %: fewer of 20 with a probability of 0.003, of 8 with 0.006

@@ -1,7 +1,6 @@
 """What a batch would take: counted, priced and told, with nothing sent."""
 
 import asyncio
-import json
 import signal
 import sys
 import types
@@ -270,11 +269,3 @@ def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], 
     assert [each.inputs for each in displayed] == [100_000]
     assert displayed[0].requests == 100_000
     assert "of 100,000 inputs" in str(displayed[0])
-
-
-def test_the_parts_add_up(client: Client) -> None:
-    client.call_many(MODEL, questions(3))
-    estimated = client.estimate(MODEL, [*questions(6), *questions(2, 4), ""])
-    parts = (estimated.cached, estimated.duplicates, len(estimated.invalid), estimated.requests)
-    assert sum(parts) == estimated.inputs
-    assert json.dumps([*estimated.input_tokens]) == json.dumps(sorted(estimated.input_tokens))

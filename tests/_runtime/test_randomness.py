@@ -1,7 +1,6 @@
 """Random numbers that no seed of the user's program decides, and names that occur once."""
 
 import random
-import re
 
 from llm_provider._runtime import randomness
 from support import RunScript
@@ -30,9 +29,3 @@ def test_the_children_of_a_process_draw_other_numbers(run_script: RunScript) -> 
         """
     )
     assert len(set(draws.stdout.split())) == 3
-
-
-def test_tokens_are_hexadecimal_digits_and_differ() -> None:
-    tokens = {randomness.make_token(8) for _ in range(100)}
-    assert len(tokens) == 100
-    assert all(re.fullmatch("[0-9a-f]{16}", token) for token in tokens)

@@ -14,7 +14,6 @@ from llm_provider._errors import (
     JSONSchemaValidationError,
     LengthFinishReasonError,
     RateLimitError,
-    RefusalError,
     RequestError,
     SchemaMismatchError,
 )
@@ -147,14 +146,6 @@ class TestParsed:
     def test_is_the_value_of_the_text(self, text: str, response_format: Any, value: Any) -> None:
         assert response(text, response_format=response_format).parsed == value
 
-    @pytest.mark.parametrize(
-        ("reason", "kind"),
-        [("refusal", RefusalError), ("content_filter", RefusalError), ("length", LengthFinishReasonError)],
-    )
-    def test_says_why_there_is_nothing_to_parse(self, reason: str, kind: type[Exception]) -> None:
-        with pytest.raises(kind):
-            _ = response("{", finish_reason=reason, response_format=City).parsed
-
     @pytest.mark.parametrize("response_format", [City, {"type": "json_object"}])
     @pytest.mark.parametrize("text", ["", "no json", DEEP])
     def test_what_does_not_match_is_our_error(self, text: str, response_format: Any) -> None:
@@ -171,13 +162,6 @@ class TestParsed:
         error = caught.value
         assert (error.text, error.validation_error, error.cost) == ("", "it is empty", 0.5)
         assert error.usage == Usage(input_tokens=10, output_tokens=5)
-
-    def test_says_where_the_json_was(self) -> None:
-        city = '{"name": "Bern", "people": 1}'
-        assert response(city, response_format=City).parsed_from == "text"
-        assert response(f"```json\n{city}\n```", response_format=City).parsed_from == "fence"
-        assert response(f"It is {city}.", response_format=City).parsed_from == "prose"
-        assert response("Hello").parsed_from is None
 
     def test_all_samples(self) -> None:
         choices = tuple(Choice(text=str(number)) for number in range(3))

@@ -21,6 +21,6 @@ class TestUsage:
         with pytest.raises(TypeError):
             first + 1  # type: ignore[operator]  # on purpose
 
-    @given(COUNTS)
-    def test_shows_what_it_holds(self, usage: Usage) -> None:
+    def test_shows_what_it_holds(self) -> None:
+        usage = Usage(input_tokens=3, output_tokens=1)
         assert eval(repr(usage)) == usage

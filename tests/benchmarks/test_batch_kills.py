@@ -15,12 +15,6 @@ def assert_exactly_once(outcome: Found) -> None:
 
 
 @pytest.mark.long
-def test_a_sample_of_the_kills(tmp_path: Path) -> None:
-    steps = ("submission, answer lost", "reading results")
-    assert_exactly_once(run("anthropic", tmp_path, [steps]))
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("provider", MODELS)
 def test_kills_at_every_step(tmp_path: Path, provider: str) -> None:
     assert_exactly_once(run(provider, tmp_path, [(step,) for step in STEPS]))

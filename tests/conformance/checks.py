@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
-from conformance.defects import ANSWERS, RETURNS
 from conformance.formats import FORMATS, Format, Kind
 from conformance.sdk_types import MARK, texts
 from llm_provider import LLMError
@@ -165,13 +165,16 @@ def singles(form: Format) -> list[tuple[str, list[tuple[Any, Content, Any]]]]:
 
 CELLS = [(form.name, cell, replies) for form in FORMATS for cell, replies in singles(form)]
 """(format, name of the cell, its replies), for all formats."""
+ANSWERS = [cell for cell in CELLS if cell[1] != "other fields"]
+"""The cells that differ in what is answered."""
 
 
-def sound(form: Format) -> list[tuple[Kind, Any]]:
-    """The kinds of content of a format that are known to be decoded, with each of their samples."""
-    return [
-        (kind, sample)
-        for kind in form.kinds
-        if (form.name, kind.name) not in ANSWERS and (form.name, kind.name) not in RETURNS
-        for sample in kind.samples
-    ]
+def each_of(cells: Sequence[tuple[str, str, list[Any]]]) -> pytest.MarkDecorator:
+    """Calls a test with each of these cells."""
+    names = [f"{form}: {cell}" for form, cell, _ in cells]
+    return pytest.mark.parametrize(("form", "cell", "replies"), cells, ids=names)
+
+
+def contents(form: Format) -> list[tuple[Kind, Any]]:
+    """The kinds of content of a format, with each of their samples."""
+    return [(kind, sample) for kind in form.kinds for sample in kind.samples]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance import defects
 from conformance.checks import examples
 from conformance.features import LEFT_OUT, MESSAGES, NO, PARAMETERS, YES, sent
-from conformance.formats import BY_NAME, CHAT, FORMATS, RESPONSES, Format
+from conformance.formats import CHAT, FORMATS, RESPONSES, Format
 from conformance.sdk_types import problems
 
 # Each value may be combined with each other one.
@@ -23,12 +22,10 @@ def test_every_parameter(form: Format, name: str) -> None:
     assert sent(form, "Hi", PARAMETERS[name]) in (YES, NO)
 
 
-@pytest.mark.parametrize(
-    ("form", "name", "messages"),
-    defects.marked(((form.name, *row) for form in FORMATS for row in MESSAGES.items()), defects.REQUESTS),
-)
-def test_every_message(form: str, name: str, messages: Any) -> None:
-    assert sent(BY_NAME[form], messages, {}) in (YES, LEFT_OUT, NO)
+@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_every_message(form: Format, name: str) -> None:
+    assert sent(form, MESSAGES[name], {}) in (YES, LEFT_OUT, NO)
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
@@ -39,10 +36,8 @@ def test_every_message(form: str, name: str, messages: Any) -> None:
 )
 def test_every_combination(form: Format, pieces: list[Mapping[str, Any]], names: list[str]) -> None:
     parameters = {name: value for piece in pieces for name, value in piece.items()}
-    messages = [
-        message for name in names if (form.name, name) not in defects.REQUESTS for message in MESSAGES[name]
-    ]
-    assert sent(form, messages or "Hi", parameters) in (YES, LEFT_OUT, NO)
+    messages = [message for name in names for message in MESSAGES[name]]
+    assert sent(form, messages, parameters) in (YES, LEFT_OUT, NO)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from anthropic.types import RawMessageStreamEvent
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
-from conformance.checks import CELLS, UNFINISHED, Content, wrong_in_answer
+from conformance.checks import ANSWERS, UNFINISHED, Content, each_of, wrong_in_answer
 from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, RESPONSES, Format
 from conformance.sdk_types import members, samples
 from llm_provider import LLMError
@@ -119,12 +119,7 @@ def as_read(arguments: str) -> Any:
         return arguments
 
 
-STREAMED = [cell for cell in CELLS if cell[1] != "other fields"]
-
-
-@pytest.mark.parametrize(
-    ("form", "cell", "replies"), STREAMED, ids=[f"{form}: {cell}" for form, cell, _ in STREAMED]
-)
+@each_of(ANSWERS)
 def test_every_answer_can_be_streamed(form: str, cell: str, replies: list[Any]) -> None:
     target = BY_NAME[form]
     complete = [entry for entry in replies if entry[2] not in UNFINISHED and not _is_misplaced(entry[0])]

@@ -184,11 +184,9 @@ class Cell:
 
     @property
     def end(self) -> End:
-        return select(self.row.ends, self)  # type: ignore[return-value]  # a row has an end for every cell
-
-    @property
-    def defect(self) -> str | None:
-        return select(self.row.defects, self)
+        """The entry whose selector has the most words, of those that apply to this cell."""
+        fitting = [words for words in self.row.ends if set(words.split()) <= self.tags]
+        return self.row.ends[max(fitting, key=lambda words: len(words.split()))]
 
     def made(self, key: str) -> Made:
         """The fault, for a call with this API key."""
@@ -208,8 +206,6 @@ class Row:
         happens: What the library does, for the page.
         times: Requests that meet the fault; None for all.
         timeout: Seconds that a request may take; None for a time that is not met.
-        slow: Whether `make test` leaves it out.
-        defects: By selector, why the cells do not end so yet.
         logged: Whether the logs of the SDKs may hold what the server sent.
     """
 
@@ -222,8 +218,6 @@ class Row:
     ways: Sequence[str] = WAYS
     times: int | None = None
     timeout: float | None = None
-    slow: bool = False
-    defects: Mapping[str, str] = field(default_factory=dict)
     logged: bool = True
 
     def cells(self, variant: str, route: Route) -> list[Cell]:
@@ -232,12 +226,6 @@ class Row:
         if isinstance(self.variants[variant], Raw | Address) and route.name != "litellm":
             cells += [Cell(self, variant, route, "call", transport) for transport in ("http1", "http2")]
         return cells if route.name in self.routes else []
-
-
-def select(table: Mapping[str, Any], cell: Cell) -> Any:
-    """The entry whose selector has the most words, of those that apply to a cell."""
-    fitting = [words for words in table if set(words.split()) <= cell.tags]
-    return table[max(fitting, key=lambda words: len(words.split()))] if fitting else None
 
 
 def status(code: int, **changes: Any) -> Fault:

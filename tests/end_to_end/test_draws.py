@@ -5,12 +5,11 @@ from typing import Any
 import orjson
 import pytest
 
-from llm_provider import CacheMissError, Client
+from llm_provider import Client
 from llm_provider.simulator import Fault, Simulator
 from wire_shapes import SHAPES, TEXT
 
 NATIVE = [("gpt-6.1-sol", 128), ("gemini-3.8-flash", 8)]
-ONE_BY_ONE = ["claude-sonnet-5-5", "gpt-5.5-pro", "groq/openai/gpt-oss-120b"]
 
 
 def wanted(simulator: Simulator) -> list[int]:
@@ -38,18 +37,6 @@ def test_only_what_is_missing_is_asked_for(
     assert len(simulator.requests()) == 2
 
 
-@pytest.mark.parametrize("model", ONE_BY_ONE)
-def test_without_such_a_parameter_they_are_separate_requests(
-    client: Client, simulator: Simulator, model: str
-) -> None:
-    four = client.call(model, "Say something", n=4)
-    ten = client.call(model, "Say something", n=10)
-    assert wanted(simulator) == [1] * 10
-    assert ten.texts[:4] == four.texts
-    assert client.call(model, "Say something", n=10).texts == ten.texts
-    assert len(simulator.requests()) == 10
-
-
 @pytest.mark.parametrize(("model", "most"), NATIVE)
 def test_no_request_asks_for_more_than_its_api_takes(
     client: Client, simulator: Simulator, model: str, most: int
@@ -63,9 +50,3 @@ def test_a_server_that_gives_one_at_a_time_is_asked_again(client: Client, simula
     simulator.inject(Fault(body=orjson.dumps(SHAPES["openai"][0].whole)), times=3)
     assert client.call("gpt-6.1-sol", "Say something", n=3).texts == [TEXT] * 3
     assert wanted(simulator) == [3, 2, 1]
-
-
-def test_a_replay_without_all_samples_names_the_first_that_is_missing(client: Client) -> None:
-    client.call("gpt-6.1-sol", "Say something", n=2)
-    with pytest.raises(CacheMissError, match="draw"):
-        client.call("gpt-6.1-sol", "Say something", n=3, cache="only")

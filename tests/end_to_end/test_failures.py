@@ -119,35 +119,38 @@ def test_a_request_that_takes_too_long_ends_at_the_server_too(
 # --- retries -------------------------------------------------------------------------------------------
 
 
-def check_wait(simulator: Simulator, client: Client, route: Route, fault: Fault, least: float) -> None:
-    """The second request comes at least so many seconds after the first, which met the fault."""
-    simulator.inject(fault)
-    response = client.call(route.model, PROMPT, base_url=simulator.url(route.server), max_retries=1)
-    first, second = simulator.requests()
-    assert second.time - first.time >= least
-    assert response.timing.queue >= least
+WAITS = [
+    ("0.4", "seconds", ""),
+    ("400", "ms", ""),
+    ("0.4s", "retry_info", "gemini"),
+    ("a date", "seconds", "anthropic"),
+]
+"""The time to wait, how it is told, and the only provider that tells it so."""
 
 
-@pytest.mark.parametrize(("value", "style"), [("0.4", "seconds"), ("400", "ms")])
-@every_route
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("route", "value", "style"),
+    [
+        pytest.param(*entry.values, value, style, id=f"{entry.id}-{value}", marks=entry.marks)
+        for entry in LIVE
+        for value, style, only in WAITS
+        if only in ("", entry.id)
+    ],
+)
+@pytest.mark.sampled(5)
 def test_retry_after_is_waited_for(
     simulator: Simulator, client: Client, route: Route, value: str, style: str
 ) -> None:
-    fault = Fault(status=429, retry_after=value, retry_after_style=style)
-    check_wait(simulator, client, route, fault, least=0.4)
-
-
-def test_a_date_is_waited_for(simulator: Simulator, client: Client) -> None:
     moment = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=2)
-    fault = Fault(status=429, retry_after=email.utils.format_datetime(moment, usegmt=True))
-    check_wait(simulator, client, ROUTES["anthropic"], fault, least=0)
-    assert simulator.requests()[-1].time >= moment.timestamp()
-
-
-def test_geminis_own_retry_delay_is_waited_for(simulator: Simulator, client: Client) -> None:
-    fault = Fault(status=429, retry_after="0.5s", retry_after_style="retry_info")
-    check_wait(simulator, client, ROUTES["gemini"], fault, least=0.5)
+    shown = email.utils.format_datetime(moment, usegmt=True) if value == "a date" else value
+    simulator.inject(Fault(status=429, retry_after=shown, retry_after_style=style))
+    response = client.call(route.model, PROMPT, base_url=simulator.url(route.server), max_retries=1)
+    first, second = simulator.requests()
+    if value == "a date":
+        assert second.time >= moment.timestamp()
+    else:
+        assert second.time - first.time >= 0.4
+        assert response.timing.queue >= 0.4
 
 
 @every_route

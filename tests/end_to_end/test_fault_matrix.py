@@ -297,29 +297,23 @@ def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
 
 
 def product() -> Iterator[Any]:
-    """The cells that run at the same time: those of a variant on a route. One with a defect runs alone."""
+    """The cells that run at the same time: those of a variant on a route."""
     numbers = itertools.count()
     for row in itertools.chain(*GROUPS.values()):
         for variant, route in itertools.product(row.variants, ROUTES.values()):
             cells = row.cells(variant, route)
-            some = [] if row.slow else sampled(cells, next(numbers))
-            for part, marks in (
-                (some, ()),
-                ([cell for cell in cells if cell not in some], (pytest.mark.matrix,)),
-            ):
-                sound = [cell for cell in part if cell.defect is None]
-                groups = [sound, *([cell] for cell in part if cell.defect is not None)]
-                for group in filter(None, groups):
+            some = sampled(cells, next(numbers))
+            rest = [cell for cell in cells if cell not in some]
+            for group, marks in ((some, ()), (rest, (pytest.mark.matrix,))):
+                if group:
                     yield parameter(row, variant, route, group, marks)
 
 
 def parameter(row: Row, variant: str, route: Route, cells: list[Cell], marks: Any) -> Any:
-    defect = cells[0].defect
-    expected = () if defect is None else (pytest.mark.xfail(strict=True, reason=defect, run=not row.slow),)
     ways = "+".join(cell.way if cell.transport == "aiohttp" else cell.transport for cell in cells)
     name = f"{row.name}-{variant}-{route.name}-{ways}".encode("ascii", "replace").decode()
     through = LITELLM if route.name == "litellm" else ()
-    return pytest.param(cells, id=name, marks=(*marks, *through, *expected))
+    return pytest.param(cells, id=name, marks=(*marks, *through))
 
 
 @pytest.mark.parametrize("cells", list(product()))

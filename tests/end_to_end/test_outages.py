@@ -91,14 +91,6 @@ def test_a_batch_is_impatient_once_for_all_its_calls(client: Client, simulator: 
     assert results[-1].attempts == 0
 
 
-@pytest.mark.long
-def test_one_prompt_that_always_fails_stops_no_batch(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(status=500), times=None, match="poison")
-    prompts = ["poison" if index == 7 else str(index) for index in range(100)]
-    results = client.call_many(MODEL, prompts, max_concurrent=8, outage_patience=1)
-    assert [index for index, result in enumerate(results) if isinstance(result, LLMError)] == [7]
-
-
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.sampled(3)
 def test_the_inputs_that_are_left_make_no_provider_down_that_is_there(

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, Client, Delta, Response, Timeouts
-from llm_provider.simulator import Fault, Simulator
+from llm_provider import APIConnectionError, Client, Timeouts
 from raw_server import Behaviour, RawServer, reset
 
 GEMINI = "gemini-3.8-flash"
@@ -15,15 +14,6 @@ GEMINI = "gemini-3.8-flash"
 
 def sse(*events: dict[str, Any]) -> str:
     return "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events)
-
-
-def stream(client: Client, simulator: Simulator, body: str) -> tuple[Response, list[Delta]]:
-    """The response to a streamed body, and its deltas. Exactly one request is sent."""
-    simulator.inject(Fault(body=body, content_type="text/event-stream"), times=None)
-    with client.stream(GEMINI, "Hi", base_url=simulator.url("gemini")) as stream:
-        deltas = list(stream)
-    assert len(simulator.requests()) == 1
-    return stream.response, deltas
 
 
 def candidate(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -38,19 +28,6 @@ CODE = (
     {"executableCode": {"language": "PYTHON", "code": "print(111111111 * 109739371)"}},
     {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "121932631112635269"}},
 )
-
-
-def test_an_answer_of_gemini_that_goes_on_after_stop(client: Client, simulator: Simulator) -> None:
-    events = sse(
-        candidate(CODE[0], finishReason="STOP"),
-        candidate(CODE[1]),
-        candidate({"text": "The first number is 12193263"}),
-        {**candidate({"text": "1112635269."}, finishReason="STOP"), **COUNTS},
-    )
-    response, deltas = stream(client, simulator, events)
-    text = "The first number is 121932631112635269."
-    assert response.text == "".join(delta.text for delta in deltas) == text
-    assert response.message["provider_specific_fields"]["content"] == [*CODE, {"text": text}]
 
 
 def breaking(events: str, pause: float) -> Behaviour:

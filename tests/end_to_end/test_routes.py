@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -251,25 +250,6 @@ def test_keys_and_servers_by_argument_client_and_environment(
             expected.append("key-of-the-environment")
     sent = [request.headers[way.key_header] for request in simulator.requests(way.server)]
     assert sent == ["sha256:" + sha256(key.encode()).hexdigest()[:8] for key in expected]
-
-
-@pytest.mark.parametrize("how", ["call", "stream"])
-@pytest.mark.parametrize("way", LIVE)
-@pytest.mark.sampled(3)
-def test_connections_are_shared(simulator: Simulator, tmp_path: Path, way: Way, how: str) -> None:
-    if how == "stream" and way.provider == "litellm":
-        pytest.skip("litellm closes a stream, and so its connection, before it is read to its end")
-    simulator.configure(latency=0.01)
-    where = at_the_simulator(simulator, way)
-    with (
-        Client(cache="off", cache_dir=tmp_path, max_concurrent=4) as client,
-        ThreadPoolExecutor(16) as threads,
-    ):
-        list(threads.map(lambda _: ask(client, how, way.model, **where), range(24)))
-    ledger = simulator.ledger()
-    assert ledger.answered == 24
-    assert ledger.peak_in_flight <= 4
-    assert ledger.connections <= 4
 
 
 # --- transports ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS
-from llm_provider import Client, InternalServerError
+from llm_provider import Client, InternalServerError, RateLimitError
 from raw_server import RawServer, answering, streaming
 
 pytestmark = IGNORED_WARNINGS
@@ -73,3 +73,16 @@ def test_a_failure_in_the_middle_of_a_stream() -> None:
             with pytest.raises(InternalServerError, match="increasing context size"):
                 list(client.stream("local/m", "Hi", base_url=server.root, api_key="k"))
             assert server.requests == 1
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ["local/m", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_a_header_that_is_not_ascii_hides_no_refusal(model: str, transport: Any) -> None:
+    wait = "Retry-After: \u0665\r\n".encode()
+    behaviour = answering(b'{"error": {"message": "slow"}}', status=429, more=wait)
+    with RawServer(behaviour) as server, Client(cache=False, max_retries=0, transport=transport) as client:
+        where = {"base_url": server.root, "api_key": "k"}
+        with pytest.raises(RateLimitError, match="slow"):
+            client.call(model, "Hi", **where)
+        with pytest.raises(RateLimitError, match="slow"):
+            list(client.stream(model, "Hi", **where))

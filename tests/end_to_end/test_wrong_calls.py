@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import enum
+import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from decimal import Decimal
@@ -325,6 +326,7 @@ BATCHES = [
     many("no template", "inputs", "'Translate: {text}'", "list", inputs=["a"], rows=[{"x": 1}]),
     many("rows of text", "rows", "{'question': ...}", "str", inputs="{x}", rows="abc"),
     many("on_error", "on_error", "'return' or 'raise'", "'ignore'", on_error="ignore"),
+    many("messages beside", "'messages'", "call_many(model, ['text', ...])", "unexpected", messages=["Hi"]),
     many("wait", "'wait'", "submit_many(", "unexpected", wait=False),
     many("dry_run", "'dry_run'", "estimate(", "unexpected", dry_run=True),
     many("progress", "progress", "True or False", "'bar'", progress="bar"),
@@ -537,6 +539,24 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         with Client(cache_dir=tmp_path_factory.mktemp("cache"), max_retries=0, outage_patience=0) as client:
             yield client
         assert simulator.requests() == []
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["call", "stream", "astream", "embed", "score", "call_many", "iter_many", "submit_many", "estimate",
+     "count_tokens", "explain_miss"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["input", "messages", "inputs", "prompt", "text"])
+def test_inputs_by_the_name_of_another_library_are_named(client: Client, function: str, name: str) -> None:
+    method = getattr(client, function)
+    required = [each for each in inspect.signature(method).parameters.values() if each.default is each.empty]
+    if name not in [each.name for each in required]:
+        with pytest.raises(
+            TypeError, match=rf"{name}.* the model|{name}.*second argument: {function}\(model"
+        ):
+            method(MODEL, **{name: ["Hi"]})
+    with pytest.raises(TypeError, match=rf"^{function}\(\) missing .* '{required[1].name}'$"):
+        method(MODEL)
 
 
 def test_there_are_many() -> None:

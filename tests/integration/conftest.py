@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -191,20 +191,25 @@ def embedding_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaS
         yield server
 
 
-@pytest.fixture(scope="session")
-def unpooled_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """A server that embeds with a chat model, which has a vector for each token and none for a text."""
-    pytest.importorskip("llama_cpp")
-    with serve(model_file, tmp_path_factory.mktemp("llama") / "log", embedding=True) as server:
-        yield server
+def llama_server(**settings: object) -> Any:
+    """A fixture of a server with these options."""
+
+    @pytest.fixture(scope="session")
+    def server(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+        pytest.importorskip("llama_cpp")
+        with serve(model_file, tmp_path_factory.mktemp("llama") / "log", **settings) as server:
+            yield server
+
+    return server
 
 
-@pytest.fixture(scope="session")
-def llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """A server that wants no key."""
-    pytest.importorskip("llama_cpp")
-    with serve(model_file, tmp_path_factory.mktemp("llama") / "log") as server:
-        yield server
+llama = llama_server()
+"""It wants no key."""
+locked_llama = llama_server(api_key="open-sesame")
+unpooled_llama = llama_server(embedding=True)
+"""It embeds with a chat model, which has a vector for each token and none for a text."""
+tool_llama = llama_server(chat_format="chatml-function-calling", n_ctx=4 * CONTEXT)
+"""It reads and calls tools."""
 
 
 @pytest.fixture
@@ -213,23 +218,6 @@ def two_llamas(model_file: Path, tmp_path: Path) -> Iterator[tuple[LlamaServer, 
     pytest.importorskip("llama_cpp")
     with serve(model_file, tmp_path / "a") as one, serve(model_file, tmp_path / "b") as two:
         yield one, two
-
-
-@pytest.fixture(scope="session")
-def locked_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """A server whose key is "open-sesame"."""
-    pytest.importorskip("llama_cpp")
-    with serve(model_file, tmp_path_factory.mktemp("llama") / "log", api_key="open-sesame") as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def tool_llama(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """A server that reads and calls tools in the format of "chatml-function-calling"."""
-    pytest.importorskip("llama_cpp")
-    log = tmp_path_factory.mktemp("llama") / "log"
-    with serve(model_file, log, chat_format="chatml-function-calling", n_ctx=4 * CONTEXT) as server:
-        yield server
 
 
 class LitellmProxy(NamedTuple):

@@ -59,12 +59,6 @@ def test_a_call_is_answered_with_real_token_counts(llama: LlamaServer) -> None:
     assert (answer.provider, answer.model, answer.cost) == ("local", "tiny", None)
 
 
-def test_counts_follow_the_conversation(llama: LlamaServer) -> None:
-    short = call(llama.model, "ab", base_url=llama.base_url, max_tokens=1)
-    long = call(llama.model, "ab" * 50, base_url=llama.base_url, max_tokens=1)
-    assert long.usage.input_tokens - short.usage.input_tokens == 98
-
-
 def test_a_stop_sequence_ends_the_answer(llama: LlamaServer) -> None:
     whole = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0)
     third = whole.text.split()[2]
@@ -146,16 +140,6 @@ def test_log_probabilities_are_those_of_the_tokens(llama: LlamaServer) -> None:
         assert all(other <= best for other in others)
 
 
-def test_a_seed_repeats_an_answer(llama: LlamaServer) -> None:
-    def ask(seed: int) -> str:
-        hot = {"temperature": 1.5, "max_tokens": 8, "cache": "off"}
-        return call(llama.model, PROMPT, base_url=llama.base_url, seed=seed, **hot).text
-
-    first = ask(1)
-    assert ask(1) == first
-    assert {ask(2), ask(3)} != {first}
-
-
 def test_an_answer_follows_a_schema(llama: LlamaServer) -> None:
     # This server has no "json_schema": it reads the schema from a field of "json_object".
     response_format = {"type": "json_object", "schema": SCHEMA}
@@ -212,12 +196,3 @@ def test_a_streamed_tool_call_is_the_same(tool_llama: LlamaServer) -> None:
     # This server writes each fragment twice, as a tool call and as a function call.
     assert "".join(fragment.arguments for fragment in fragments) == requested.arguments
     assert "".join(fragment.name for fragment in fragments) == requested.name == "weather"
-
-
-def test_a_stop_sequence_ends_a_stream(llama: LlamaServer) -> None:
-    parameters: Parameters = {"base_url": llama.base_url, "cache": "off", **COMPLETE}
-    whole = call(llama.model, PROMPT, **parameters)
-    with stream(llama.model, PROMPT, **parameters) as deltas:
-        text = "".join(delta.text for delta in deltas)
-    assert text == deltas.response.text == whole.text
-    assert deltas.response.finish_reason == "stop"

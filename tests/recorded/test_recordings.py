@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._check.cases import Case
+from llm_provider._check.account import Case
 from llm_provider._check.traffic import SERVER
 from loop_support import LoopServer
 

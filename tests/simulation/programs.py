@@ -107,7 +107,10 @@ THEMES = {
     ),
     "slow inputs": Theme(features=("slow_inputs",), calls=("call_many", "iter_many"), exact=0.8),
     "bad answers": Theme(
-        features=("faults", "crowds", "formats"), calls=("call", "call", "stream", "call_many")
+        features=("faults", "crowds", "formats", "deadlines"),
+        calls=("call", "call", "stream", "call_many"),
+        exact=0.6,
+        is_at_once=True,
     ),
     "left batches": Theme(
         features=("crowds", "leaving", "cancellation"),

@@ -1,7 +1,7 @@
 """Brings the rows of `prices.csv` up to date: adds rows, fills in blank cells, and changes no past price.
 
 The sources are genai-prices, a development dependency, and litellm's price map, read as a file. Figures on
-which they disagree are listed. docs/prices.md describes the rules.
+which they disagree are listed. README.md has the rules.
 """
 
 from __future__ import annotations

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import platform
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._errors import LLMError, RequestError
+from .._evidence.manifest import describe_versions
 from .._json_values import JSONObject
 from .._requests.api_keys import find_accounts, find_written_key
 from .._requests.routing import ROUTES, find_route, resolve
+from .._runtime import clock
 from .._settings import parse_settings
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies
-from .report import Row, describe_run
-from .scrubbing import Scrubber, describe_exchange
+from .report import Row, make_row
+from .scrubbing import Scrubber
 from .traffic import RecordingProxy
 
 if TYPE_CHECKING:
@@ -46,8 +51,7 @@ class Check:
             try:
                 self._check_provider({**ROUTES, **hosts}[provider], model, budget)
             except Exception as error:  # a strange reply must not hide the rows of the others
-                problem = f"{type(error).__name__}: {error}"
-                self._tell(Row("failed", provider, "check", "all rows", problem, "the rest was not tried"))
+                self._tell(make_row("failed", provider, "check", f"{type(error).__name__}: {error}"))
             finally:
                 self._cost = float(budget.spent)
 
@@ -81,19 +85,24 @@ class Check:
             for batch in account.client.batches() if account.has_batch else ():
                 batch.cancel()
         except LLMError as error:
-            account.tell("failed", "batch", "cancelled", str(error), "cancel it at the provider")
+            account.tell("failed", "batch", str(error), "cancel it at the provider")
         check_replies(account)
 
     def _tell(self, row: Row) -> None:
-        texts = map(self._scrubber.scrub, (row.name, row.expected, row.observed, row.meaning))
-        self.rows.append(Row(row.verdict, row.provider, *texts))
+        self.rows.append(Row._make(map(self._scrubber.scrub, row)))
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
-        """The report so far."""
-        return describe_run(
-            self.rows, {account.model or account.route.provider for account in self._accounts}, self._cost
-        )
+        """The report so far as JSON values. The cost is in USD."""
+        return {
+            "report": "llm-provider check 1",
+            "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),
+            "versions": {**describe_versions(), "system": platform.system()},
+            "models": sorted({account.model or account.route.provider for account in self._accounts}),
+            "cost": self._cost,
+            "counts": Counter(row.verdict for row in self.rows),
+            "rows": [row._asdict() for row in self.rows],
+        }
 
     def record(self) -> JSONObject:
         """The recording so far, without secrets: tests/recorded/README.md describes it."""
@@ -102,7 +111,7 @@ class Check:
                 "provider": account.route.provider,
                 "base": account.proxy.base,
                 **{name: getattr(case, name) for name in _OF_CASE},
-                "exchanges": [describe_exchange(exchange) for exchange in case.exchanges],
+                "exchanges": [exchange.to_dict() for exchange in case.exchanges],
             }
             for account in self._accounts
             for case in account.cases

@@ -1,8 +1,4 @@
-"""Compares replies, as a server wrote them, with the types of the installed SDKs, and with themselves.
-
-A finding is "unknown" where the types lack a field, which `Response.raw` keeps, and "wrong" where a reply
-contradicts them, or what it was asked.
-"""
+"""Compares replies, as a server wrote them, with the types of the installed SDKs, and with themselves."""
 
 from __future__ import annotations
 
@@ -19,8 +15,11 @@ from typing import Any, TypeAlias
 from .._json_values import JSONObject
 from .traffic import Exchange
 
+UNKNOWN, WRONG = "new fields", "fields and events"
+"""The rows of findings: where the types lack a field, and where a reply contradicts them, or its request."""
+
 Finding: TypeAlias = tuple[str, str]
-"""Its kind, and what it is."""
+"""Its row, and what it is."""
 
 _TYPES = (
     (r"/chat/completions$", "openai.types.chat", "ChatCompletion", "ChatCompletionChunk"),
@@ -39,6 +38,7 @@ _KNOWN = re.compile(
 )
 """What providers have long sent, and the types lack: vectors in base64, tiers, events without news."""
 
+_USUAL_ENDS = "stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use"
 _SIGNS = (
     (r'"function_call":\s*\{"', "function_call: the form before tool_calls"),
     (
@@ -49,18 +49,16 @@ _SIGNS = (
     (r"data: \[DONE\][ \t]+\n|data:\[DONE\]", "the end of the stream is not written 'data: [DONE]'"),
     (r'"type":\s*"message_start".*"content":\s*\[\s*\{', "message_start has content already"),
     (r'^\{.*\{"type":\s*"text",\s*"text":\s*"(\\n|\s)*"\}', "a text that is blank"),
-    (
-        r'"(finish_?[rR]eason|stop_reason)":\s*"(?!(stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use)")',
-        "an unusual word ends the answer",
-    ),
+    (rf'"(finish_?[rR]eason|stop_reason)":\s*"(?!({_USUAL_ENDS})")', "an unusual word ends the answer"),
 )
 """Patterns of bodies that the types allow, and what each means."""
 
-_GEMINIS = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount")
-_TOTALS = (
-    ("total_tokens", ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")),
-    ("totalTokenCount", _GEMINIS),
-)
+_TOTALS = {
+    "total_tokens": ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"),
+    "totalTokenCount":
+        ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount"),
+}  # fmt: skip
+"""Sum → its parts."""
 
 _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 """Types whose JSON is of another type."""
@@ -70,32 +68,25 @@ def inspect(exchange: Exchange) -> Iterator[Finding]:
     """What is unknown or wrong about one answer."""
     path, _, query = exchange.path.partition("?")
     row = next((row for row in _TYPES if re.search(row[0], path)), None)
-    streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in query
     if row is None or not exchange.status:
         return
     failed = exchange.status >= 400
-    expected = "text/event-stream" if streamed and not failed else "application/json"
+    streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in query
     kind = exchange.headers.get("content-type", "").partition(";")[0]
-    if kind != expected:
-        yield "wrong", f"the content-type is {kind} with status {exchange.status}"
+    if kind != ("text/event-stream" if streamed and not failed else "application/json"):
+        yield WRONG, f"the content-type is {kind} with status {exchange.status}"
     if failed:
         return
     body = exchange.body.decode(errors="replace")
+    yield from ((WRONG, text) for pattern, text in _SIGNS if re.search(pattern, body))
     kind_of_event = getattr(importlib.import_module(row[1]), row[2 + streamed])
-    yield from (("wrong", text) for pattern, text in _SIGNS if re.search(pattern, body))
-    events = list(read_events(body)) if streamed else [_read_json(body)]
+    data = [line[5:] for line in body.splitlines() if line.startswith("data:")] if streamed else [body]
+    events = [_read_json(text) for text in data if text.strip() != "[DONE]"]
     for event in events:
-        yield from (finding for finding in compare(event, kind_of_event) if not _KNOWN.match(finding[1]))
-        yield from _check_counts(event if isinstance(event, dict) else {})
-    if streamed:
-        yield from _check_order([event for event in events if isinstance(event, dict)])
-
-
-def read_events(body: str) -> Iterator[Any]:
-    """The JSON values of a stream's events, without its end."""
-    for line in body.splitlines():
-        if line.startswith("data:") and line[5:].strip() != "[DONE]":
-            yield _read_json(line[5:])
+        yield from (finding for finding in _compare(event, kind_of_event) if not _KNOWN.match(finding[1]))
+    objects = [event for event in events if isinstance(event, dict)]
+    problems = [*map(_check_counts, objects), *[_check_order(objects)] * streamed]
+    yield from ((WRONG, text) for texts in problems for text in texts)
 
 
 def _read_json(text: str) -> Any:
@@ -105,78 +96,76 @@ def _read_json(text: str) -> Any:
         return text
 
 
-def _check_counts(reply: JSONObject) -> Iterator[Finding]:
-    usage = (
-        reply.get("usage") or reply.get("usageMetadata") or (reply.get("response") or {}).get("usage") or {}
-    )
-    for total, parts in _TOTALS:
-        added = sum(usage.get(part) or 0 for part in parts)
-        if usage.get(total) not in (None, added):
-            yield "wrong", f"{total} differs from the sum of its parts"
-    for whole in _TOTALS[0][1]:
-        if any(
-            (count or 0) > (usage.get(whole) or 0) for count in (usage.get(f"{whole}_details") or {}).values()
-        ):
-            yield "wrong", f"{whole}_details has more than {whole}"
+def _check_counts(reply: JSONObject) -> Iterator[str]:
+    response = reply.get("response") or {}
+    usage = reply.get("usage") or reply.get("usageMetadata") or response.get("usage") or {}
+    for total, parts in _TOTALS.items():
+        if usage.get(total) not in (None, sum(usage.get(part) or 0 for part in parts)):
+            yield f"{total} differs from the sum of its parts"
+    for whole in _TOTALS["total_tokens"]:
+        details = usage.get(f"{whole}_details") or {}
+        if any((count or 0) > (usage.get(whole) or 0) for count in details.values()):
+            yield f"{whole}_details has more than {whole}"
 
 
-def _check_order(events: list[JSONObject]) -> Iterator[Finding]:
+def _check_order(events: list[JSONObject]) -> Iterator[str]:
     """What only the events of a stream together can have wrong."""
     choices = [choice for event in events for choice in event.get("choices") or event.get("candidates") or ()]
     ends = [bool(choice.get("finish_reason") or choice.get("finishReason")) for choice in choices]
     if choices and True not in ends:
-        yield "wrong", "the stream ends without a finish reason"
-    elif "candidates" in events[0] and ends.index(True) < len(ends) - 1:
-        yield "wrong", "the stream goes on after its finishReason"
+        yield "the stream ends without a finish reason"
+    elif choices and "candidates" in events[0] and ends.index(True) < len(ends) - 1:
+        yield "the stream goes on after its finishReason"
     calls = [call for choice in choices for call in (choice.get("delta") or {}).get("tool_calls") or ()]
     if calls and calls[0].get("index") != 0:
-        yield "wrong", f"the first call of a stream has the index {calls[0].get('index')}"
+        yield f"the first call of a stream has the index {calls[0].get('index')}"
     items = [event["item"] for event in events if isinstance(event.get("item"), dict)]
     names = {(item.get("id"), item["call_id"]) for item in items if "call_id" in item}
     if len(names) > len({identifier for identifier, _ in names}):
-        yield "wrong", "a call of a stream has another call_id at its end"
+        yield "a call of a stream has another call_id at its end"
 
 
-def compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
+def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
     """Where a JSON value differs from an annotation of pydantic models."""
     members = list(_list_members(kind))
-    if value is None or any(member in (Any, object) for member in members):
-        if value is None and not any(member in (Any, object, type(None)) for member in members):
-            yield "wrong", f"{path}: null"
-        return
     models = [member for member in members if hasattr(member, "model_fields")]
     entries = [typing.get_args(member)[0] for member in members if typing.get_origin(member) is list]
-    words = [word for member in members for word in _list_words(member)]
-    if models and isinstance(value, dict):
-        tagged = [model for model in models if value.get("type") in _list_tags(model)]
-        fitting = tagged or [model for model in models if "type" not in value or not _list_tags(model)]
-        if not fitting:
-            yield "wrong", f"{path or 'event'}: unknown type {value.get('type')!r:.40}"
-        yield from min((list(_compare_fields(value, model, path)) for model in fitting), key=len, default=[])
+    words, plain = _list_words(kind), [typing.get_origin(member) or member for member in members]
+    if any(member in (Any, object) for member in members) or (value is None and type(None) in members):
+        return
+    if value is None:
+        yield WRONG, f"{path}: null"
+    elif models and isinstance(value, dict):
+        tags = [_list_words(getattr(model.model_fields.get("type"), "annotation", None)) for model in models]
+        tagged = [model for model, words in zip(models, tags, strict=True) if value.get("type") in words]
+        others = [
+            model for model, words in zip(models, tags, strict=True) if not words or "type" not in value
+        ]
+        if not (tagged or others):
+            yield WRONG, f"{path or 'event'}: unknown type {value.get('type')!r:.40}"
+        findings = [list(_compare_fields(value, model, path)) for model in tagged or others]
+        yield from min(findings, key=len, default=[])
     elif entries and isinstance(value, list):
         for entry in value:
-            yield from compare(entry, entries[0], f"{path}[]")
+            yield from _compare(entry, entries[0], f"{path}[]")
     elif words and str not in members:
         if value not in words:
-            yield "wrong", f"{path}: unknown word {value!r:.40}"
-    else:
-        plain = [typing.get_origin(member) or member for member in members]
-        if not any(
-            isinstance(value, _PLAIN.get(member, member)) for member in plain if isinstance(member, type)
-        ):
-            yield "wrong", f"{path}: {value!r:.40} has another type"
+            yield WRONG, f"{path}: unknown word {value!r:.40}"
+    elif not any(isinstance(value, _PLAIN.get(each, each)) for each in plain if isinstance(each, type)):
+        yield WRONG, f"{path}: {value!r:.40} has another type"
 
 
 def _compare_fields(value: JSONObject, model: Any, path: str) -> Iterator[Finding]:
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     prefix = f"{path}." if path else ""
-    for name in [name for name, field in fields.items() if field.is_required() and name not in value]:
-        yield "wrong", f"{prefix}{name}: missing"
+    for name, field in fields.items():
+        if field.is_required() and name not in value:
+            yield WRONG, f"{prefix}{name}: missing"
     for name, inner in value.items():
         if name in fields:
-            yield from compare(inner, fields[name].annotation, f"{prefix}{name}")
+            yield from _compare(inner, fields[name].annotation, f"{prefix}{name}")
         else:
-            yield "unknown", f"{prefix}{name}: no such field"
+            yield UNKNOWN, f"{prefix}{name}: no such field"
 
 
 def _list_members(kind: Any) -> Iterator[Any]:
@@ -191,16 +180,11 @@ def _list_members(kind: Any) -> Iterator[Any]:
 
 
 def _list_words(kind: Any) -> list[Any]:
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return [member.value for member in kind]
-    return list(typing.get_args(kind)) if typing.get_origin(kind) is typing.Literal else []
-
-
-def _list_tags(model: Any) -> list[Any]:
-    """The words of the field `type` of a model: they tell the members of a union apart."""
-    field = model.model_fields.get("type")
-    return (
-        []
-        if field is None
-        else [word for member in _list_members(field.annotation) for word in _list_words(member)]
-    )
+    """The values of the enumerations and literals of an annotation."""
+    words: list[Any] = []
+    for member in _list_members(kind):
+        if isinstance(member, type) and issubclass(member, enum.Enum):
+            words += [each.value for each in member]
+        elif typing.get_origin(member) is typing.Literal:
+            words += typing.get_args(member)
+    return words

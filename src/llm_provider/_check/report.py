@@ -1,74 +1,73 @@
-"""The rows of a check, as lines of a terminal, JSON and Markdown."""
+"""The rows of a check: what each expects, and their forms for terminals, JSON and Markdown."""
 
 from __future__ import annotations
 
-import platform
-import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import distributions
-from typing import Literal, TypeAlias
+from typing import NamedTuple
 
 from .._json_values import JSONObject
-from .._runtime import clock
-
-Verdict: TypeAlias = Literal["ok", "note", "skipped", "differs", "failed"]
 
 BAD = frozenset({"differs", "failed"})
-"""The verdicts that make the exit code 1."""
+"""The verdicts that make the exit code 1. The others are "ok", "note" and "skipped"."""
 
-_PACKAGES = frozenset({"llm-provider-call", "openai", "anthropic", "google-genai"})
+MODEL = "model "
+"""The name of a row about a model begins with it."""
+
+EXPECTED = {
+    "key": ("the key is accepted", ""),
+    MODEL: ("an answer", ""),
+    "models": ("a model", "name one with --model"),
+    "call": ("a text", "answers are cut or lost"),
+    "usage": ("about the estimate", "costs and limits go by it"),
+    "cost": ("as the table says", "budgets go by the table"),
+    "served by": ("the model that was asked, and a request id", "it is not known who answered"),
+    "stream": ("a text and a usage", "streams lose something"),
+    "streamed tool call": ("one call", "calls are lost"),
+    "structured answer": ("JSON", "answers are repaired, or fail"),
+    "image input": ("a text", "no images"),
+    "tool call": ("one call", "tools do not work"),
+    "tool result": ("it is taken", ""),
+    "embedding": ("two vectors", "numbers have another form than is read"),
+    "prompt cache": ("the prefix is read", "calls pay the full price"),
+    "limits": ("as headers tell them", "the rate control finds the limit by itself"),
+    "wrong model": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
+    "wrong model, stream": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
+    "over-long prompt": ("ContextWindowExceededError", "the server cuts prompts, or has a larger window"),
+    "batch": ("submitted, listed, cancelled", "batches cannot be followed"),
+    "new fields": ("those of the SDK's types", "Response.raw keeps them"),
+    "fields and events": ("those of the SDK's types", "other rows say whether it matters"),
+    "check": ("all rows", "the rest was not tried"),
+}
+"""Name of a row → what is expected, and what another finding means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One thing that was looked at."""
 
-    verdict: Verdict
+    verdict: str
     provider: str
     name: str
     expected: str
     observed: str
-    meaning: str = ""
+    meaning: str
 
     def __str__(self) -> str:
         line = f"{self.verdict:8} {self.provider:10} {self.name:20} {self.observed}"
-        return (
-            line
-            if self.verdict in ("ok", "skipped")
-            else f"{line}\n{'':40} expected: {self.expected}; {self.meaning}"
-        )
+        more = f"\n{'':40} expected: {self.expected}; {self.meaning}"
+        return line if self.verdict in ("ok", "skipped") else line + more
 
 
-def describe_run(rows: Sequence[Row], models: Iterable[str], cost: float) -> JSONObject:
-    """The whole report as JSON values. The cost is in USD."""
-    packages = {package.name: package.version for package in distributions() if package.name in _PACKAGES}
-    return {
-        "report": "llm-provider check 1",
-        "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),
-        "versions": {
-            "python": platform.python_version(),
-            "system": platform.system(),
-            **dict(sorted(packages.items())),
-        },
-        "models": sorted(models),
-        "cost": cost,
-        "counts": Counter(row.verdict for row in rows),
-        "rows": [asdict(row) for row in rows],
-    }
+def make_row(verdict: str | bool, provider: str, name: str, observed: str, meaning: str = "") -> Row:
+    """A row with what is expected of it. The verdict may be whether it is as expected."""
+    word = ("ok" if verdict else "differs") if isinstance(verdict, bool) else verdict
+    expected, usual = EXPECTED[MODEL if name.startswith(MODEL) else name]
+    return Row(word, provider, name, expected, observed, meaning or usual)
 
 
 def write_markdown(report: JSONObject) -> str:
     """A report that can be read, and pasted into the form for reports."""
     counts = ", ".join(f"{number} {word}" for word, number in report["counts"].items())
     versions = ", ".join(" ".join(pair) for pair in report["versions"].items())
-    lines = [
-        f"{report['date']}: {', '.join(report['models'])}: {counts}; ${report['cost']:.6f}",
-        "",
-        versions,
-        "",
-    ]
-    lines += ["| verdict | provider | row | expected | found | meaning |", "|---|---|---|---|---|---|"]
-    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row.values())} |" for row in report["rows"]]
-    return "\n".join(["# llm-provider check", "", *lines, ""])
+    run = f"{report['date']}: {', '.join(report['models'])}: {counts}; ${report['cost']:.6f}"
+    head = ["| verdict | provider | row | expected | found | meaning |", "|---|---|---|---|---|---|"]
+    rows = [f"| {' | '.join(cell.replace('|', '/') for cell in row.values())} |" for row in report["rows"]]
+    return "\n".join(["# llm-provider check", "", run, "", versions, "", *head, *rows, ""])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from .._json_values import JSONObject
 from .._requests.api_keys import environment_secrets
-from .traffic import Exchange
 
 _PRIVATE = re.compile(
     r"\b(?:(?P<key>(?:sk|rk|pk|gsk|[a-z]ai|hf|r8|nvapi)[-_][\w-]{12,}|AIza[\w-]{30,})"
@@ -17,14 +15,6 @@ _PRIVATE = re.compile(
     r"|(?<=upload_id=)(?P<upload>[\w-]+))"
     r"|(?P<folder>/(?:home|Users|root|tmp|mnt|srv|data)/[\w./-]+)"
 )
-_HEADERS = re.compile(
-    r"content-type|retry-after.*|x-goog-upload.*"
-    r"|.*(ratelimit|request-?id|correlation-id|region|model|tier|version|provider).*"
-)
-"""Headers that a recording keeps."""
-
-_LONGEST_REQUEST = 2_000
-"""Characters of a request in a recording. The prompt that is too long has millions."""
 
 
 class Scrubber:
@@ -46,16 +36,3 @@ class Scrubber:
         """A JSON object whose texts are scrubbed."""
         scrubbed: JSONObject = json.loads(self.scrub(json.dumps(value, ensure_ascii=False)))
         return scrubbed
-
-
-def describe_exchange(exchange: Exchange) -> dict[str, Any]:
-    """An exchange as JSON values, as a recording has it."""
-    headers = {name: value for name, value in sorted(exchange.headers.items()) if _HEADERS.fullmatch(name)}
-    return {
-        "method": exchange.method,
-        "path": exchange.path,
-        "request": exchange.request.decode(errors="replace")[:_LONGEST_REQUEST],
-        "status": exchange.status,
-        "headers": headers,
-        "body": exchange.body.decode(errors="replace"),
-    }

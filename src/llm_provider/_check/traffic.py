@@ -6,10 +6,12 @@ and are not kept.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from .._json_values import JSONObject
 from .._providers.transport.http_client import body_of
 from .._runtime import event_loop
 
@@ -19,7 +21,14 @@ _OF_ONE_CONNECTION = frozenset(
 )  # fmt: skip
 """Headers that each of the two connections has for itself."""
 
-_MOST_BYTES = 2**28
+_RECORDED = re.compile(
+    r"content-type|retry-after.*|x-goog-upload.*"
+    r"|.*(ratelimit|request-?id|correlation-id|region|model|tier|version|provider).*"
+)
+"""Headers that a recording keeps."""
+
+_LONGEST_REQUEST = 2_000
+"""Characters of a request in a recording. The prompt that is too long has millions."""
 
 SERVER = "{server}"
 """Stands for scheme and host in headers, such as those with addresses for uploads."""
@@ -36,6 +45,18 @@ class Exchange:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     pieces: int = 0
+
+    def to_dict(self) -> JSONObject:
+        """The exchange as a recording has it."""
+        headers = {name: text for name, text in sorted(self.headers.items()) if _RECORDED.fullmatch(name)}
+        return {
+            "method": self.method,
+            "path": self.path,
+            "request": self.request.decode(errors="replace")[:_LONGEST_REQUEST],
+            "status": self.status,
+            "headers": headers,
+            "body": self.body.decode(errors="replace"),
+        }
 
 
 class RecordingProxy:
@@ -61,14 +82,10 @@ class RecordingProxy:
             auto_decompress=False, trust_env=True, cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None),
         )  # fmt: skip
-        application = web.Application(client_max_size=_MOST_BYTES)
-        application.router.add_route("*", "/{path:.*}", self._pass_on)
-        self._runner = web.AppRunner(
-            application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0
-        )
+        server = web.Server(self._pass_on, access_log=None, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self._own = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self.url = self._own + self.base
 
@@ -81,7 +98,7 @@ class RecordingProxy:
         from aiohttp import web
         from yarl import URL
 
-        exchange = Exchange(request.method, request.raw_path, await request.read())
+        exchange = Exchange(request.method, request.raw_path, await request.content.read())
         self.exchanges.append(exchange)
         headers = {**_keep_headers(request.headers), "Accept-Encoding": "identity"}
         try:
@@ -89,13 +106,9 @@ class RecordingProxy:
                 request.method, URL(self._origin + request.raw_path, encoded=True), headers=headers,
                 data=body_of(exchange.request) if exchange.request else None, allow_redirects=False,
             ) as reply:  # fmt: skip
-                exchange.status = reply.status
-                kept = _keep_headers(reply.headers)
-                exchange.headers = {
-                    name.lower(): value.replace(self._origin, SERVER) for name, value in kept.items()
-                }
-                answer = web.StreamResponse(status=reply.status)
-                for name, value in kept.items():
+                exchange.status, answer = reply.status, web.StreamResponse(status=reply.status)
+                for name, value in _keep_headers(reply.headers).items():
+                    exchange.headers[name.lower()] = value.replace(self._origin, SERVER)
                     answer.headers[name] = value.replace(self._origin, self._own)
                 await answer.prepare(request)
                 async for piece in reply.content.iter_any():

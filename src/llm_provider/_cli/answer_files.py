@@ -8,7 +8,6 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from .._errors import LLMError, RequestError
-from .._evidence.verification import ROWS
 from .._json_values import JSONObject
 from .._types.response import Response, Result, result_from_dict
 from .._types.scores import Scores
@@ -24,7 +23,7 @@ _OF_ERRORS = (
 
 def read_answers(path: Path) -> Iterator[Result | Scores]:
     """The answers of a file; `RequestError` if a line is none."""
-    for number, (text, line) in enumerate(_read_lines(path.expanduser()), start=1):
+    for number, (text, line) in enumerate(read_lines(path.expanduser()), start=1):
         if line == {} or not text.strip():
             # The header of a table.
             continue
@@ -43,9 +42,11 @@ def read_answers(path: Path) -> Iterator[Result | Scores]:
             ) from None
 
 
-def _read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
+def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
     """The lines of a file, and their content where the file is a table."""
     if is_zipfile(path):
+        from .._evidence.verification import ROWS
+
         try:
             with ZipFile(path) as archive, archive.open(ROWS) as file:
                 yield from ((text, None) for text in file)

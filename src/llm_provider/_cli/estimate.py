@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._errors import RequestError
 from .output import PROGRAM
 from .parsing import Command, complete_model, parse_json_object
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
-    from .._types.messages import Prompt
 
 _EPILOG = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
-or an object with "messages" or "prompt". Without a file, lines are read from standard input.
+or an object with "prompt", "text" or "messages", as `map` reads it. Without a file, lines are read from
+standard input.
 
   {PROGRAM} estimate gpt-6.1-sol prompts.txt
   {PROGRAM} estimate claude-sonnet-5-5 conversations.jsonl --max-tokens 500 --json | jq .cost
@@ -45,38 +41,10 @@ _EXTRA_BODY = "an object of fields for this provider only"
 def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:
     """Estimate the requests, tokens, cost and time of a file of prompts."""
     from .._client.model_functions import estimate
+    from .map_rows import read_prompts
 
-    with ExitStack() as stack:
-        prompts = read_prompts(file, stack)
-        result = estimate(model, prompts, cache="off" if no_cache else None, **parameters)
+    result = estimate(model, read_prompts(file), cache="off" if no_cache else None, **parameters)
     print(json.dumps(_as_object(result)) if as_json else result)
-
-
-def read_prompts(path: Path | None, stack: ExitStack) -> Iterator[Prompt]:
-    """The prompts of a file, or of standard input."""
-    name = "standard input" if path is None else path.name
-    lines = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))
-    for number, line in enumerate(lines, start=1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise RequestError(f"{name} line {number} is not UTF-8 text") from None
-        if text.strip():
-            yield _prompt_of_json(text, f"{name} line {number}") if name.endswith(".jsonl") else text
-
-
-def _prompt_of_json(text: str, where: str) -> Prompt:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise RequestError(f"{where} is not JSON") from None
-    if isinstance(value, dict):
-        value = value.get("messages", value.get("prompt"))
-    if not isinstance(value, (str, list)):
-        raise RequestError(
-            f'{where} is neither a text, nor messages, nor an object with "messages" or "prompt"'
-        )
-    return value
 
 
 def _as_object(estimate: Estimate) -> dict[str, object]:

@@ -62,14 +62,8 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 
 _DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "deadline", "cache", "progress")
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS,
-    "timeout",
-    "max_retries",
-    "outage_patience",
-    "in_batch",
-    "strict_model",
-    "user",
-}
+    *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
+}  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 
 _MOST_REPORTED = 10
@@ -199,8 +193,6 @@ class _Work:
     def _ask(self, row: Row) -> _Question:
         from .map_output import line_token, request_name
 
-        if row.problem is not None:
-            raise row.problem
         prompt = self.maker(row)
         request = request_name(self.model, prompt, self.parameters)
         name = row.index if self.id_column is None else _id(row, self.id_column)

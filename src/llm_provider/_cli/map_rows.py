@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -212,7 +212,9 @@ class PromptMaker:
             self._template, self._fields = parse_template(template, "the template", "{text}")
 
     def __call__(self, row: Row) -> str | list[Any]:
-        """The prompt: a text, or a list of messages. An error names the row."""
+        """The prompt: a text, or a list of messages. An error names the row, or says why it was not read."""
+        if row.problem is not None:
+            raise row.problem
         if self._template is not None:
             return self._fill(self._template, row)
         column = self._column
@@ -239,6 +241,13 @@ class PromptMaker:
             return template.format_map(row.fields)
         except (ValueError, TypeError, AttributeError, LookupError) as error:
             raise RequestError(f"{row.where} cannot fill the template: {error!r}") from None
+
+
+def read_prompts(path: Path | None) -> Iterator[Any]:
+    """The prompts of a file, of JSON lines if it is a .jsonl, else of texts; None is standard input."""
+    form: Format = "jsonl" if path is not None and path.suffix == ".jsonl" else "txt"
+    with closing(RowFile("-" if path is None else str(path), form)) as file:
+        yield from map(PromptMaker(), file.rows())
 
 
 def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:

@@ -1,13 +1,12 @@
 """The command `llm-provider recheck`: whether a model still answers as before."""
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from .call_options import call_options, parameters_of
-from .estimate import read_prompts
+from .map_rows import read_prompts
 from .output import PROGRAM, logs_in_one_line, say
 from .parsing import Command, complete_model
 
@@ -43,9 +42,9 @@ def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, 
     """Say whether a model still answers as before."""
     from .._client.model_functions import recheck
 
-    with ExitStack() as stack, logs_in_one_line():
+    with logs_in_one_line():
         parameters = parameters_of(options)
-        prompts = None if file is None else list(read_prompts(file, stack))
+        prompts = None if file is None else list(read_prompts(file))
         report = recheck(model, prompts, dry_run=True, **parameters)
         if not dry_run:
             for line in str(report).splitlines()[1:]:

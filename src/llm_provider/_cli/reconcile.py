@@ -151,12 +151,16 @@ def _parse_keys(keys: tuple[str, ...]) -> dict[str, str]:
 def _load(path: Path) -> Any:
     try:
         return json.loads(path.expanduser().read_bytes())
+    except FileNotFoundError:
+        problem = f"there is no {path}"
     except ValueError:
-        raise RequestError(f"{path} is no JSON: save what the administration API answers") from None
+        problem = f"{path} is no JSON"
+    raise RequestError(f"{problem}: save what the administration API answers (docs/costs.md)")
 
 
 def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -> list[Any]:
     """The pages of a provider's reports, with a day more at both ends, where calls may be billed."""
+    from .._calls.operations.list_models import scrub_error
     from .._requests.api_keys import find_written_key
     from .._runtime import event_loop
 
@@ -174,21 +178,17 @@ def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -
     span: dict[str, Any] = {"start_time": int(begin.timestamp()), "end_time": int(end.timestamp())}
     if provider == "anthropic":
         span = {"starting_at": f"{begin:%Y-%m-%dT%H:%M:%SZ}", "ending_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
-    queries: list[tuple[str, dict[str, Any]]] = [
-        (path, span | {"bucket_width": "1d", "limit": 31, "group_by[]": names.split()})
-        for path, names in _REPORTS[provider].items()
-    ]
+    span |= {"bucket_width": "1d", "limit": 31}
+    queries = [(path, {**span, "group_by[]": names.split()}) for path, names in _REPORTS[provider].items()]
     if provider == "openrouter":
         queries = [("/activity", {"api_key_hash": name}) for name in accounts] or [("/activity", {})]
     try:
         return event_loop.wait(event_loop.submit(_fetch_pages(target, key, queries)))
     except LLMError as error:
-        error.message = key.scrub(f"the report failed: {error.message}")
+        remedy = ""
         if isinstance(error, (AuthenticationError, PermissionDeniedError)):
-            error.message += f"; {variables[0]} must be the key of an administrator: a plain key is refused"
-        error.args, error.provider = (error.message,), provider
-        error.__cause__ = error.__context__ = None
-        raise error.with_traceback(None) from None
+            remedy = f"; {variables[0]} must be the key of an administrator: a plain key is refused"
+        raise scrub_error(error, key, "the report", provider, remedy) from None
 
 
 async def _fetch_pages(target: Target, key: APIKey, queries: list[tuple[str, dict[str, Any]]]) -> list[Any]:
@@ -218,50 +218,28 @@ def _add_up(rows: list[Row], measure: str) -> dict[str, Any]:
     unexplained, explained = float(sum(abs(row.unexplained) for row in rows)), Counter[str]()
     for row in rows:
         explained.update({word: float(abs(amount)) for word, amount in row.explained.items()})
-    share = unexplained / (max(mine, theirs) or 1)
-    return {
-        "ledger": mine,
-        "report": theirs,
-        "explained": explained,
-        "unexplained": unexplained,
-        "share": share,
-    }
+    sums = {"ledger": mine, "report": theirs, "explained": explained}
+    return sums | {"unexplained": unexplained, "share": unexplained / (max(mine, theirs) or 1)}
 
 
 def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]]) -> None:
     rows = sorted((row for row in rows if row.usd[0] != row.usd[1]), key=lambda row: -abs(row.unexplained))
-    header = [
-        "measure",
-        "provider",
-        "day",
-        "model",
-        "key",
-        "delivery",
-        "ledger $",
-        "report $",
-        "unexplained $",
-    ]
+    names = ["measure", "provider", "day", "model", "key", "delivery"]
     lines = [
-        [
-            *(printable(name) or "-" for name in row.name),
-            *(f"{usd:,.6f}" for usd in (*row.usd, row.unexplained)),
-        ]
+        [*(printable(name) or "-" for name in row.name), *map("{:,.6f}".format, (*row.usd, row.unexplained))]
         for row in rows[:_MOST_ROWS]
     ]
     if lines:
-        print_table(header, lines, left_aligned=header[:6])
+        print_table([*names, "ledger $", "report $", "unexplained $"], lines, left_aligned=names)
     for row in rows[:_MOST_ROWS]:
         about = [f"{amount:+.6f} by {word}" for word, amount in row.explained.items()]
         about += [row.reason] if row.reason else []
-        if row.name.measure == "usage":
-            counts = (
-                (name, [side[name] for side in row.counts]) for name in {**row.counts[0], **row.counts[1]}
-            )
-            about += [f"{name} {mine:,} and {theirs:,}" for name, (mine, theirs) in counts if mine != theirs]
-        positions = [
-            f"{line.position} {line.fields.get('error') or ''}".strip() for line in row.candidates.values()
-        ]
-        about += [f"{len(positions)} lines may explain it: {', '.join(positions[:3])}"] if positions else []
+        for name, (mine, theirs) in row.tokens.items() if row.name.measure == "usage" else ():
+            about += [f"{name} {mine:,} and {theirs:,}"] if mine != theirs else []
+        candidates = [f"{at} {line.fields.get('error') or ''}".strip() for at, line in row.candidates.items()]
+        about += (
+            [f"{len(candidates)} lines may explain it: {', '.join(candidates[:3])}"] if candidates else []
+        )
         print(f"{' '.join(filter(None, row.name))}: {printable('; '.join(about))}")
     if len(rows) > _MOST_ROWS:
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")

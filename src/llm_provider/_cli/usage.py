@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 import orjson
@@ -17,6 +18,7 @@ import orjson
 from .._errors import RequestError
 from .._runtime.exact_decimal import total
 from .._types.served_by import FIELDS
+from .answer_files import read_lines
 from .output import PROGRAM, print_table, printable, say
 from .parsing import Command, parse_since
 
@@ -102,6 +104,11 @@ def list_files(files: tuple[Path, ...]) -> list[Path]:
                 "there is no ledger: name its file, or set LLM_PROVIDER_LEDGER, which calls then write"
             )
         files = (Path(ledger),)
+    for path in files:
+        if not path.expanduser().exists():
+            raise FileNotFoundError(
+                f"there is no {path}: name the file of Client(ledger=FILE) or LLM_PROVIDER_LEDGER=FILE"
+            )
     return list({path.expanduser().resolve(): path for path in files}.values())
 
 
@@ -132,42 +139,28 @@ def _add_up(
 
 def _postings(path: Path) -> Iterator[Posting]:
     """What the lines of a file cost. Invalid lines are left out, with a warning; one valid line is needed."""
+    from .._money.ledger_file import parse_posting
+
     bad: list[int] = []
     any_valid, piece = False, b""
-    with path.expanduser().open("rb") as file:
-        for number, (text, posting) in enumerate(_read_lines(path, file), start=1):
-            piece = text.strip()
-            if posting is not None:
-                any_valid = True
-                yield posting
-            elif piece and text.endswith(b"\n"):
-                # A last line without a newline is still being written, or was when the machine failed.
-                bad.append(number)
+    for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
+        # The header of a table is no line.
+        piece, line = b"" if cells == {} else text.strip(), cells
+        with contextlib.suppress(ValueError):
+            line = orjson.loads(text) if cells is None else cells
+        posting = parse_posting(line) or parse_posting(_entry_of(line))
+        if posting is not None:
+            any_valid = True
+            yield posting
+        elif piece and text.endswith(b"\n"):
+            # A last line without a newline is still being written, or was when the machine failed.
+            bad.append(number)
     if not any_valid and (bad or piece):
         raise RequestError(
             f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
         )
     if bad:
         say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
-
-
-def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[bytes, Posting | None]]:
-    """Each line of a file with what it cost; None if it cannot be read."""
-    from .._money.ledger_file import parse_posting
-    from .map_forms import Table, choose_form
-
-    form = choose_form(path)
-    if isinstance(form, Table):
-        for text, line in form.read(file):
-            # The header is no line.
-            yield (text, parse_posting(_entry_of(line))) if line != {} else (b"", None)
-        return
-    for text in file:
-        try:
-            line = orjson.loads(text)
-        except ValueError:
-            line = None
-        yield text, parse_posting(line) or parse_posting(_entry_of(line))
 
 
 def _entry_of(line: object) -> dict[str, object] | None:

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
     from .._errors import LLMError
     from .._estimates.estimate import Estimate
     from .._estimates.estimates import Estimates
-    from .._requests.parameters import (
-        BatchParameters,
-        EstimateParameters,
-        Parameters,
-        ScoreManyParameters,
-    )
+    from .._requests.parameters import BatchParameters, EstimateParameters, Parameters, ScoreManyParameters
     from .._types.results import Results
     from .._types.scores import Scores
     from . import functions, model_functions

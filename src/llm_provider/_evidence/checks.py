@@ -3,11 +3,12 @@
 The export computes them too, and a row says why a value cannot be computed of what it holds.
 """
 
+import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,13 +39,13 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
     result = row["result"]
     kind = _list_of_error if result.get("error") else _list_of_scores if "scores" in result else _list_of_chat
     try:
-        comparisons = list(kind(row, prices))
+        comparisons: list[_Comparison] = [("keys", lambda: _compare_keys(row)), *kind(row, prices)]
     except (KeyError, TypeError, AttributeError) as error:
         yield "result", f"it lacks its answers: {error!r}"
         return
-    for name, make in (("keys", _compare_keys), *comparisons):
+    for name, make in comparisons:
         try:
-            claimed, computed = make(row)
+            claimed, computed = make()
             equal = claimed == computed
             problem = None if equal else f"it is {_cite(claimed)}, and computed {_cite(computed)}"
         except Exception as error:  # a file of a stranger may hold anything, and a decoder raises any error
@@ -53,8 +54,8 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
             yield name, problem
 
 
-_Compare = Callable[[JSONObject], tuple[Any, Any]]
-"""Makes what a row says and what is computed of its parts."""
+_Comparison = tuple[str, Callable[[], tuple[Any, Any]]]
+"""The name of a value, and what makes that of the row and that which is computed of its parts."""
 
 
 def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
@@ -74,68 +75,66 @@ def make_key(request: JSONObject) -> str:
     )
 
 
-def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
-    result = row["result"]
-    pieces = _list_pieces(result)
-    answers = [Replies(row, piece) for piece in pieces]
-    yield "answers", lambda _: _compare_answers(pieces, answers, result)
-    yield "usage", lambda _: (result["usage"], json_value(sum_usage(flatten(answers))))
-    yield "served_by", lambda _: _compare_origins(pieces, answers)
-    yield "parsed", lambda _: (result["parsed"], _parse(result))
+def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison]:
+    result, pieces = row["result"], list_pieces(row["result"])
+    read = functools.cache(lambda: decode_pieces(row))
+
+    def flat() -> list[Answer]:
+        return [answer for reply in read() for answer in reply.answers]
+
+    yield "answers", lambda: _compare_answers(pieces, read(), result)
+    yield "usage", lambda: (result["usage"], json_value(sum_usage(flat())))
+    yield "served_by", lambda: _compare_origins(pieces, read())
+    yield "parsed", lambda: (result["parsed"], _parse(result))
     # The price of an answer has the requests of its model that failed, and not those of other models.
     find = find_cost if result["failures"] else find_price
-    yield "price", lambda _: (result["price"], _float(find(flatten(answers), row, prices)))
-    yield "cost", lambda _: (result["cost"], _compute_cost(row, answers, prices))
+    yield "price", lambda: (result["price"], _float(find(flat(), row, prices)))
+    yield "cost", lambda: (result["cost"], _compute_cost(row, flat, prices))
 
 
-def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
-    result = row["result"]
-    pieces = _list_pieces(result)
-    yield "error", lambda _: (result, LLMError.from_dict(result).to_dict())
-    yield "answers", lambda _: _compare_answers(pieces, [Replies(row, piece) for piece in pieces])
+def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison]:
+    result, pieces = row["result"], list_pieces(row["result"])
+    yield "error", lambda: (result, LLMError.from_dict(result).to_dict())
+    yield "answers", lambda: _compare_answers(pieces, decode_pieces(row))
 
 
-def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, _Compare]]:
-    result = row["result"]
-    yield (
-        "logprobs",
-        lambda _: (
-            [score["logprob"] for score in result["scores"]],
-            [sum(score["token_logprobs"]) for score in result["scores"]],
-        ),
-    )
-    yield (
-        "scores",
-        lambda _: (
-            list({score["text"]: score for score in result["scores"]}.values()),
-            [json_value(Score.from_dict(_read_reply(reply)["score"])) for reply in row["replies"]],
-        ),
-    )
+def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison]:
+    scores = row["result"]["scores"]
+
+    def sum_up() -> tuple[Any, Any]:
+        return [score["logprob"] for score in scores], [sum(score["token_logprobs"]) for score in scores]
+
+    def decode() -> tuple[Any, Any]:
+        replies = [Score.from_dict(_read_reply(reply)["score"]) for reply in row["replies"]]
+        return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
+
+    yield from (("logprobs", sum_up), ("scores", decode))
 
 
-def _list_pieces(result: JSONObject) -> list[JSONObject]:
+def list_pieces(result: JSONObject) -> list[JSONObject]:
     """The answers that a result is made of: its rounds, the samples of an error, or itself."""
     rounds = result.get("tool_rounds") or {"responses": result.get("samples")}
     pieces: list[JSONObject] = rounds["responses"] or ([] if result.get("error") else [result])
     return pieces
 
 
-class Replies:
-    """The decoded replies of an answer, which are read when they are needed first."""
+class Reply(NamedTuple):
+    """The stored reply of an answer, as JSON and decoded: several replies if each sample has its own."""
 
-    def __init__(self, row: JSONObject, piece: JSONObject) -> None:
-        self._row, self._piece, self._answers = row, piece, list[Answer]()
-        self.raw: Any = None
+    raw: Any
+    answers: list[Answer]
 
-    def read(self) -> Sequence[Answer]:
-        if not self._answers:
-            if self._row["format"] not in FORMATS:
-                raise ValueError(f"{_cite(self._row['format'])} is no format of replies")
-            self.raw = raw = _read_reply(self._piece["body"])
-            size = len(self._piece["choices"])
-            alike = size > 1 and isinstance(raw, list) and len(raw) == size
-            self._answers = decode_replies(self._row["format"], raw if alike else [raw])
-        return self._answers
+
+def decode_pieces(row: JSONObject) -> list[Reply]:
+    """The replies of the answers of a row."""
+    replies = []
+    for piece in list_pieces(row["result"]):
+        if row["format"] not in FORMATS:
+            raise ValueError(f"{_cite(row['format'])} is no format of replies")
+        raw, size = _read_reply(piece["body"]), len(piece["choices"])
+        alike = size > 1 and isinstance(raw, list) and len(raw) == size
+        replies.append(Reply(raw, decode_replies(row["format"], raw if alike else [raw])))
+    return replies
 
 
 def decode_replies(form: str, replies: Sequence[Any]) -> list[Answer]:
@@ -148,10 +147,6 @@ def decode_replies(form: str, replies: Sequence[Any]) -> list[Answer]:
     return answers
 
 
-def flatten(answers: Sequence[Replies]) -> list[Answer]:
-    return [each for answer in answers for each in answer.read()]
-
-
 def _read_reply(body: str) -> Any:
     try:
         return orjson.loads(body)
@@ -160,19 +155,20 @@ def _read_reply(body: str) -> Any:
 
 
 def _compare_answers(
-    pieces: Sequence[JSONObject], answers: Sequence[Replies], result: JSONObject | None = None
+    pieces: Sequence[JSONObject], replies: Sequence[Reply], result: JSONObject | None = None
 ) -> tuple[Any, Any]:
     claimed, computed = list[Any](), list[Any]()
-    for piece, late in zip(pieces, answers, strict=True):
-        answer, choices = late.read(), [_without_tools(choice) for choice in piece["choices"]]
+    for piece, (_, answers) in zip(pieces, replies, strict=True):
+        choices = [_without_tools(choice) for choice in piece["choices"]]
         first = _without_tools({name: piece[name] for name in _OF_CHOICE})
         claimed.append((choices, first, piece["id"], piece["model"]))
-        made = json_value([choice for each in answer for choice in each.choices])
-        model = answer[0].model or piece["model"]
-        computed.append((made, {name: made[0][name] for name in _OF_CHOICE}, answer[0].id, model))
+        made = json_value([choice for each in answers for choice in each.choices])
+        model = answers[0].model or piece["model"]
+        computed.append((made, {name: made[0][name] for name in _OF_CHOICE}, answers[0].id, model))
     if result is not None and pieces[-1] is not result:
-        claimed.append([result[name] for name in ("body", "choices", "text", "model", "id")])
-        computed.append([pieces[-1][name] for name in ("body", "choices", "text", "model", "id")])
+        # The last round is the result.
+        for side, holder in ((claimed, result), (computed, pieces[-1])):
+            side.append([holder[name] for name in ("body", "choices", "text", "model", "id")])
     return claimed, computed
 
 
@@ -181,12 +177,10 @@ def _without_tools(choice: JSONObject) -> JSONObject:
     return {**choice, "tool_calls": [{**call, "tool": None} for call in choice["tool_calls"]]}
 
 
-def _compare_origins(pieces: Sequence[JSONObject], answers: Sequence[Replies]) -> tuple[Any, Any]:
+def _compare_origins(pieces: Sequence[JSONObject], replies: Sequence[Reply]) -> tuple[Any, Any]:
     computed = []
-    for piece, late in zip(pieces, answers, strict=True):
-        late.read()
-        origins = piece["origins"]
-        who = read_served_by(piece["provider"], late.raw, origins[0] if origins else None)
+    for piece, reply in zip(pieces, replies, strict=True):
+        who = read_served_by(piece["provider"], reply.raw, next(iter(piece["origins"]), None))
         computed.append(None if who is None else who.to_dict())
     return [piece["served_by"] for piece in pieces], computed
 
@@ -237,10 +231,10 @@ def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) ->
     return None if usd is None else total([own, usd])
 
 
-def _compute_cost(row: JSONObject, answers: Sequence[Replies], prices: PriceTable) -> float | None:
+def _compute_cost(row: JSONObject, read: Callable[[], list[Answer]], prices: PriceTable) -> float | None:
     if row["result"]["cached"]:
         return 0.0
-    return _float(find_cost(flatten(answers), row, prices)) if row["others"] else row["result"]["price"]
+    return _float(find_cost(read(), row, prices)) if row["others"] else row["result"]["price"]
 
 
 def _price_usage(

@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -55,27 +54,26 @@ def write_evidence(
         }
     )
     manifest: JSONObject = {}
-    records, lines = ScoreRecords(about), defaultdict[str, list[bytes]](list)
+    records = ScoreRecords(about)
 
-    def count() -> Iterator[bytes]:
+    def make_rows() -> Iterator[bytes]:
         for line, row in maker.make_lines(results, scores):
             figures.add(row)
-            for name, text in records.add(row):
-                lines[name].append(text)
-            yield line + b"\n"
+            records.add(row)
+            yield line
 
     def make_parts() -> Iterator[tuple[str, Iterable[bytes]]]:
-        yield ROWS, count()
-        yield PRICES, (write_json(_describe(row)) + b"\n" for row in maker.price_rows)
-        for name, before, behind in records.finish():
-            yield name, (line + b"\n" for line in (*before, *lines[name], *behind))
+        yield ROWS, make_rows()
+        yield PRICES, (write_json(_describe(row)) for row in maker.price_rows)
+        yield from records.finish()
         manifest.update(make_manifest(written, figures, about))
-        yield MANIFEST, [write_json(manifest) + b"\n"]
+        yield MANIFEST, [write_json(manifest)]
 
     with warnings.catch_warnings():
         # The rows say that a price is not known.
         warnings.simplefilter("ignore", PriceWarning)
-        digest = write_parts(goal, make_parts(), written)
+        parts = ((name, (line + b"\n" for line in lines)) for name, lines in make_parts())
+        digest = write_parts(goal, parts, written)
     with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
         file.write(write_json(make_statement(goal.name, digest, manifest)) + b"\n")
     return Evidence(path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=True)
@@ -91,10 +89,5 @@ def _describe(row: PriceRow) -> JSONObject:
 
 def _describe_settings(settings: Settings) -> JSONObject:
     """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
-    return {
-        "cache": settings.cache,
-        "cache_finish_reasons": sorted(settings.kept),
-        "strict_model": settings.strict_model,
-        "max_retries": settings.max_retries,
-        "rate_control": settings.rate_control,
-    }
+    names = ("cache", "strict_model", "max_retries", "rate_control")
+    return {name: getattr(settings, name) for name in names} | {"cache_finish_reasons": sorted(settings.kept)}

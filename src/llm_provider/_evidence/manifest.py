@@ -74,13 +74,8 @@ def describe_parts(parts: Iterable[Part]) -> JSONObject:
 
 def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
     """The manifest of some parts."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "parts": describe_parts(parts),
-        "figures": figures.to_dict(),
-        **about,
-    }
+    made = {"format": FORMAT, "version": VERSION, "parts": describe_parts(parts)}
+    return {**made, "figures": figures.to_dict(), **about}
 
 
 def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -13,23 +12,23 @@ import orjson
 
 from .._cache.response_cache import ResponseCache
 from .._cache.selection import list_keys
-from .._cache.storage.entry import ELIDED, Entry
+from .._cache.storage.entry import ELIDED, LONGEST_TEXT, Entry, digest
 from .._errors import LLMError
 from .._json_values import JSONObject
 from .._money.price_rows import PriceRow
 from .._money.pricing import PriceTable
 from .._providers import registry
-from .._providers.protocol import EncodedRequest
+from .._providers.protocol import Answer, EncodedRequest
 from .._requests.routing import ROUTES, Target, price_names
 from .._runtime import clock
 from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
-from .checks import Replies, find_cost, find_price, flatten, list_differences, make_key
+from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
 from .json_lines import write_json
 from .redaction import Redaction
 
-_Find = Callable[[JSONObject, PriceTable], Decimal | None]
+_Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
 _NOT_HERE = "its question is not in this cache"
@@ -81,25 +80,23 @@ class RowMaker:
 
     def _make_row(self, index: int, result: Result | Scores) -> JSONObject:
         fields = result.to_dict()
-        row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
         pieces = _list_answers(result)
-        texts = _collect_texts(fields)
-        stored: list[tuple[Entry, JSONObject] | None] = []
-        requests: list[JSONObject] = []
-        for key in [key for piece in pieces for key in piece.cache_keys]:
-            entry, request = self._describe_request(key, texts)
-            requests.append(request)
-            stored.append(None if entry is None else (entry, request))
-        row["requests"] = requests
+        texts = {digest(text): text for text in _list_texts(fields) if len(text) > LONGEST_TEXT}
+        described = [self._describe_request(key, texts) for piece in pieces for key in piece.cache_keys]
+        stored = [(entry, request) for entry, request in described if entry is not None]
+        row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
+        row["requests"] = [request for _, request in described]
         if isinstance(result, Scores):
-            row["replies"] = [pair[0].body.decode() for pair in stored if pair is not None]
-            return row
-        if pieces:
+            row["replies"] = [entry.body.decode() for entry, _ in stored]
+        elif pieces:
             _strip_tools(fields)
-            first = next((pair for pair in stored if pair is not None), None)
-            self._add_format(row, pieces[0], None if first is None else first[1])
+            first = stored[0] if stored else None
+            target = None if first is None else self._find_target(first[1]["model"], first[1]["base_url"])
+            route = {**ROUTES, **self._settings.hosts}.get(pieces[0].provider)
+            route = route if target is None else target.route
+            row["format"] = None if route is None else route.adapter
             if isinstance(result, Response):
-                self._add_bases(row, result, first)
+                self._add_bases(row, result, first, target)
         return row
 
     def _describe_request(self, key: str | None, texts: dict[str, str]) -> tuple[Entry | None, JSONObject]:
@@ -123,12 +120,6 @@ class RowMaker:
             request["why"] = _ELIDED
         return entry, request
 
-    def _add_format(self, row: JSONObject, answer: Response, request: JSONObject | None) -> None:
-        target = None if request is None else self._find_target(request["model"], request["base_url"])
-        routes = {**ROUTES, **self._settings.hosts}
-        route = routes.get(answer.provider) if target is None else target.route
-        row["format"] = None if route is None else route.adapter
-
     @functools.lru_cache(maxsize=256)  # noqa: B019 - it lives as long as an export
     def _find_target(self, model: str, base_url: str | None) -> Target | None:
         for address in (None, base_url):
@@ -138,62 +129,44 @@ class RowMaker:
                     return target
         return None
 
-    def _add_bases(self, row: JSONObject, result: Response, first: tuple[Entry, JSONObject] | None) -> None:
+    def _add_bases(
+        self, row: JSONObject, result: Response, first: tuple[Entry, JSONObject] | None, target: Target | None
+    ) -> None:
         """Note the names, service level and time of the prices of a row in the price table."""
         try:
-            answers = flatten([Replies(row, piece) for piece in _list_dicts(row["result"])])
+            answers = [answer for reply in decode_pieces(row) for answer in reply.answers]
         except Exception:  # a decoder of a provider's reply; the row then says so
             return
+
+        def search(bases: list[JSONObject], usd: float | None, find: _Find, *fields: str) -> bool:
+            """Set fields to the first basis by which the price table gives an amount, else to None."""
+            for basis in bases:
+                row.update(dict.fromkeys(fields, basis))
+                amount = find(answers, row, self._prices)
+                if (None if amount is None else float(amount)) == usd:
+                    rows = self._prices.list_rows(basis["provider"], basis["model"])
+                    self.price_rows.update(dict.fromkeys(rows))
+                    return True
+            row.update(dict.fromkeys(fields))
+            return False
+
         at = float(int(clock.time() if first is None else first[0].created))
         requested = "standard" if first is None else _find_variant(row["format"], first[1])
         bases = [
             {"provider": provider, "model": model, "variant": variant, "at": at}
-            for provider, model in self._list_names(result, first)
+            for provider, model in _list_names(result, target)
             for variant in (requested, "batch")
         ]
-        is_price = self._try(row, "priced", bases, result.price, functools.partial(find_price, answers))
-        for basis in () if is_price else bases:
+        if not search(bases, result.price, find_price, "priced"):
             # Its requests that failed have a price too.
-            row["priced"] = basis
-            if self._try(row, "others", [basis], result.price, functools.partial(find_cost, answers)):
-                return
-            row["priced"] = None
-        if is_price and result.passed_over and result.cost != result.price:
+            search(bases, result.price, find_cost, "priced", "others")
+        elif result.passed_over and result.cost != result.price:
             others = []
             for model in (each.model for each in result.passed_over):
                 with contextlib.suppress(LLMError):
                     provider, name = price_names(self._settings.find_target(model, None))
                     others.append({"provider": provider, "model": name, "variant": "standard", "at": at})
-            self._try(row, "others", others, result.cost, functools.partial(find_cost, answers))
-
-    def _try(
-        self, row: JSONObject, field: str, bases: list[JSONObject], usd: float | None, find: _Find
-    ) -> bool:
-        """Set a field to the first of some bases by which the price table gives an amount, else to None."""
-        for basis in bases:
-            row[field] = basis
-            amount = find(row, self._prices)
-            if (None if amount is None else float(amount)) == usd:
-                rows = self._prices.list_rows(basis["provider"], basis["model"])
-                self.price_rows.update(dict.fromkeys(rows))
-                return True
-        row[field] = None
-        return False
-
-    def _list_names(
-        self, result: Response, first: tuple[Entry, JSONObject] | None
-    ) -> Iterator[tuple[str, str]]:
-        if first is not None:
-            target = self._find_target(first[1]["model"], first[1]["base_url"])
-            if target is not None:
-                provider, model = price_names(target, result.model)
-                yield provider, model
-                who = result.served_by
-                if who is not None and who.host:
-                    yield provider, f"{model}:{who.host.lower()}"
-                if who is not None and provider == "anthropic" and who.region == "us":
-                    yield provider, f"us/{model}"
-        yield result.provider, result.model
+            search(others, result.cost, find_cost, "others")
 
     def _explain(self, name: str, row: JSONObject, reason: str) -> str:
         """Why a value of a new row is not the one that is computed."""
@@ -214,17 +187,24 @@ class RowMaker:
         }.get(name, reason)
 
 
+def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, str]]:
+    """The provider and model of an answer, as price tables may have them."""
+    if target is not None:
+        provider, model = price_names(target, result.model)
+        yield provider, model
+        who = result.served_by
+        if who is not None and who.host:
+            yield provider, f"{model}:{who.host.lower()}"
+        if who is not None and provider == "anthropic" and who.region == "us":
+            yield provider, f"us/{model}"
+    yield result.provider, result.model
+
+
 def _list_answers(result: Result | Scores) -> Sequence[Any]:
     """What has cache keys: the rounds of a response, its scores, or the samples of an error."""
     if isinstance(result, Response):
         return result.rounds
     return [result] if isinstance(result, Scores) else getattr(result, "samples", ())
-
-
-def _list_dicts(result: JSONObject) -> list[JSONObject]:
-    rounds = result["tool_rounds"]
-    answers: list[JSONObject] = [result] if rounds is None else rounds["responses"]
-    return answers
 
 
 def _find_variant(form: str | None, request: JSONObject) -> str:
@@ -247,19 +227,13 @@ def _strip_tools(fields: Any) -> None:
             _strip_tools(each)
 
 
-def _collect_texts(value: Any, texts: dict[str, str] | None = None) -> dict[str, str]:
-    """The long texts in a value, by the digests that the cache stores in their place."""
-    texts = {} if texts is None else texts
+def _list_texts(value: Any) -> Iterator[str]:
+    """The texts in a value."""
     if isinstance(value, str):
-        if len(value) > 2048:
-            texts[hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]] = value
-    elif isinstance(value, dict):
-        for each in value.values():
-            _collect_texts(each, texts)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            _collect_texts(each, texts)
-    return texts
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(each)
 
 
 def _restore(value: Any, texts: dict[str, str]) -> Any:

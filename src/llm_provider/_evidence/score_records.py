@@ -30,23 +30,23 @@ class ScoreRecords:
     def __init__(self, about: JSONObject) -> None:
         self._about, self._models = about, dict[str, _Model]()
 
-    def add(self, row: JSONObject) -> list[tuple[str, bytes]]:
-        """The lines of a scored row, with the names of their parts. A failed call has none."""
+    def add(self, row: JSONObject) -> None:
+        """Add a row. One without a score, or of a failed call, has no line."""
         result, score = row["result"], row.get("score")
         if score is None or result.get("error"):
-            return []
+            return
         times = [request["created"] for request in row["requests"] if "created" in request]
         key = f"{result['provider']}/{result['model']}"
         if key not in self._models:
             self._models[key] = _Model(key, self._about, result, min(times, default=0.0))
-        return self._models[key].add(row, float(score), times)
+        self._models[key].add(row, float(score), times)
 
-    def finish(self) -> Iterator[tuple[str, list[bytes], list[bytes]]]:
-        """The name of each part, its lines before those of the rows, and its lines behind them."""
+    def finish(self) -> Iterator[tuple[str, list[bytes]]]:
+        """The name of each part, and its lines without their ends."""
         for model in self._models.values():
-            yield f"{model.part}_samples.jsonl", [], []
-            yield f"{model.part}.json", [write_json(model.describe())], []
-            yield model.log, [model.write_log_head()], [b"]}"]
+            yield f"{model.part}_samples.jsonl", model.samples
+            yield f"{model.part}.json", [write_json(model.describe())]
+            yield model.log, [model.write_log_head(), *model.log_lines, b"]}"]
 
 
 class _Model:
@@ -56,6 +56,7 @@ class _Model:
         self._key, self._name, self._about, self._first = key, str(about["evaluation"]), about, first
         self._ids, self._total, self._begin, self._end = list[int](), 0.0, begin, begin
         self._digest, self._usage = hashlib.sha256(), Counter[str]()
+        self.samples, self.log_lines = list[bytes](), list[bytes]()
         folders = (self._name, first["provider"], first["model"])
         digest = hashlib.sha256(write_json(folders)).hexdigest()
         # A record must have a name with the form of a random UUID.
@@ -65,8 +66,8 @@ class _Model:
         # Inspect lists the logs whose names begin with a time.
         self.log = f"inspect/{_write_time(begin).replace(':', '-')}_{words[0]}_{end}.json"
 
-    def add(self, row: JSONObject, score: float, times: list[float]) -> list[tuple[str, bytes]]:
-        """The lines of a row."""
+    def add(self, row: JSONObject, score: float, times: list[float]) -> None:
+        """Add the lines of a row."""
         prompt, texts, choices = _read_answer(row["result"])
         raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
         usage = row["result"]["usage"]
@@ -93,13 +94,13 @@ class _Model:
             "reasoning_tokens": usage["reasoning_output_tokens"],
         }  # fmt: skip
         sample = self._describe_sample(row, score, prompt if _is_plain(prompt) else raw, used)
-        log_line = (b"," if self._ids else b"") + write_json(sample | {"choices": choices})
+        self.samples.append(line)
+        self.log_lines.append((b"," if self._ids else b"") + write_json(sample | {"choices": choices}))
         self._ids.append(row["index"])
         self._total += score
         self._usage.update(used)
         self._digest.update(line + b"\n")
         self._end = max([self._end, *times])
-        return [(f"{self.part}_samples.jsonl", line), (self.log, log_line)]
 
     def _describe_sample(
         self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int]

@@ -36,21 +36,15 @@ def read_entries(
 def _read_entry(
     key: str, entry: Entry, question: QuestionFields, find_format: FindFormat
 ) -> Response | Scores | None:
-    provider, form = question["provider"], find_format(question["model"], question["base_url"])
+    form = find_format(question["model"], question["base_url"])
+    shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
+    shared |= {"cached": True, "cache_keys": (key,)}
     try:
         reply = orjson.loads(entry.body)
         if isinstance(reply, dict) and "score" in reply:
-            return Scores(
-                context=str(question["payload"].get("context", "")),
-                scores=(Score.from_dict(reply["score"]),),
-                usage=Usage(**reply["usage"]),
-                model=reply["model"] or question["model"],
-                provider=provider,
-                cost=0.0,
-                price=entry.price,
-                cached=True,
-                cache_keys=(key,),
-            )
+            context, score = str(question["payload"].get("context", "")), Score.from_dict(reply["score"])
+            model, usage = reply["model"] or question["model"], Usage(**reply["usage"])
+            return Scores(context=context, scores=(score,), usage=usage, model=model, **shared)
         answer = None if form is None else decode_replies(form, [reply])[0]
     except (LLMError, ValueError, TypeError, KeyError, AttributeError):
         # An embedding, a probe, or an answer of another version.
@@ -59,14 +53,10 @@ def _read_entry(
         choices=answer.choices,
         usage=sum_usage([answer]),
         model=answer.model or entry.served or question["model"],
-        provider=provider,
         id=answer.id,
-        cost=0.0,
-        price=entry.price,
-        cached=True,
         body=entry.body,
         origins=() if entry.origin is None else (entry.origin,),
-        cache_keys=(key,),
+        **shared,
     )  # fmt: skip
 
 

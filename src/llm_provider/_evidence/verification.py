@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,11 +81,10 @@ class _Comparison:
 
     def compare_rows(self) -> int:
         """Compute all that can be computed, and return the number of rows."""
-        prices, figures, count = self._read_prices(), Figures(), 0
-        others = self._parts.keys() - {ROWS, PRICES, MANIFEST}
-        scores = _ScoreParts(
-            {name: self._parts[name].read_lines(self._file) for name in others}, self._manifest
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PriceWarning)
+            prices = PriceTable(check(mapping_lines(self._read_objects(PRICES))))
+        figures, records, count = Figures(), ScoreRecords(self._manifest), 0
         for row in self._read_objects(ROWS):
             allowed = row["not_computed"]
             if type(allowed) is not dict or row["index"] != count:
@@ -93,17 +93,21 @@ class _Comparison:
                 if name not in allowed:
                     raise EvidenceError(f"{self.where}: {name}: {problem}")
             figures.add(row)
-            scores.compare(row)
+            records.add(row)
             count += 1
-        scores.finish()
+        self._compare_scores(dict(records.finish()))
         if figures.to_dict() != self._manifest["figures"]:
             raise EvidenceError(f"{MANIFEST}: its figures are not those of the rows")
         return count
 
-    def _read_prices(self) -> PriceTable:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", PriceWarning)
-            return PriceTable(check(mapping_lines(self._read_objects(PRICES))))
+    def _compare_scores(self, expected: dict[str, list[bytes]]) -> None:
+        for name in self._parts.keys() - expected.keys() - {ROWS, PRICES, MANIFEST}:
+            raise EvidenceError(f"{name}: a file of evidence has no such part")
+        for name, lines in expected.items():
+            read = self._parts[name].read_lines(self._file) if name in self._parts else iter(())
+            for number, (line, made) in enumerate(zip_longest(read, lines), start=1):
+                if line != made:
+                    raise EvidenceError(f"{name}, line {number:,}: it is not that of the scores in {ROWS}")
 
     def _read_objects(self, name: str) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(self._parts[name].read_lines(self._file), start=1):
@@ -112,36 +116,6 @@ class _Comparison:
             if not isinstance(value, dict):
                 raise EvidenceError(f"{self.where}: it is no object")
             yield value
-
-
-class _ScoreParts:
-    """Compares the parts about scores with those that are made of the rows."""
-
-    def __init__(self, lines: dict[str, Iterator[bytes]], manifest: JSONObject) -> None:
-        self._lines, self._records = lines, ScoreRecords(manifest)
-        self._heads: dict[str, bytes | None] = {}
-
-    def compare(self, row: JSONObject) -> None:
-        """Compare the lines of a row, if it has a score."""
-        for name, line in self._records.add(row):
-            if name.startswith("inspect") and name not in self._heads:
-                self._heads[name] = self._read_line(name)
-            if self._read_line(name) != line:
-                raise EvidenceError(f"{name}: its line of row {row['index']} is not that of the row")
-
-    def finish(self) -> None:
-        """Compare what is not of one row, and find lines and parts that belong to no row."""
-        for name, before, behind in self._records.finish():
-            read = [self._heads[name] if name in self._heads else self._read_line(name) for _ in before]
-            if [*read, *(self._read_line(name) for _ in behind)] != [*before, *behind]:
-                raise EvidenceError(f"{name}: it is not the record of the scores in {ROWS}")
-            if next(self._lines.pop(name), None) is not None:
-                raise EvidenceError(f"{name}: it has a line that belongs to no row")
-        for name in self._lines:
-            raise EvidenceError(f"{name}: a file of evidence has no such part")
-
-    def _read_line(self, name: str) -> bytes | None:
-        return next(self._lines[name], None) if name in self._lines else None
 
 
 def _check_statement(path: Path, name: str, digest: str, manifest: JSONObject) -> None:

@@ -79,6 +79,12 @@ class Row:
         """USD that the report has more than the ledger, without what is explained."""
         return self.usd[1] - self.usd[0] - sum(self.explained.values(), _NOTHING)
 
+    @property
+    def tokens(self) -> dict[str, list[int]]:
+        """The counts that one of both has, by their names in `Usage`."""
+        tokens = {name: [side[name] for side in self.counts] for name in COUNTS}
+        return {name: sides for name, sides in tokens.items() if any(sides)}
+
     def explain(self, word: str, amount: Decimal, lines: Iterable[Line] = ()) -> None:
         """Explain a part of the difference."""
         if amount:
@@ -87,11 +93,10 @@ class Row:
 
     def to_dict(self) -> JSONObject:
         """The row as JSON, with the first candidates."""
-        tokens = {name: [side[name] for side in self.counts] for name in COUNTS}
         lines = list(self.candidates.values())[:_MOST_CANDIDATES]
         return self.name._asdict() | {
             "usd": list(map(float, self.usd)),
-            "tokens": {name: sides for name, sides in tokens.items() if any(sides)},
+            "tokens": self.tokens,
             "requests": self.requests,
             "explained": {word: float(amount) for word, amount in self.explained.items()},
             "unexplained": float(self.unexplained),

@@ -17,27 +17,21 @@ from .._json_values import JSONObject
 WEB_SEARCH = "web search"
 """The model of searches, whose costs are not listed with those of a model."""
 
-# The fields of OpenAI's, Anthropic's and OpenRouter's reports that make a count of `Usage`.
-_WRITES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "input_tokens": (
-        "input_tokens",
-        "uncached_input_tokens",
-        "cache_read_input_tokens",
-        *_WRITES,
-        "prompt_tokens",
-    ),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cache_read_input_tokens": ("input_cached_tokens", "cache_read_input_tokens"),
-    "cache_write_input_tokens": ("input_cache_write_tokens", *_WRITES),
-    "cache_write_1h_input_tokens": _WRITES[1:],
-    "reasoning_output_tokens": ("reasoning_tokens",),
-    "audio_input_tokens": ("input_audio_tokens", "input_cached_audio_tokens"),
-    "cache_read_audio_input_tokens": ("input_cached_audio_tokens",),
-    "image_input_tokens": ("input_image_tokens", "input_cached_image_tokens"),
-    "audio_output_tokens": ("output_audio_tokens",),
-    "image_output_tokens": ("output_image_tokens",),
+_WRITES = "ephemeral_5m_input_tokens ephemeral_1h_input_tokens"
+_FIELDS = {
+    "input_tokens": f"input_tokens uncached_input_tokens cache_read_input_tokens {_WRITES} prompt_tokens",
+    "output_tokens": "output_tokens completion_tokens",
+    "cache_read_input_tokens": "input_cached_tokens cache_read_input_tokens",
+    "cache_write_input_tokens": f"input_cache_write_tokens {_WRITES}",
+    "cache_write_1h_input_tokens": "ephemeral_1h_input_tokens",
+    "reasoning_output_tokens": "reasoning_tokens",
+    "audio_input_tokens": "input_audio_tokens input_cached_audio_tokens",
+    "cache_read_audio_input_tokens": "input_cached_audio_tokens",
+    "image_input_tokens": "input_image_tokens input_cached_image_tokens",
+    "audio_output_tokens": "output_audio_tokens",
+    "image_output_tokens": "output_image_tokens",
 }
+"""A count of `Usage` → the fields of OpenAI's, Anthropic's and OpenRouter's reports that make it together."""
 
 
 class Entry(NamedTuple):
@@ -121,6 +115,6 @@ def _usd(amount: object, currency: str = "USD") -> Decimal:
 def _count(row: JSONObject) -> dict[str, int]:
     counts = {}
     for name, parts in _FIELDS.items():
-        if known := [row[part] for part in parts if row.get(part) is not None]:
+        if known := [row[part] for part in parts.split() if row.get(part) is not None]:
             counts[name] = sum(known)
     return counts

@@ -11,8 +11,6 @@ _REMEDIES = {
     "key token openai_api_key anthropic_api_key google_api_key": "write api_key='...'",
     "engine model_name": "the model is the first argument: call('gpt-6.1-sol', ...)",
     "deployment_id azure_deployment": "the model is the first argument: call('azure/my-deployment', ...)",
-    "prompt input text query": "the prompt is the second argument: call(model, 'text')",
-    "contents": "the prompt is the second argument: call(model, 'text') or a list of messages",
     "functions": "write tools=[{'type': 'function', 'function': {...}}, ...]",
     "function_call": "write tool_choice='auto', or {'type': 'function', 'function': {'name': ...}}",
     "max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample num_predict": "write "
@@ -110,12 +108,24 @@ _REMEDIES_OF_EMBED = {
     "input_type": "write extra_body={'input_type': ...}",
     "task_type": "write extra_body={'taskType': ...}",
     "task": "write extra_body={'taskType': ...} for Gemini, {'task': ...} for others",
-    "input texts": "the texts are the second argument: embed(model, ['a text'])",
     "batch_size": "leave it out: long lists are divided into requests for you",
     "dim output_dimensionality": "write dimensions=...",
     "fallback fallbacks": "leave it out: vectors of different models cannot be compared",
 }
 """The same in a call of `embed`."""
+
+_INPUTS = frozenset(
+    {"completion", "contents", "context", "continuation", "continuations", "documents", "input", "inputs",
+     "message", "messages", "prompt", "prompts", "queries", "query", "text", "texts"}
+)  # fmt: skip
+_INPUTS_OF = {
+    "embed": "the texts are the second argument: {}(model, ['a text'])",
+    "score": "the context and the continuations follow the model: {}(model, 'text', [' more text'])",
+    "many estimate recheck": "the inputs are the second argument: {}(model, ['text', ...])",
+    "Client with_options": "a call has it, behind the model: call(model, 'text')",
+    "": "the prompt is the second argument: {}(model, 'text') or a list of messages",
+}
+"""Function, or the end of its name → where the inputs go, however they are named elsewhere."""
 
 _PARAMETERS = {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}
 _OF_EMBED = {name: remedy for names, remedy in _REMEDIES_OF_EMBED.items() for name in names.split()}
@@ -131,10 +141,15 @@ _SETTINGS = frozenset(
 def describe_unexpected(function: str, name: str, known: Collection[str]) -> str:
     """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
+    if name.lower() in _INPUTS:
+        remedy = next(
+            text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or "")
+        )
+        return f"{problem}: {remedy.format(function)}"
     embeds = function in ("embed", "aembed")
-    remedy = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
-    if remedy is not None and (not embeds or name in _OF_EMBED or re.split("[ =]", remedy)[1] in known):
-        return f"{problem}: {remedy}"
+    advice = (_OF_EMBED if embeds else {}).get(name) or _PARAMETERS.get(name.lower())
+    if advice is not None and (not embeds or name in _OF_EMBED or re.split("[ =]", advice)[1] in known):
+        return f"{problem}: {advice}"
     if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
         return f"{problem}: call_many() and iter_many() have it"
     if name == "fallback":

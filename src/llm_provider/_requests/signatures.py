@@ -36,10 +36,33 @@ def with_parameters(function: F) -> F:
     group = annotation.removeprefix("Unpack[").removesuffix("]")
     if function.__doc__:
         function.__doc__ = document(function.__doc__, group, rest)
+    _accept_without_inputs(function)
     function.__signature__ = _Signature(function, annotations, group)  # type: ignore[attr-defined]  # may be set
     function.__annotations__ = _Annotations(annotations)
     function.__annotations__.module = function.__module__
     return function
+
+
+class _Missing:
+    """Stands for an argument that was not given, until its check asks what it is."""
+
+    def __init__(self, function: str, name: str) -> None:
+        self._problem = f"{function}() missing 1 required positional argument: {name!r}"
+
+    @property  # type: ignore[misc]  # `isinstance` asks for it
+    def __class__(self) -> Any:
+        raise TypeError(self._problem)
+
+
+def _accept_without_inputs(function: Any) -> None:
+    """Let a function look at its parameters before it misses what stands behind the model.
+
+    Who wrote `call(model, prompt="Hi")` reads what to write for `prompt`, and not only what is missing.
+    """
+    code, defaults = function.__code__, function.__defaults__ or ()
+    required = code.co_varnames[: code.co_argcount - len(defaults)]
+    inputs = required[required.index("model") + 1 :] if "model" in required else ()
+    function.__defaults__ = (*(_Missing(function.__name__, name) for name in inputs), *defaults)
 
 
 class Method(Protocol[T_co]):
@@ -143,9 +166,8 @@ class _Signature(inspect.Signature):
 
             function = self._function
             # The same function without a `__signature__`.
-            bare = FunctionType(
-                function.__code__, {}, argdefs=function.__defaults__, closure=function.__closure__
-            )
+            defaults = tuple(each for each in function.__defaults__ or () if type(each) is not _Missing)
+            bare = FunctionType(function.__code__, {}, argdefs=defaults, closure=function.__closure__)
             bare.__kwdefaults__, bare.__annotations__ = function.__kwdefaults__, self._annotations
             own = inspect.signature(bare)
             *positional, _ = own.parameters.values()

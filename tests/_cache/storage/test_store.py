@@ -104,16 +104,6 @@ def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-def test_many_are_read_together(tmp_path: Path, store: Store) -> None:
-    keys = [key for key, _, _ in rows(200)]
-    assert store.read_many(keys, 10**6) == {}
-    assert not (tmp_path / "cache").exists()
-    store.write(rows(100))
-    assert store.read_many(keys, 10**6) == {key: value for key, value, _ in rows(100)}
-    assert store.read_many([*keys[:3], keys[0], ""], 10**6) == {key: value for key, value, _ in rows(3)}
-    assert store.read_many([], 10**6) == {}
-
-
 def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
     store.write([(f"key-{number}", bytes(1000), None) for number in range(100)])
     values = store.read_many([f"key-{number}" for number in range(100)], 10_000)
@@ -187,6 +177,9 @@ class AsADict(RuleBasedStateMachine):
         for store in self.stores:
             assert dict(store.items()) == self.expected
             assert store.count() == len(self.expected)
+            keys = [*(f"key-{number}" for number in range(21)), "key-0", ""]
+            assert store.read_many(keys, 10**6) == self.expected
+            assert store.read_many([], 10**6) == {}
             assert [store.read(f"key-{number}") for number in range(21)] == [
                 self.expected.get(f"key-{number}") for number in range(21)
             ]
@@ -266,8 +259,8 @@ assert not any(statuses), statuses
 """
 
 
-@pytest.mark.parametrize(("processes", "count"), [(16, 40), (64, 10)])
-def test_many_processes_write_at_once(tmp_path: Path, store: Store, processes: int, count: int) -> None:
+def test_many_processes_write_at_once(tmp_path: Path, store: Store) -> None:
+    processes, count = 24, 20
     # All of them find no cache, and make it.
     arguments = [str(tmp_path / "cache"), str(processes), str(count)]
     ended = subprocess.run([sys.executable, "-c", WRITER, *arguments], capture_output=True, text=True)
@@ -417,26 +410,6 @@ def test_a_cache_that_was_left_half_made_is_swept(tmp_path: Path, store: Store) 
 # --- disks -----------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk(small_disk: Path, messages: list[str]) -> None:
-    store = Store(small_disk / "cache", messages.append)
-    assert store.write(rows(50)) == {}
-    ballast = small_disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-        while True:
-            file.write(b"x" * 4096)
-    big = [(f"big-{number}", b"x" * 20_000, None) for number in range(50)]
-    failures = store.write(big)
-    assert failures
-    assert missing(store, 50) == []
-    assert all(store.read(key) is None for key in failures)
-    ballast.unlink()
-    assert store.write(big[:20]) == {}
-    assert all(store.read(key) == value for key, value, _ in big[:20])
-    store.close()
-    assert store.check() == []
-    store.close()
-
-
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_read_only_disk_is_read(small_disk: Path, messages: list[str], clean: bool) -> None:
     writer = Store(small_disk / "cache", messages.append)
@@ -504,10 +477,3 @@ def test_a_network_disk_has_one_shard_and_no_log(tmp_path: Path, messages: list[
     assert missing(store, 80) == []
     assert len(messages) == 1
     store.close()
-
-
-def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path, messages: list[str]) -> None:
-    (tmp_path / "file").touch()
-    store = Store(tmp_path / "file" / "cache", messages.append)
-    with pytest.raises(OSError, match="Not a directory"):
-        store.write(rows(1))

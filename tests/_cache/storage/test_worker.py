@@ -37,14 +37,6 @@ def test_closing_without_waiting_does_not_end_the_next_thread(worker: Worker) ->
         assert after.result(60) == number
 
 
-def test_the_last_task_runs_after_the_others_and_only_in_a_thread_that_was_started(worker: Worker) -> None:
-    seen: list[str] = []
-    assert not worker.close(last=lambda: seen.append("nothing was started"))
-    worker.submit(lambda: seen.append("work"))
-    assert worker.close(last=lambda: seen.append("last"))
-    assert seen == ["work", "last"]
-
-
 def test_flushing_waits_for_earlier_items(worker: Worker, gate: threading.Event) -> None:
     done: list[int] = []
     batches: BatchQueue[int, None] = BatchQueue(worker, lambda items: [done.append(item) for item in items])

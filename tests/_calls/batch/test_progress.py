@@ -53,14 +53,6 @@ def test_a_pipe_gets_a_line_now_and_then(
         assert re.fullmatch(expected, capfd.readouterr().err)
 
 
-def test_it_can_be_forced(simulator: Simulator, warm_python: list[str]) -> None:
-    program = [*warm_python, "-c", BATCH.format(", progress=True")]
-    ended = subprocess.run(program, capture_output=True, text=True, check=True)
-    assert ended.stdout == ""
-    for fact in ("8/8", "cost=$0.000096"):
-        assert fact in ended.stderr
-
-
 @pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
 def test_it_shows_on_a_terminal(
     simulator: Simulator, arguments: str, shows: bool, warm_python: list[str]

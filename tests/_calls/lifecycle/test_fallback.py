@@ -3,13 +3,9 @@
 States of up to three providers are crossed with ways to call, cache modes, samples, formats and tools.
 """
 
-import asyncio
 import contextlib
 import itertools
 import json
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -24,9 +20,7 @@ from hypothesis import strategies as st
 
 from llm_provider import (
     APITimeoutError,
-    BadRequestError,
     Budget,
-    CacheMissError,
     Client,
     Host,
     LLMError,
@@ -35,7 +29,6 @@ from llm_provider import (
     RequestError,
     Response,
     Results,
-    SchemaMismatchError,
     SecondLevel,
     UnsupportedParameterError,
     verify,
@@ -284,61 +277,6 @@ def test_while_every_model_is_down_a_call_waits_for_the_first_that_works(
     assert [entry.model for entry in caught.value.passed_over] == [ANTHROPIC]
 
 
-STOPPED = """
-import os, signal, sys
-from llm_provider import Client
-
-done = []
-
-def note(result):
-    done.append(result)
-    if len(done) == 20:
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-
-with Client(on_result=note, rate_control="independent") as client:
-    client.call_many("gpt-4.1-mini", [f"{number}+1?" for number in range(60)], fallback=["gemini-3.8-flash"],
-                     max_concurrent=4, max_retries=0)
-"""
-
-
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-@pytest.mark.long
-def test_a_batch_that_is_stopped_takes_stored_answers_and_sends_the_rest_to_the_first(
-    stop: str, simulator: Simulator
-) -> None:
-    prompts = [f"{number}+1?" for number in range(60)]
-    simulator.inject(Fault(status=503), "openai", times=None)
-    command = [sys.executable, "-c", STOPPED, stop]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == -signal.Signals[stop] or "KeyboardInterrupt" in ended.stderr, ended.stderr
-    simulator.drop_faults()
-    with Client(rate_control="independent") as client:
-        results = client.call_many(OPENAI, prompts, fallback=[GEMINI], max_concurrent=4)
-        asked = Counter(str(request.body["contents"]) for request in simulator.requests("gemini"))
-        stored = [result for result in results if isinstance(result, Response) and result.cached]
-        assert set(asked.values()) == {1}
-        # A request that was cancelled in flight has no answer.
-        assert 20 <= len(stored) <= len(asked)
-        assert {(result.provider, len(result.passed_over)) for result in stored} == {("gemini", 1)}
-        rest = [result for result in results if isinstance(result, Response) and not result.cached]
-        assert {(result.provider, result.passed_over) for result in rest} == {("openai", ())}
-        assert len(stored) + len(rest) == 60
-
-
-async def test_equal_calls_share_the_requests_of_each_model(simulator: Simulator, client: Client) -> None:
-    simulator.inject(Fault(status=503, delay=0.3), "openai", times=None)
-    simulator.inject(Fault(delay=0.3), "gemini", times=None)
-    options: dict[str, Any] = {"fallback": [GEMINI], "max_retries": 0}
-    calls = [client.acall(OPENAI, "2+2?", **options) for _ in range(3)]
-    plain = client.acall(OPENAI, "2+2?", max_retries=0)
-    *answers, error = await asyncio.gather(*calls, plain, return_exceptions=True)
-    assert isinstance(error, OverloadedError)
-    assert {answer.provider for answer in answers if isinstance(answer, Response)} == {"gemini"}
-    assert len(answers) == 3
-    assert [request.provider for request in simulator.requests()] == ["openai", "gemini"]
-    assert sum(answer.cost > 0 for answer in answers if isinstance(answer, Response)) == 1
-
-
 def test_the_rounds_of_tools_stay_with_the_model_that_answered(simulator: Simulator, client: Client) -> None:
     simulator.inject(Fault(status=503), "openai", times=1)
     prompt, parameters = KINDS["tools"]
@@ -452,18 +390,6 @@ def test_what_is_dropped_for_one_model_is_told(simulator: Simulator, client: Cli
     table = Results([answer, client.call(GEMINI, "Hi")]).to_pandas()
     assert list(table["passed_over"].fillna("")) == [f"{OPENAI}: OverloadedError", ""]
     assert f"instead of {OPENAI}" in answer._repr_html_()
-
-
-def test_a_bad_request_and_a_mismatch_keep_their_errors(simulator: Simulator, client: Client) -> None:
-    simulator.inject(Fault(status=400), "openai")
-    with pytest.raises(BadRequestError):
-        client.call(OPENAI, "Hi", fallback=[ANTHROPIC])
-    simulator.inject(Fault(text="no"), "openai", times=2)
-    with pytest.raises(SchemaMismatchError):
-        client.call(OPENAI, "Hi", fallback=[ANTHROPIC], response_format=NUMBER)
-    with pytest.raises(CacheMissError):
-        client.call(OPENAI, "Hi", fallback=[ANTHROPIC], cache="only")
-    assert not simulator.requests("anthropic")
 
 
 THROUGH_LITELLM = "litellm/openai/gpt-4.1-mini"

@@ -1,7 +1,6 @@
 """Single flight: one request for equal calls of one or several processes, also if calls or processes end."""
 
 import asyncio
-import contextvars
 import gc
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -72,22 +71,6 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None
     del call
     gc.collect()
     assert reported == []
-
-
-async def test_the_request_runs_in_the_context_of_the_call_that_started_it() -> None:
-    who: contextvars.ContextVar[str] = contextvars.ContextVar("who")
-
-    flights = Flights[str](Leases(None))
-
-    async def work() -> str:
-        await asyncio.sleep(0)
-        return who.get()
-
-    async def call(name: str) -> str:
-        who.set(name)
-        return (await shared(flights, work)).value
-
-    assert await asyncio.gather(*(asyncio.create_task(call(name)) for name in "abc")) == ["a"] * 3
 
 
 MODEL = "gpt-6.1-sol"

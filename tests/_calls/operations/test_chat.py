@@ -17,7 +17,11 @@ MODEL = "gpt-6.1-sol"
 
 
 @pytest.mark.parametrize(
-    ("finish", "stored_by_default"), [("length", False), ("tool_calls", True), ("empty", False)]
+    ("finish", "stored_by_default"),
+    [
+        ("tool_calls", True),
+        *((finish, False) for finish in ("length", "empty", "content_filter", "refusal", "null_content")),
+    ],
 )
 def test_only_complete_answers_are_kept(
     client: Client, simulator: Simulator, finish: str, stored_by_default: bool

@@ -1,6 +1,5 @@
 """`embed` and `aembed` from end to end: the real SDKs over real sockets against the simulator."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,8 @@ import pytest
 from llm_provider import (
     BadRequestError,
     BudgetExceededError,
-    CacheMissError,
     Client,
     ContextWindowExceededError,
-    Embeddings,
-    aembed,
-    embed,
     price,
 )
 from llm_provider._calls.operations.embed import EMBED
@@ -94,17 +89,6 @@ class TestVectors:
         assert embeddings.numpy().shape == (0, 0)
         assert not simulator.requests()
 
-    def test_the_module_functions_and_the_asynchronous_ones_share_entries(self, simulator: Simulator) -> None:
-        sent = embed(MODEL, ["a", "b"])
-
-        async def main() -> Embeddings:
-            async with Client() as client:
-                assert (await client.aembed(MODEL, ["a"])).cached
-            return await aembed(MODEL, ["b", "a"])
-
-        assert asyncio.run(main()).vectors == (sent[1], sent[0])
-        assert simulator.ledger().requests == 1
-
 
 def key_of(client: Client, model: str, text: str, **parameters: Any) -> str:
     request = EmbedRequest.build(model, ["another text", text], parameters)  # type: ignore[arg-type]  # by name
@@ -179,13 +163,6 @@ class TestGroups:
         assert texts_sent(simulator) == [numbered(250)[100:200]]
 
 
-def is_stored(client: Client, texts: list[str]) -> bool:
-    try:
-        return client.embed(GEMINI, texts, dimensions=2, cache="only").cached
-    except CacheMissError:
-        return False
-
-
 class TestMoney:
     @pytest.mark.parametrize("model", [MODEL, GEMINI])
     def test_usage_and_cost_are_those_of_the_providers_bill(
@@ -203,19 +180,6 @@ class TestMoney:
         assert sum(part.usage.input_tokens for part in parts) == bill.input_tokens
         assert {part.cost for part in parts} == {0.0}
         assert billing.ledger().requests == bill.requests
-
-    def test_a_hit_beside_a_sent_text_costs_nothing(self, client: Client, billing: Simulator) -> None:
-        client.embed(MODEL, ["a long text " * 100])
-        before = billing.ledger().billed
-        embeddings = client.embed(MODEL, ["a long text " * 100, "new"])
-        after = billing.ledger().billed
-        assert embeddings.cost == float(after - before) > 0
-        assert client.usage.saved == before
-
-    def test_a_budget_refuses_before_sending(self, client: Client, simulator: Simulator) -> None:
-        with pytest.raises(BudgetExceededError):
-            client.embed(MODEL, numbered(100), budget=1e-9)
-        assert not simulator.requests()
 
     def test_groups_in_flight_never_exceed_a_budget(self, billing: Simulator, own_cache: Path) -> None:
         with Client(cache_dir=own_cache) as probe:

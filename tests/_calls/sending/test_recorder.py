@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.scenarios import ledger as chaos
 from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, verify
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
@@ -81,12 +80,6 @@ def test_a_class_without_a_price_warns_once_and_is_unknown(own_cache: Path, simu
     with Client(cache_dir=own_cache, prices=prices) as client, pytest.warns(PriceWarning, match="cache_read"):
         client.call_many(MODEL, ["a", "b"], progress=False)
     assert (client.usage.requests, client.usage.unknown, client.usage.spent) == (2, 2, 0)
-
-
-def test_chaos_is_billed_as_the_ledger_says(tmp_path: Path) -> None:
-    report = chaos.chaos(120, tmp_path)
-    assert report.problems == []
-    assert all(route.difference == 0 for route in report.routes)
 
 
 def ask(client: Client, way: str, model: str, **parameters: Any) -> list[Any]:

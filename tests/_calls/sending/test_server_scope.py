@@ -3,18 +3,14 @@
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, Host
 from llm_provider._calls.sending.server_scope import ServerRequest, Servers, ServerScope
 from llm_provider._errors import APIConnectionError, InternalServerError, LLMError, RateLimitError
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.rate_estimator import Ticket
-from llm_provider.simulator import Fault, Simulator
 
 
 def make(count: int = 2) -> tuple[Servers, list[ServerScope]]:
@@ -123,30 +119,3 @@ async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
             assert request.scope is not None
             request.scope.record_end(request.granted.result(), None)
     assert not requests
-
-
-def test_servers_that_die_join_and_refuse_lose_no_call(own_cache: Path) -> None:
-    settings = ({"served_at_once": 3}, {"max_concurrent": 2}, {"requests_per_minute": 1200.0, "burst": 4.0})
-    simulators = [Simulator(latency=0.02, **kind).start() for kind in settings]
-    with Simulator(latency=0.02) as late:
-        port = late.port
-    late = Simulator(latency=0.02, port=port)
-    prompts = [f"{'document ' * 100}{number % 7} What is {number}+1?" for number in range(400)]
-    lab = Host(
-        "lab", [each.url("lab") for each in (*simulators, late)], prices={"*": {"input": 0, "output": 0}}
-    )
-    simulators[0].inject(Fault(status=500), times=5)
-    try:
-        with Client(cache_dir=own_cache, hosts=[lab]) as client:
-            answers = []
-            for number, answer in client.iter_many("lab/mine", prompts, progress=False):
-                answers.append((number, answer.text))
-                if len(answers) == 50:
-                    late.start()
-                if len(answers) == 150:
-                    simulators[1].close()
-    finally:
-        for simulator in (*simulators, late):
-            simulator.close()
-    assert sorted(answers) == [(number, str(number + 1)) for number in range(400)]
-    assert not [number for number, count in Counter(number for number, _ in answers).items() if count > 1]

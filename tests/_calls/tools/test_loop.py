@@ -114,28 +114,20 @@ def test_the_tools_are_run_until_the_model_answers(
     assert stored.messages == response.messages
 
 
-async def _every_asynchronous_way(client: Client, way: str) -> list[Any]:
+async def test_asynchronous_tools_run_on_the_users_loop(client: Client) -> None:
     here = asyncio.get_running_loop()
 
     async def where() -> bool:
         """Where it runs."""
         return asyncio.get_running_loop() is here
 
-    model, parameters = ROUTES[way]
-    options: dict[str, Any] = {"tools": [where], "max_tool_rounds": 1, "cache": "off", **parameters}
-    prompt = "use the tool where({})"
-    response = await client.acall(model, prompt, **options)
-    stream = client.astream(model, prompt, **options)
+    options: dict[str, Any] = {"tools": [where], "max_tool_rounds": 1, "cache": "off", **CHAT[1]}
+    stream = client.astream(CHAT[0], "use the tool where({})", **options)
     deltas = [delta async for delta in stream]
-    (batched,) = await client.acall_many(model, [prompt], progress=False, **options)
-    assert isinstance(batched, Response)
+    (batched,) = await client.acall_many(CHAT[0], ["use the tool where({})"], progress=False, **options)
+    called = await client.acall(CHAT[0], "use the tool where({})", **options)
     assert [result.content for delta in deltas for result in delta.tool_results] == ["true"]
-    return [contents(response), contents(stream.response), contents(batched)]
-
-
-@pytest.mark.parametrize("way", ROUTES)
-def test_asynchronous_tools_run_on_the_users_loop(client: Client, way: str) -> None:
-    assert asyncio.run(_every_asynchronous_way(client, way)) == [["true"]] * 3
+    assert [contents(each) for each in (stream.response, batched, called)] == [["true"]] * 3
 
 
 @pytest.mark.parametrize("way", ROUTES)

@@ -4,7 +4,6 @@ from typing import Any
 
 import anthropic
 import pydantic
-import pytest
 
 from llm_provider._providers.anthropic import prompt_cache
 from llm_provider._providers.shared.prompt_cache import PrefixMark
@@ -42,12 +41,3 @@ def test_a_prefix_that_nobody_shares_is_not_written() -> None:
     request = encoded(MODEL, "Hi", system=LONG)
     request.prefix = PrefixMark(prompt_cache, 0, of_batch=True)
     assert request.add_labels(request.payload) == request.payload
-
-
-@pytest.mark.parametrize(
-    ("model", "tokens"),
-    [("claude-opus-5", 512), ("claude-opus-4-5-20251101", 4096), ("claude-opus-4-7", 2048),
-     ("claude-opus-4-8", 1024), ("claude-sonnet-5", 1024), ("claude-mythos-5-2", 512)],
-)  # fmt: skip
-def test_the_minimum_depends_on_the_model(model: str, tokens: int) -> None:
-    assert prompt_cache.minimum(model) == tokens

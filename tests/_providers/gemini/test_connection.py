@@ -16,7 +16,7 @@ from llm_provider._errors import (
     RateLimitError,
 )
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
-from support import RunScript, ignore, wait_until
+from support import ignore, wait_until
 
 
 @both_ways
@@ -105,19 +105,3 @@ def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transpor
             assert await asyncio.to_thread(wait_until, lambda: gone(simulator))
 
     asyncio.run(main())
-
-
-def test_the_sdk_prints_nothing(simulator: Simulator, run_script: RunScript) -> None:
-    done = run_script(
-        """
-        import warnings
-        from llm_provider import call, stream
-
-        # The warning appears only when an SDK is compiled for the first time.
-        warnings.filterwarnings("ignore", "invalid escape sequence")
-        call("gemini-3.8-flash", "Hi")
-        list(stream("gemini-3.8-flash", "Hi"))
-        """,
-        **{**simulator.environment(), "GOOGLE_API_KEY": "a", "GEMINI_API_KEY": "b"},
-    )
-    assert (done.stdout, done.stderr) == ("", "")

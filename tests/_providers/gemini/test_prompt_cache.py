@@ -1,7 +1,5 @@
 """Gemini's implicit cache needs no field, and the common part first."""
 
-import pytest
-
 from llm_provider._providers.gemini import prompt_cache
 
 from ..shared.test_prompt_cache import LONG, TOOL, encoded
@@ -20,8 +18,3 @@ def test_the_system_prompt_and_the_tools_come_first() -> None:
     units = prompt_cache.units(encoded(MODEL, "Hi", system=LONG, tools=[TOOL]).payload)
     assert [unit.instructs for unit in units] == [True, True, False]
     assert [unit.text for unit in units] == [LONG, None, "Hi"]
-
-
-@pytest.mark.parametrize(("model", "tokens"), [(MODEL, 4096), ("gemini-2.5-flash", 2048)])
-def test_the_minimum_depends_on_the_model(model: str, tokens: int) -> None:
-    assert prompt_cache.minimum(model) == tokens

@@ -90,25 +90,17 @@ class TestRules:
         assert strict_schema(made) == made
 
 
-class TestNoForm:
-    @pytest.mark.parametrize(
-        "schema",
-        [
-            {"type": "object"},
-            {"type": "object", "additionalProperties": {"type": "integer"}},
-            {"type": "object", "properties": {"a": {}}},
-            {"type": "array"},
-            {"type": "object", "properties": {"a": True}},
-            {"allOf": [{"type": "object"}, {"type": "object"}]},
-            {"type": "object", "properties": {"a": {"type": "integer"}}, "patternProperties": {"^x": {}}},
-            {"enum": [f"{number:0100}" for number in range(300)]},
-            {"enum": list(range(1001))},
-            {"type": "object", "properties": {f"f{number}": {"type": "null"} for number in range(5001)}},
-            {"const": "x" * 120_001},
-        ],
-    )
-    def test_there_is_none(self, schema: dict[str, Any]) -> None:
-        assert strict_schema(schema) is None
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": [f"{number:0100}" for number in range(300)]},
+        {"enum": list(range(1001))},
+        {"type": "object", "properties": {f"f{number}": {"type": "null"} for number in range(5001)}},
+        {"const": "x" * 120_001},
+    ],
+)
+def test_what_is_larger_than_strict_mode_takes_has_no_form(schema: dict[str, Any]) -> None:
+    assert strict_schema(schema) is None
 
 
 FIELDS = st.recursive(

@@ -5,30 +5,9 @@ from typing import Any
 
 import pytest
 
-from llm_provider._providers.openai_responses import calls as responses_calls
-from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.openai_responses.decode import decode
 from llm_provider._providers.openai_responses.stream import Assembler
-from llm_provider._requests.request import Request
-from llm_provider._types.messages import ToolCall, delta_of
-from openai_support import PRO
-
-
-def encoded(messages: list[Any]) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = responses.encode(Request.build("gpt-5.5-pro", messages, {}), PRO).payload[
-        "input"
-    ]
-    return items
-
-
-def test_a_custom_call_goes_back_in_the_form_of_chat_completions() -> None:
-    custom = ToolCall(id="c1", name="grep", arguments="a.*b", type="custom")
-    message = {"role": "assistant", "content": None, "tool_calls": [responses_calls.entry_of(custom)]}
-    result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
-    call, output = encoded([message, result])
-    assert call == {"type": "custom_tool_call", "call_id": "c1", "name": "grep", "input": "a.*b"}
-    assert output == {"type": "custom_tool_call_output", "call_id": "c1", "output": "found"}
-
+from llm_provider._types.messages import delta_of
 
 ANSWER = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "4"}]}
 CALLED = {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"}

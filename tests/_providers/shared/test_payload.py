@@ -5,7 +5,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.anthropic import encode as anthropic
 from llm_provider._providers.gemini import encode as gemini
 from llm_provider._providers.litellm import encode as litellm
@@ -13,7 +12,6 @@ from llm_provider._providers.openai_chat import encode as chat
 from llm_provider._providers.openai_responses import encode as responses
 from llm_provider._providers.shared import payload
 from llm_provider._requests.parameter_table import PARAMETERS
-from llm_provider._requests.request import Request
 from openai_support import JSON_VALUES
 
 FORMATS = (chat, responses, anthropic, gemini, litellm)
@@ -40,11 +38,3 @@ def test_the_users_value_wins_and_nothing_else_is_lost(ours: dict[str, Any], the
             assert value is theirs[name]
         else:
             assert value.keys() == ours[name].keys() | theirs[name].keys()
-
-
-def test_a_refusal_names_the_parameter_the_model_and_the_remedy() -> None:
-    request = Request.build("claude-opus-5-5", "Hi", {})
-    error = payload.refuse("seed", request, "leave it out", provider="anthropic")
-    assert isinstance(error, UnsupportedParameterError)
-    assert (error.parameter, error.model, error.provider) == ("seed", "claude-opus-5-5", "anthropic")
-    assert str(error).startswith("claude-opus-5-5 does not accept seed: leave it out")

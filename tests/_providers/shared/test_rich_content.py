@@ -1,52 +1,32 @@
 """Images and audio of answers: where they are kept, and their forms."""
 
 import base64
+import copy
 import json
 import pickle
 from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, GeneratedImage, Response
+from llm_provider import Client, Response
 from llm_provider._providers.shared import rich_content
 from raw_server import RawServer, answering
+from wire_shapes import SHAPES
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
-ENCODED = base64.b64encode(PNG).decode()
-
-GEMINI = {
-    "candidates": [
-        {
-            "content": {
-                "role": "model",
-                "parts": [{"inlineData": {"mimeType": "image/png", "data": ENCODED}}],
-            },
-            "finishReason": "STOP",
-            "index": 0,
-        }
-    ],
-    "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 5},
-    "modelVersion": "gemini-3.8-flash",
-    "responseId": "r1",
-}
 
 
 def test_an_answer_of_an_image_alone_is_stored(tmp_path: Path) -> None:
-    with Client(cache_dir=tmp_path) as client, RawServer(answering(json.dumps(GEMINI).encode())) as server:
+    reply = copy.deepcopy(SHAPES["gemini"][0].whole)
+    data = base64.b64encode(PNG).decode()
+    reply["candidates"][0]["content"]["parts"] = [{"inlineData": {"mimeType": "image/png", "data": data}}]
+    with Client(cache_dir=tmp_path) as client, RawServer(answering(json.dumps(reply).encode())) as server:
         for cached in (False, True):
             answer = client.call("gemini-3.8-flash", "Draw", api_key="k", base_url=server.root)
             assert (answer.cached, answer.text) == (cached, "")
-            for copy in (answer, pickle.loads(pickle.dumps(answer)), Response.from_dict(answer.to_dict())):
-                assert [image.data for image in copy.images] == [PNG]
+            for twin in (answer, pickle.loads(pickle.dumps(answer)), Response.from_dict(answer.to_dict())):
+                assert [image.data for image in twin.images] == [PNG]
         assert server.requests == 1
-
-
-def test_images_have_data_or_an_address() -> None:
-    assert rich_content.image_at("https://x/a.png") == GeneratedImage(url="https://x/a.png")
-    assert rich_content.image_at("data:image/webp;base64,UklGRg==") == GeneratedImage(
-        data=b"RIFF", media_type="image/webp"
-    )
-    assert rich_content.image_at("data:image/webp;base64,%%") is None
 
 
 @pytest.mark.parametrize(

@@ -4,46 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.schema_rules import encode_with_prompt, find_recursions
+from llm_provider._providers.shared.schema_rules import encode_with_prompt
 from llm_provider._requests.request import Request
 
 
 class Leaf(BaseModel):
     value: int
-
-
-class Node(BaseModel):
-    children: list[Node] = []
-    leaf: Leaf | None = None
-
-
-class Even(BaseModel):
-    odd: Odd | None = None
-
-
-class Odd(BaseModel):
-    even: Even | None = None
-
-
-@pytest.mark.parametrize(
-    ("schema", "paths"),
-    [
-        (Leaf.model_json_schema(), []),
-        ({"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {}}}, []),
-        (Node.model_json_schema(), ["$.$defs.Node.properties.children.items.$ref"]),
-        (
-            Even.model_json_schema(),
-            ["$.$defs.Even.properties.odd.anyOf[0].$ref", "$.$defs.Odd.properties.even.anyOf[0].$ref"],
-        ),
-        ({"properties": {"next": {"$ref": "#"}}}, ["$.properties.next.$ref"]),
-    ],
-)
-def test_recursions_are_found(schema: dict[str, Any], paths: list[str]) -> None:
-    assert list(find_recursions(schema)) == paths
 
 
 def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None:
@@ -56,17 +25,6 @@ def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None
 
     encoded = encode_with_prompt(Request.build("gpt-6.1-sol", "Hi", parameters), encode)  # type: ignore[arg-type]  # checked by `build`
     return None if encoded is None else (encoded, requests[0])
-
-
-def test_the_schema_follows_the_system_prompt() -> None:
-    result = encode_in_prompt(response_format=Leaf, system="Be brief.")
-    assert result is not None
-    encoded, request = result
-    assert encoded.structure is not None
-    assert encoded.structure.in_prompt
-    assert [message["role"] for message in request.messages] == ["system", "system", "user"]
-    assert '"value":{"title":"Value","type":"integer"}' in request.messages[1]["content"]
-    assert request.response_format is None
 
 
 def test_what_is_no_object_is_wrapped_in_one() -> None:

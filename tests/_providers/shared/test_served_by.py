@@ -92,23 +92,6 @@ TOLD: list[tuple[str, dict[str, str], dict[str, Any], dict[str, str]]] = [
     ),
     ("mistral/x", {"mistral-correlation-id": "4"}, {}, {"request_id": "4"}),
     ("litellm/huggingface/x", {"x-inference-provider": "nebius"}, {}, {"host": "nebius"}),
-    (
-        "local/x",
-        {},
-        {"system_fingerprint": "b7130-1a2b3c4d"},
-        {"engine": "llama.cpp", "engine_version": "b7130"},
-    ),
-    ("local/x", {}, {"system_fingerprint": "b0-unknown"}, {"engine": "llama.cpp"}),
-    (
-        "local/x",
-        {},
-        {"system_fingerprint": "3.0.1-sha-bb909"},
-        {"engine": "tgi", "engine_version": "3.0.1"},
-    ),
-    ("local/x", {}, {"system_fingerprint": "3.2.1-native"}, {"engine": "tgi", "engine_version": "3.2.1"}),
-    ("local/x", {}, {"meta_info": {"weight_version": "7", "id": "a"}}, {"snapshot": "7", "request_id": "a"}),
-    ("local/x", {}, {"metadata": {"weight_version": "default"}}, {}),
-    ("local/x", {}, {"model": "deepseek-r1-0528"}, {"snapshot": "deepseek-r1-0528"}),
     ("local/x", {"x-request-id": ""}, {"system_fingerprint": 7, "service_tier": {}, "metadata": "x"}, {}),
 ]
 """Model, headers and reply → what they tell besides the model and the fingerprint."""

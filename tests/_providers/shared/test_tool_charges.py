@@ -8,7 +8,6 @@ import pytest
 
 from llm_provider import Budget, Client, Response, Usage, price
 from llm_provider._money.pricing import default_prices_path
-from llm_provider._providers.shared.tool_charges import cost_in
 from llm_provider.simulator import Simulator
 from raw_server import RawServer, answering
 
@@ -66,32 +65,6 @@ def test_the_cost_of_the_reply_wins(client: Client, simulator: Simulator, model:
     again = client.call(model, "What is new?", max_tokens=100)
     assert (again.cached, again.cost, again.cost_source) == (True, 0.0, None)
     assert client.usage.saved == Decimal("0.0161")
-
-
-@pytest.mark.parametrize(
-    ("usage", "cost"),
-    [
-        ({"cost": 0.0161, "is_byok": False}, "0.0161"),
-        ({"cost": 0, "is_byok": False}, "0"),
-        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, "0.21"),
-        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, None),
-        ({"cost": {"total_cost": 0.006, "request_cost": 0.005}}, "0.006"),
-        ({"cost_in_usd_ticks": 37756000}, "0.0037756"),
-        ({"estimated_cost": 2.5e-7}, "2.5E-7"),
-        ({"cost": 0}, None),
-        ({"cost_in_usd_ticks": 0}, None),
-        ({"cost": "0.1"}, None),
-        ({"cost": True}, None),
-        ({"cost": -1}, None),
-        ({"cost": float("nan")}, None),
-        ({"cost": float("inf")}, None),
-        ({"prompt_tokens": 5}, None),
-        (None, None),
-        ([], None),
-    ],
-)
-def test_the_reported_cost_in_the_forms_of_hosts(usage: Any, cost: str | None) -> None:
-    assert cost_in(usage) == (None if cost is None else Decimal(cost))
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -1,20 +1,13 @@
 """Server-sent events, however their bytes arrive."""
 
 import asyncio
-import itertools
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from llm_provider import APIResponseValidationError
-from llm_provider._providers.transport.sse import EventSplitter, events
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-ends = st.sampled_from(["\n", "\r\n", "\r"])
+from llm_provider._providers.transport.sse import events
 
 
 async def arriving(chunks: list[bytes]) -> AsyncIterator[bytes]:
@@ -27,26 +20,6 @@ def read(*chunks: bytes) -> list[Any]:
         return [event async for batch in events(arriving(list(chunks))) for event in batch]
 
     return asyncio.run(main())
-
-
-def cut(whole: bytes, cuts: list[int]) -> list[bytes]:
-    edges = [0, *sorted(min(position, len(whole)) for position in cuts), len(whole)]
-    return [whole[start:end] for start, end in itertools.pairwise(edges)]
-
-
-@given(st.lists(texts, max_size=8), ends, st.lists(st.integers(0, 400), max_size=12), st.booleans())
-@example(["a", "b"], "\r\n", [11, 12, 13, 14], True)
-def test_the_pieces_make_no_difference(
-    lines_of_text: list[str], end: str, cuts: list[int], named: bool
-) -> None:
-    name = f"event: message{end}" if named else ""
-    lines = [f"{name}data: {json.dumps(text, ensure_ascii=False)}{end}{end}" for text in lines_of_text]
-    whole = f": welcome{end}{end}{''.join(lines)}data: [DONE]{end}{end}".encode()
-    splitter = EventSplitter()
-    events = [data for chunk in cut(whole, cuts) for data in splitter.feed(chunk)] + splitter.end()
-    assert [json.loads(data) for data in events[:-1]] == lines_of_text
-    assert events[-1] == b"[DONE]"
-    assert read(*cut(whole, cuts)) == lines_of_text
 
 
 def test_what_comes_before_a_broken_event_is_handed_on() -> None:

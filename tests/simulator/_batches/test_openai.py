@@ -12,6 +12,7 @@ URL = "/v1/chat/completions"
 
 
 def connect(server: Simulator, provider: str = "openai") -> openai.OpenAI:
+    server.configure(batch_seconds=0.0)
     return openai.OpenAI(base_url=server.url(provider), api_key="sk-test", max_retries=0)
 
 
@@ -33,17 +34,17 @@ def submit(client: openai.OpenAI, content: bytes, purpose: Any = "batch") -> Any
 
 
 @pytest.mark.parametrize("content", [b"no json", lines("Hi", url="/v1/responses"), lines("a") * 2])
-def test_an_invalid_file_fails_the_whole_batch(batch_server: Simulator, content: bytes) -> None:
-    with connect(batch_server) as client:
+def test_an_invalid_file_fails_the_whole_batch(simulator: Simulator, content: bytes) -> None:
+    with connect(simulator) as client:
         batch = client.batches.retrieve(submit(client, content).id)
         assert batch.status == "failed"
         assert batch.errors is not None
 
 
-def test_each_host_has_its_purpose_and_its_accounts(batch_server: Simulator) -> None:
-    with connect(batch_server, "together_ai") as client:
+def test_each_host_has_its_purpose_and_its_accounts(simulator: Simulator) -> None:
+    with connect(simulator, "together_ai") as client:
         with pytest.raises(openai.BadRequestError):
             submit(client, lines("Hi"))
         batch = submit(client, lines("Hi"), "batch-api")
-    with connect(batch_server) as client, pytest.raises(openai.NotFoundError):
+    with connect(simulator) as client, pytest.raises(openai.NotFoundError):
         client.batches.retrieve(batch.id)

@@ -56,11 +56,3 @@ def test_exactly_so_many_requests_meet_a_fault(providers: list[str], times: int)
     met = [queue.take(provider, "text", "sk-any") for provider in providers]
     assert met.count(fault) == min(times, providers.count("groq"))
     assert all(one is None for one, provider in zip(met, providers, strict=True) if provider == "openai")
-
-
-def test_a_share_of_the_requests_meets_a_fault() -> None:
-    queue, fault = FaultQueue(), Fault(status=529)
-    queue.add(fault, times=None, share=0.1)
-    met = [queue.take("openai", "text", "sk-any") for _ in range(2000)]
-    assert 140 < met.count(fault) < 260
-    assert met.count(None) == 2000 - met.count(fault)

@@ -1,28 +1,12 @@
-"""The certificate of a server, as a client meets it that trusts it alone."""
+"""The files of a server's certificate; tests/end_to_end/test_routes.py has clients that trust it."""
 
 import ssl
 import stat
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-from llm_provider.simulator import Simulator
 from llm_provider.simulator._server.certificate import write_certificate
-
-
-def test_a_certificate_to_trust() -> None:
-    with Simulator(tls=True) as simulator:
-        assert simulator.certificate is not None
-        assert simulator.environment()["SSL_CERT_FILE"] == str(simulator.certificate)
-        assert simulator.ledger().requests == 0
-        context = ssl.create_default_context(cafile=str(simulator.certificate))
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(simulator.root, timeout=60, context=context)
-        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
-            urllib.request.urlopen(simulator.root, timeout=60)
-    assert not simulator.certificate.exists()
 
 
 def test_the_files_are_those_of_one_key_that_only_the_owner_reads(tmp_path: Path) -> None:

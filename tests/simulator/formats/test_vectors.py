@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider.simulator.formats.vectors import embeds, find_dimensions, make_vector
+from llm_provider.simulator.formats.vectors import make_vector
 
 
 @given(st.text(), st.integers(1, 100))
@@ -20,18 +20,3 @@ def test_same_text_same_vector_of_length_one(text: str, dimensions: int) -> None
 @given(st.text(), st.text())
 def test_different_texts_have_different_vectors(one: str, two: str) -> None:
     assert (make_vector(one, 64) == make_vector(two, 64)) == (one == two)
-
-
-def test_a_shorter_vector_is_the_beginning_of_a_longer_one() -> None:
-    long, short = make_vector("hello", 64), make_vector("hello", 16)
-    scale = math.hypot(*long[:16])
-    assert short == pytest.approx([number / scale for number in long[:16]], abs=1e-6)
-
-
-def test_models() -> None:
-    assert [find_dimensions(name) for name in ("text-embedding-3-large", "mistral-embed", "x")] == [
-        3072,
-        1024,
-        768,
-    ]
-    assert embeds("nomic-ai/nomic-Embed-text")

@@ -21,7 +21,7 @@ SCHEMA_VERSION = 2
 that entries of another version are left alone."""
 
 _CHECKSUM_BYTES = 16
-_LONGEST_TEXT = 2048
+LONGEST_TEXT = 2048
 """Characters. A longer text of a question, such as an image or a document, is stored as a digest."""
 _EXCERPT = 120
 _COMPRESSED_ABOVE = 4096
@@ -65,11 +65,11 @@ class Question:
     def encode(self) -> bytes:
         """The question as JSON. Headers are stored as digests, as they may contain secrets."""
         # A short payload contains no long text, and need not be parsed.
-        short = len(self.body) <= _LONGEST_TEXT
+        short = len(self.body) <= LONGEST_TEXT
         question = {
             "base_url": self.base_url,
             "draw": self.draw,
-            "headers": {name: _digest(value) for name, value in self.headers.items()},
+            "headers": {name: digest(value) for name, value in self.headers.items()},
             "model": self.model,
             "operation": self.operation,
             "payload": orjson.Fragment(self.body) if short else elide(orjson.loads(self.body)),
@@ -162,9 +162,9 @@ def tag_of(question: QuestionFields | None) -> str | None:
 def elide(value: object) -> object:
     """JSON in which an object with an excerpt, the length and a digest replaces each long text."""
     if isinstance(value, str):
-        if len(value) <= _LONGEST_TEXT:
+        if len(value) <= LONGEST_TEXT:
             return value
-        return {ELIDED: {"length": len(value), "sha256": _digest(value), "start": value[:_EXCERPT]}}
+        return {ELIDED: {"length": len(value), "sha256": digest(value), "start": value[:_EXCERPT]}}
     if isinstance(value, dict):
         return {name: elide(part) for name, part in value.items()}
     return [elide(part) for part in value] if isinstance(value, list) else value
@@ -181,8 +181,9 @@ def lacks_text(value: object) -> bool:
     return isinstance(value, list) and any(map(lacks_text, value))
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def digest(text: str) -> str:
+    """What stands for a long text of a question."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _checksum(key: str, stored: bytes | memoryview) -> bytes:

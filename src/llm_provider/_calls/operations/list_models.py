@@ -60,7 +60,12 @@ async def _ask_server(target: Target, key: Credential, max_retries: int) -> list
     try:
         return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
     except LLMError as error:
-        error.message = key.scrub(f"the list of models failed: {error.message}")
-        error.args, error.provider = (error.message,), target.provider
-        error.__cause__ = error.__context__ = None
-        raise error.with_traceback(None) from None
+        raise scrub_error(error, key, "the list of models", target.provider) from None
+
+
+def scrub_error(error: LLMError, key: Credential, subject: str, provider: str, remedy: str = "") -> LLMError:
+    """The error of a request that is no call, without the key and without the frames that hold it."""
+    error.message = key.scrub(f"{subject} failed: {error.message}") + remedy
+    error.args, error.provider = (error.message,), provider
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
