@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import multiprocessing
+import os
 import pickle
 import signal
 import sqlite3
@@ -243,6 +244,15 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     assert text.read_text().startswith("a file of the user's")
     with contextlib.closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+
+
+def test_a_full_disk_or_a_read_only_file_refuses(path: Path) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root writes everywhere")
+    Budget(1, path=path)
+    path.chmod(0o400)
+    with pytest.raises(RequestError, match="cannot be used"):
+        Budget(1, path=path)
 
 
 def test_a_file_that_stays_locked_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,6 +226,25 @@ def test_the_service_tier_of_the_answer_or_the_request_is_billed(
     assert answer.cost == pytest.approx(float(expected))
 
 
+def test_the_images_of_an_answer_are_billed_as_images(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    litellm: Any = load()
+    entry = {
+        "litellm_provider": "hosted_vllm", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "output_cost_per_image_token": 3e-5, "cache_creation_input_token_cost": 2e-6,
+        "cache_creation_input_token_cost_above_1hr": 4e-6,
+    }  # fmt: skip
+    monkeypatch.setitem(litellm.model_cost, "hosted_vllm/m", entry)
+    usage = {
+        "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+        "completion_tokens_details": {"image_tokens": 60, "reasoning_tokens": 0},
+    }  # fmt: skip
+    answer = answered(client, replying(usage, stream=False), "hosted_vllm/m", stream=False)
+    assert answer.usage.image_output_tokens == 60
+    assert answer.cost == pytest.approx(1000e-6 + 40 * 2e-6 + 60 * 3e-5)
+
+
 def test_a_cloud_that_the_table_lists_is_billed_by_it(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,6 @@ class TestUsage:
         with pytest.raises(TypeError):
             first + 1  # type: ignore[operator]  # on purpose
 
-    def test_shows_what_it_holds(self) -> None:
-        usage = Usage(input_tokens=3, output_tokens=1)
+    @given(COUNTS)
+    def test_shows_what_it_holds(self, usage: Usage) -> None:
         assert eval(repr(usage)) == usage
