@@ -37,8 +37,6 @@ COLLECTIONS = 0.004
 _LARGE_PAGE = 1 << 21
 _MADV_COLLAPSE = 25
 _LIBRARY = "/src/llm_provider/"
-_MEETING_PLACE = "/llm_provider/_runtime/event_loop.py"
-"""The module in which threads hand work to each other: there they lose their turns more often."""
 _HOLDERS = (
     "importlib", "/budget.py", "/balance_file.py", "/shared_controller.py", "/_limits/state.py", "/forks.py",
     "/storage/shard.py", "/storage/store.py", "/storage/maintenance.py", "/journal.py", "/ledger_file.py",
@@ -163,15 +161,7 @@ class Process(scheduling.Scheduler):
         if event == "line":
             self.offer_turn(self._stepping)
             return self.trace
-        filename = frame.f_code.co_filename
-        if filename.endswith(_MEETING_PLACE):
-            return self._trace_closely
-        return self.trace if _LIBRARY in filename else None
-
-    def _trace_closely(self, _frame: Any, event: str, _: object) -> Any:
-        if event == "line":
-            self.offer_turn(0.2)
-        return self._trace_closely
+        return self.trace if _LIBRARY in frame.f_code.co_filename else None
 
     def die(self) -> None:
         """End without any farewell, but for what the user has seen."""
