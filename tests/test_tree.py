@@ -54,7 +54,6 @@ WITHOUT_TESTS = {
     "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_limits/state.py": "test_shared_controller.py damages a stored state in every way",
     "_limits/window.py": "test_controller.py finds caps that change, in small worlds",
-    "_batches/rows.py": "test_job.py compares rows with live requests, and test_delivery.py their keys",
     "_runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_telemetry/observed_call.py": "_client/test_call_runner.py gets the calls of every way to call",
     "_tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
