@@ -106,7 +106,7 @@ def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
             fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(path, beside)
-        replace(beside, path)  # noqa: PTH105  # a simulation replaces it
+        replace(beside, path)  # noqa: PTH105  # a simulation can replace it
         sync_folder(path.parent)
     finally:
         remove_file(beside)

@@ -365,7 +365,7 @@ def test_what_another_model_cannot_stand_in_for_is_refused(simulator: Simulator,
         with pytest.raises(TypeError, match="fallback"):
             getattr(calls, way)(*arguments, fallback=[GEMINI])
     with pytest.raises(TypeError, match="fallback"):
-        Client(fallback=[GEMINI])  # type: ignore[arg-type]
+        Client(fallback=[GEMINI])  # type: ignore[arg-type]  # a wrong argument is the test
     live = client.call_many(OPENAI, ["Hi"], fallback=[GEMINI], delivery="auto")
     assert live[0].attempts == 1
     simulator.clear()

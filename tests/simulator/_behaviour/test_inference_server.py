@@ -43,7 +43,7 @@ def test_a_client_that_leaves_frees_its_place_or_its_turn() -> None:
 def test_beginnings_are_kept_until_others_take_their_room() -> None:
     with Simulator(prefix_tokens=1500) as simulator:
         read = [
-            ask(simulator, question)["prompt_tokens_details"]["cached_tokens"]  # type: ignore[index]
+            ask(simulator, question)["prompt_tokens_details"]["cached_tokens"]  # type: ignore[index]  # JSON
             for question in (f"{BEGINNING}a", f"{BEGINNING}b", "other " * 900, f"{BEGINNING}c")
         ]
     assert read[0] == read[2] == 0
