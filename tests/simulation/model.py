@@ -149,19 +149,21 @@ class _Judge(Evidence):
         )
         loses |= any("tokens" in process["client"] for process in self.program["processes"])
         for process in (*self.ended_at, *self.died_at):
-            sent = sum(each.process == process and each.is_call for each in self.world.requests)
-            steps = [step for step in self.steps.values() if step.process == process]
-            events = [event for step in steps for event in step.results or ()]
-            told = sum(event.get("attempts", 0) for event in events)
-            # A request that begins at its deadline is counted, and may not arrive.
-            begun = sum("a request was under way" in event.get("text", "") for event in events)
-            is_more = (
-                told > sent + begun + self.world.unused[process]
-                and (process == "again" or not loses)
-                and not self.has_batches
-            )
-            if is_more or (told < sent and self._reports_everything(process)):
-                yield f"{process}: the results tell of {told} attempts, and {sent} requests were sent"
+            requests = [each for each in self.world.requests if each.process == process and each.is_call]
+            for question, steps in self._group_steps(process):
+                sent = sum(question in ("", each.question) for each in requests)
+                events = [event for step in steps for event in step.results or ()]
+                told = sum(event.get("attempts", 0) for event in events)
+                # A request that begins at its deadline is counted, and may not arrive.
+                begun = sum("a request was under way" in event.get("text", "") for event in events)
+                is_more = (
+                    told > sent + begun + self.world.unused[process]
+                    and (process == "again" or not loses)
+                    and not self.has_batches
+                )
+                if is_more or (told < sent and self._reports_everything(process)):
+                    where = f"{process} {question}".strip()
+                    yield f"{where}: the results tell of {told} attempts, and {sent} requests were sent"
         for name, step in self.steps.items():
             plan, most = step.plan, self._find_most_retries(step)
             if any(map(plan.get, ("n", "format", "tool", "fallback"))) or plan["do"] == "embed":
@@ -171,6 +173,14 @@ class _Judge(Evidence):
                     yield f"{name}: {event['attempts']} attempts with max_retries {most}"
                 if event.get("failures", []).count("APIResponseValidationError") > 2:
                     yield f"{name}: an answer that cannot be read is asked for more than twice"
+
+    def _group_steps(self, process: str) -> Iterator[tuple[str, list[Step]]]:
+        """All steps of a process, and those that ask a question which it asks in single calls alone."""
+        yield "", [step for step in self.steps.values() if step.process == process]
+        for question, askers in self.askers.items():
+            steps = [step for step in askers if step.process == process]
+            if all(step.plan["do"] in ("call", "stream") and not step.plan.get("tool") for step in steps):
+                yield question, steps
 
     def _find_most_retries(self, step: Step) -> int | None:
         """The most retries of the calls that may have begun a request of the step; None for no limit."""

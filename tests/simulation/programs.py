@@ -28,6 +28,18 @@ MANY = 0.3
 """The share of the programs with many questions: these send most of all calls, and take most of the time."""
 
 
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"status": 429}, {"status": 429, "retry_after": "2"}, {"status": 429, "retry_after": "20"},
+    {"status": 500}, {"status": 503}, {"status": 529}, {"status": 400}, {"hang": True},
+    {"delay": 3.0}, {"delay": 15.0}, {"abort_after": 1}, {"cut_after": 1}, {"error_after": 1},
+    {"stall_after": 1}, {"stall_after": 1, "delay": 5.0},
+    {"finish": "length"}, {"finish": "no_choices"}, {"finish": "empty"}, {"text": "{}"},
+    {"text": "certainly"}, {"body": "<html>busy</html>", "content_type": "text/html"},
+    {"body": "", "status": 200},
+)  # fmt: skip
+BAD_ANSWERS = FAULTS[-7:]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Theme:
     """Features that meet in a program, where the others are rare: so rare crossings are tried too."""
@@ -49,6 +61,10 @@ class Theme:
     """The share of the programs in which a feature is on that is not one of these."""
     questions: tuple[int, ...] = ()
     """How many questions there are, if not some for each step."""
+    faults: tuple[dict[str, Any], ...] = FAULTS
+    """What may happen to a request, if faults are on."""
+    network: dict[str, tuple[float, ...]] | None = None
+    """How often the network misbehaves in which ways, if not in two that the seed chooses."""
     is_at_once: bool = False
     """Whether everybody begins at the same time, and dies while the first requests are under way."""
 
@@ -78,25 +94,32 @@ THEMES = {
         processes=(2, 3, 4),
         is_at_once=True,
     ),
-    "leases": Theme(
-        features=("processes", "crowds"),
-        calls=("call", "embed", "embed", "embed"),
-        crowd=(3,),
-        is_at_once=True,
-    ),
-    "leases of the dead": Theme(
-        features=("processes", "crowds", "deaths"),
-        calls=("call",),
-        scales=(1,),
-        crowd=(1,),
-        processes=(4,),
+    "repeated answers": Theme(
+        features=("network",),
+        calls=("call", "call", "stream", "call_many"),
+        scales=(3,),
         others=0.05,
+        network={"repeat": (0.3, 0.6)},
+    ),
+    "known failures": Theme(
+        features=("faults", "crowds", "deadlines", "lags"),
+        calls=("call",),
+        exact=1.0,
+        scales=(10,),
+        crowd=(4,),
+        kinds=("asynchronous",),
+        others=0.05,
+        faults=BAD_ANSWERS[1:3],
         is_at_once=True,
     ),
     "late writes": Theme(
         features=("lags", "deaths", "cancellation", "deadlines"), calls=("call",), exact=1.0, scales=(1,)
     ),
-    "broken streams": Theme(features=("network", "leaving"), calls=("stream", "stream", "call", "iter_many")),
+    "broken streams": Theme(
+        features=("network", "leaving"),
+        calls=("stream", "stream", "call", "iter_many"),
+        network={"cut_answer": (0.02, 0.05, 0.1)},
+    ),
     "many streams": Theme(
         features=(), calls=("stream",), exact=1.0, scales=(10,), kinds=("asynchronous",), is_at_once=True
     ),
@@ -110,6 +133,7 @@ THEMES = {
         features=("faults", "crowds", "formats", "deadlines"),
         calls=("call", "call", "stream", "call_many"),
         exact=0.6,
+        faults=BAD_ANSWERS,
         is_at_once=True,
     ),
     "left batches": Theme(
@@ -117,7 +141,9 @@ THEMES = {
         calls=("call", "iter_many", "iter_many", "call_many"),
         exact=0.6,
     ),
-    "loops": Theme(features=("threads", "cancellation", "interrupts", "stepping"), exact=0.6),
+    "outages": Theme(
+        features=("outages", "retries"), calls=("call", "call", "call_many"), scales=(3,), others=0.05
+    ),
     "full disk": Theme(features=("processes", "full_disk"), calls=("call", "call_many"), scales=(1, 3)),
     "tokens": Theme(
         features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
@@ -131,16 +157,6 @@ WORST_CASES = {
     MODELS[3]: (3.01e-3, 4.4e-6),
 }
 """What a call may cost at most, in USD: for its prompt, and for each token of `max_tokens`."""
-FAULTS: tuple[dict[str, Any], ...] = (
-    {"status": 429}, {"status": 429, "retry_after": "2"}, {"status": 429, "retry_after": "20"},
-    {"status": 500}, {"status": 503}, {"status": 529}, {"status": 400}, {"hang": True},
-    {"delay": 3.0}, {"delay": 15.0}, {"abort_after": 1}, {"cut_after": 1}, {"error_after": 1},
-    {"stall_after": 1}, {"stall_after": 1, "delay": 5.0},
-    {"finish": "length"}, {"finish": "no_choices"}, {"finish": "empty"}, {"text": "{}"},
-    {"text": "certainly"}, {"body": "<html>busy</html>", "content_type": "text/html"},
-    {"body": "", "status": 200},
-)  # fmt: skip
-BAD_ANSWERS = FAULTS[-7:]
 
 
 def make_program(seed: int) -> Program:
@@ -270,8 +286,7 @@ class _Maker:
 
     def _make_fault(self) -> dict[str, Any]:
         chance = self.chance
-        faults = BAD_ANSWERS if self.name == "bad answers" else FAULTS
-        order: dict[str, Any] = {"fault": chance.choice(faults), "times": chance.choice((1, 2, 5))}
+        order: dict[str, Any] = {"fault": chance.choice(self.theme.faults), "times": chance.choice((1, 2, 5))}
         if chance.random() < 0.5:
             order["match"] = f"[{chance.choice(self.questions)}]"
         if chance.random() < 0.3:
@@ -280,8 +295,8 @@ class _Maker:
 
     def _make_network(self) -> dict[str, float]:
         chance = self.chance
-        if self.name == "broken streams":
-            return {"delay": 0.01, "cut_answer": chance.choice((0.02, 0.05, 0.1))}
+        if (ways := self.theme.network) is not None:
+            return {"delay": 0.01, **{kind: chance.choice(shares) for kind, shares in ways.items()}}
         kinds = chance.sample(("split", "refuse", "cut_request", "cut_answer", "repeat", "end", "silent"), 2)
         network = {kind: chance.choice((0.05, 0.3)) for kind in kinds}
         return {"delay": chance.choice((0.01, 0.3)), **network}

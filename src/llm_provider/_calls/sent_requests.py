@@ -55,7 +55,7 @@ class SentRequests:
         self.outage: Outage | None = None
         """What is known of the provider's outages, once a request has waited for its turn."""
         self.is_told = False
-        """Whether an error tells of them although one may be under way."""
+        """Whether an error has told of the last request, which was under way then."""
         self.before_telling: SentRequests | None = None
         """The requests that an error has told of, where later ones are counted from 0."""
         self.is_too_late = False
@@ -63,19 +63,27 @@ class SentRequests:
 
     def begin(self) -> None:
         """Count a request that is sent now."""
+        self.is_told = False
         self.attempts += 1
         self.under_way += 1
 
     def withdraw(self) -> None:
         """Take back a request that was not sent after all."""
-        self.attempts -= 1
-        self.under_way -= 1
+        if not self.is_told:
+            self.attempts -= 1
+            self.under_way -= 1
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""
-        self.under_way -= 1
-        if failure is not None:
-            self.failures += (failure,)
+        if not self.is_told:
+            self.under_way -= 1
+            if failure is not None:
+                self.failures += (failure,)
+
+    def add_charge(self, charge: Charge) -> None:
+        """Note what a request costs that has ended, or is about to."""
+        if not self.is_told:
+            self.charges += (charge,)
 
     def whole(self) -> SentRequests:
         """These requests and those of all parts as one count."""
@@ -93,7 +101,7 @@ class SentRequests:
     @property
     def cost(self) -> float | None:
         """USD that the requests cost; None if that of one is not known, as while it is under way."""
-        return None if self.under_way else cost_of(self.charges)
+        return None if self.under_way else cost_of([charge.usd for charge in self.charges])
 
     @property
     def cost_source(self) -> CostSource | None:
@@ -132,10 +140,8 @@ class SentRequests:
         """
         self.before_telling = copy.copy(self.whole())
         for part in _flat(self):
-            if part.under_way:
-                part.is_told = True
-            else:
-                part.attempts, part.failures, part.charges = 0, (), ()
+            part.is_told |= bool(part.under_way)
+            part.attempts, part.under_way, part.failures, part.charges = 0, 0, (), ()
 
     def deadline_error(self, deadline: Deadline) -> APITimeoutError:
         """The error of a call that was not answered by its deadline."""
@@ -164,19 +170,17 @@ NOTHING_SENT = SentRequests()
 """The requests of a call that is not sent. Nothing is counted here."""
 
 
-def cost_of(charges: Sequence[Charge]) -> float | None:
-    """The sum of some charges in USD; None if one of them is not known.
+def cost_of(costs: Sequence[Decimal | None]) -> float | None:
+    """The sum of the costs of some requests in USD; None if one of them is not known.
 
     >>> from decimal import Decimal
-    >>> known, unknown = Charge(Decimal("0.1"), None, "prices"), Charge(None, None, "prices")
-    >>> cost_of([]), cost_of([known] * 3), cost_of([known, unknown])
+    >>> cost_of([]), cost_of([Decimal("0.1")] * 3), cost_of([Decimal("0.1"), None])
     (0.0, 0.3, None)
     """
-    if len(charges) == 1:  # as for nearly every call
-        usd = charges[0].usd
-        return None if usd is None else float(usd)
-    known = [charge.usd for charge in charges if charge.usd is not None]
-    return float(total(known)) if len(known) == len(charges) else None
+    if len(costs) == 1:  # as for nearly every call
+        return None if costs[0] is None else float(costs[0])
+    known = [cost for cost in costs if cost is not None]
+    return float(total(known)) if len(known) == len(costs) else None
 
 
 def sum_of_prices(prices: Collection[float | None]) -> float | None:

@@ -165,9 +165,7 @@ class Flight(Generic[T]):
         return self._abandoned
 
     def _hand_over(self) -> None:
-        """Let the first call that waits pay for the request, unless another call has told of it."""
-        if self._sent.is_told or (self._heir is not None and self._heir.is_told):
-            return
+        """Let the first call that waits pay for the request, but for what another call has told of."""
         heir = next((sent for follower, sent in self._followers.items() if not follower.done()), None)
         if heir is not self._heir:
             if self._heir is not None:

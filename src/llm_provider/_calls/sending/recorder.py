@@ -254,9 +254,9 @@ class CostRecorder:
     ) -> tuple[Decimal | None, str | None]:
         """Count a request. Returns its cost, or else the reason, and warns of that once."""
         if not isinstance(cost, str):
-            call.sent.charges += (Charge(cost, usage, source),)
+            call.sent.add_charge(Charge(cost, usage, source))
             return cost, None
-        call.sent.charges += (Charge(None, usage, source, cost),)
+        call.sent.add_charge(Charge(None, usage, source, cost))
         # A server of the user's own has no price, and nobody expects a bill.
         if usage is not None and call.target.provider != "local":
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.

@@ -108,10 +108,8 @@ class Sender:
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
-        tokens, charges_before = call.exchange.tokens(call, parts), len(call.sent.charges)
-        sending = _Sending(
-            self, call, parts, emit, outgoing, selection, spending, max_retries, holds, tokens, charges_before
-        )
+        tokens = call.exchange.tokens(call, parts)
+        sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds, tokens)
         return sending.run(connection)
 
     def check_key(self, call: Call[Any]) -> None:
@@ -193,8 +191,8 @@ class _Sending:
     holds_max_retries: bool
     """Whether `max_retries` also bounds the requests to a provider that is down."""
     tokens: float
-    charges_before: int
-    """How many charges the call had before."""
+    costs: tuple[Decimal | None, ...] = ()
+    """USD of the requests that may have been billed."""
     queue: float = 0.0
     failing_since: float = 0.0
     """Time of the first failure, on the clock of the loop."""
@@ -332,7 +330,9 @@ class _Sending:
         cost = self.sender.recorder.record_answer(
             self.call, sample, self.parts, self._bound, self.selection.key.identity
         )
-        sample.price = cost_of(sent.charges[self.charges_before :])
+        if self.call.exchange.billed:
+            self.costs += (cost,)
+        sample.price = cost_of(self.costs)
         if hold is not None:
             hold.count_answer(cost)
         self.selection.record_answer()
@@ -357,6 +357,7 @@ class _Sending:
             cost = self.sender.recorder.record_failure(
                 call, error, self._bound, key.identity, attempt.usage, attempt.cost
             )
+            self.costs += (cost,)
         if hold is not None:
             hold.count_failure(error, cost)
         failure = attempt.failure(waited)
