@@ -47,6 +47,7 @@ class _Judge(Evidence):
                 yield f"{name}: {fault}"
         yield from self._everything_is_answered_at_last()
         yield from self._attempts_are_sent()
+        yield from self._whole_streams_are_read()
         yield from self._nothing_is_sent_for_nobody()
         yield from self._no_key_is_written()
         for event in self.world.history:
@@ -173,6 +174,23 @@ class _Judge(Evidence):
                     yield f"{name}: {event['attempts']} attempts with max_retries {most}"
                 if event.get("failures", []).count("APIResponseValidationError") > 2:
                     yield f"{name}: an answer that cannot be read is asked for more than twice"
+
+    def _whole_streams_are_read(self) -> Iterator[str]:
+        """A stream that breaks behind its last event has answered."""
+        for name, step in self.steps.items():
+            if step.plan["do"] != "stream" or step.begun is None or step.ended is None:
+                continue
+            requests = [
+                each
+                for each in self.world.requests
+                if each.question == step.plan["questions"][0]
+                and each.process == step.process
+                and step.begun <= each.at <= step.ended
+            ]
+            for event in step.results or ():
+                is_own = event.get("error") == "APIConnectionError" and event["attempts"] == len(requests) > 0
+                if is_own and all(map(self._arrived_undisturbed, requests)):
+                    yield f"{name}: the whole stream arrived, and {event['text']}"
 
     def _group_steps(self, process: str) -> Iterator[tuple[str, list[Step]]]:
         """All steps of a process, and those that ask a question which it asks in single calls alone."""

@@ -26,6 +26,8 @@ class Faults:
     """Messages to a server instead of which the connection breaks, at both ends."""
     cut_answer: float = 0.0
     """Messages to a client after a part of which the connection breaks."""
+    cut_end: float = 0.0
+    """Streams at whose end the connection breaks, before or in the last bytes, which hold no event."""
     repeat: float = 0.0
     """Answers that arrive a second time, later."""
     end: float = 0.0

@@ -118,7 +118,9 @@ THEMES = {
     "broken streams": Theme(
         features=("network", "leaving"),
         calls=("stream", "stream", "call", "iter_many"),
-        network={"cut_answer": (0.02, 0.05, 0.1)},
+        scales=(3, 10),
+        others=0.05,
+        network={"cut_answer": (0.02, 0.05, 0.1), "cut_end": (0.3,)},
     ),
     "many streams": Theme(
         features=(), calls=("stream",), exact=1.0, scales=(10,), kinds=("asynchronous",), is_at_once=True

@@ -36,7 +36,11 @@ from .http_server import HTTPConnection
 from .network import Faults, Line
 from .process import Channel
 
-LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
+LAST_CHUNK = b"0\r\n\r\n"
+LAST_EVENTS = re.compile(
+    rb"(data: \[DONE\]|event: message_stop|event: response.completed|\"finishReason\":).*?\r?\n\r?\n",
+    re.DOTALL,
+)
 """What ends the answer of a stream. Nothing of the answer is missing, if the connection breaks after it."""
 
 CALLS = ("/chat/completions", "/responses", "/messages", "/embeddings")
@@ -402,11 +406,12 @@ class ServerConnection:
         world, faults, process = self._world, self._world.faults, self.process
         if self._is_cut or process.has_ended:
             return
-        if world.random.random() < faults.cut_answer:
+        share = faults.cut_end or faults.cut_answer if data == LAST_CHUNK else faults.cut_answer
+        if world.random.random() < share:
             part = data[: world.random.randrange(len(data) + 1)]
             if part:
                 process.send_later(self._number, "data", part)
-            is_whole = any(end in self._answer + part for end in LAST_EVENTS)
+            is_whole = LAST_EVENTS.search(self._answer + part) is not None
             if is_whole:
                 process.note_in_line(self._number, self._note_delivery, _serving.get())
             self.cut(is_whole)
