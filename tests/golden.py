@@ -1,8 +1,9 @@
-"""Golden pairs: what is given to one function of `_providers`, and what it makes of it.
+"""Golden pairs: what is given to one function of the library, and what it makes of it.
 
-`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function. `given` is a
-request, a reply or a list of events in the form that the user or the provider sends. `gives` is the result
-without the attributes that have their defaults, or the error. `warns` are the warnings.
+`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `_providers`
+on or from another folder with an underscore. `given` has its arguments; of a wire format it is a request, a
+reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
+attributes that have their defaults, or the error. `warns` are the warnings.
 
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
@@ -72,8 +73,7 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
 
 def _call(function: str, inputs: Any) -> Any:
     module_name, _, name = function.rpartition(".")
-    module = importlib.import_module(f"llm_provider._providers.{module_name}")
-    called = _function(function)
+    module, called = _module(module_name), _function(function)
     if name == "Assembler":
         decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
         return _folded(called(), inputs, decode)
@@ -88,9 +88,13 @@ def _call(function: str, inputs: Any) -> Any:
     return called(**inputs)
 
 
+def _module(name: str) -> types.ModuleType:
+    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_providers.{name}'}")
+
+
 def _function(path: str) -> Callable[..., Any]:
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(f"llm_provider._providers.{module}"), name)  # type: ignore[no-any-return]  # by name
+    return getattr(_module(module), name)  # type: ignore[no-any-return]  # by name
 
 
 def chat_request(inputs: Mapping[str, Any]) -> tuple[Request, Target]:

@@ -1,6 +1,6 @@
 """The tests mirror the package and `tools` file by file, and a folder's `__init__.py` is only a docstring.
 
-The tests of a module of `_providers` may be golden pairs alone.
+The tests of a module may be golden pairs alone.
 """
 
 import ast
@@ -101,7 +101,7 @@ OF_NO_MODULE = {
     "test_public_api.py": "__init__.py, which has every public name",
     "test_prose.py": "the sentences of all modules and pages",
     "test_tree.py": "the files of all modules",
-    "_providers/test_golden.py": "all modules of `_providers` that have golden pairs",
+    "_providers/test_golden.py": "all modules that have golden pairs",
     "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
@@ -144,7 +144,7 @@ def mirrored(module: str) -> str:
 
 def test_every_module_has_its_test_file() -> None:
     missing = {module for module in MODULES if mirrored(module) not in TEST_FILES}
-    paired = {f"_providers/{subject}.py" for subject in subjects()}
+    paired = {f"{subject if subject[0] == '_' else f'_providers/{subject}'}.py" for subject in subjects()}
     assert missing - paired == set(WITHOUT_TESTS)
 
 

@@ -1,4 +1,4 @@
-"""The golden pairs of all wire formats: what each function makes of what it is given."""
+"""The golden pairs of all wire formats and tables: what each function makes of what it is given."""
 
 import pytest
 
