@@ -11,6 +11,7 @@ attributes that have their defaults, or the error. `warns` are the warnings.
 import base64
 import copy
 import dataclasses
+import functools
 import importlib
 import json
 import types
@@ -20,7 +21,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_provider import UnpinnedRouterWarning
+from llm_provider import Client, UnpinnedRouterWarning
 from llm_provider._errors import LLMError
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
@@ -63,15 +64,22 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
         # Once in a process, so not of one pair.
         warnings.simplefilter("ignore", UnpinnedRouterWarning)
         try:
-            result = {"gives": as_json(_call(function, inputs))}
+            made = _call(function, inputs)
+            result = {"gives": as_json(made)}
         except LLMError as error:
             result = {"gives": _described(error)}
+        except TypeError as error:
+            result = {"gives": {"raises": "TypeError", "message": str(error)}}
     if caught:
         result["warns"] = [str(warning.message) for warning in caught]
     return result
 
 
 def _call(function: str, inputs: Any) -> Any:
+    if function == "Client":
+        return Client(**inputs).close()
+    if function.startswith("Client."):
+        return getattr(_client(), function.removeprefix("Client."))(**inputs)
     module_name, _, name = function.rpartition(".")
     module, called = _module(module_name), _function(function)
     if name == "Assembler":
@@ -88,6 +96,12 @@ def _call(function: str, inputs: Any) -> Any:
     return called(**inputs)
 
 
+@functools.cache
+def _client() -> Client:
+    """One client for all wrong calls. It has no keys, so of a right call the `MissingAPIKeyError` tells."""
+    return Client(cache="off", max_retries=0)
+
+
 def _module(name: str) -> types.ModuleType:
     return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_providers.{name}'}")
 
@@ -101,15 +115,17 @@ def chat_request(inputs: Mapping[str, Any]) -> tuple[Request, Target]:
     """The request, and where it goes. Beside the parameters of a call, the pair has its `base_url`."""
     parameters = dict(inputs)
     model, messages = parameters.pop("model"), parameters.pop("messages")
-    target = resolve(model, parameters.pop("base_url", None))
-    return Request.build(model, messages, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+    base_url = parameters.pop("base_url", None)
+    request = Request.build(model, messages, parameters)  # type: ignore[arg-type]  # JSON of any shape
+    return request, resolve(model, base_url)
 
 
 def _embed_request(fields: Mapping[str, Any]) -> tuple[EmbedRequest, Target]:
     parameters = dict(fields)
     model, inputs = parameters.pop("model"), parameters.pop("inputs")
-    target = resolve(model, parameters.pop("base_url", None))
-    return EmbedRequest.build(model, inputs, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+    base_url = parameters.pop("base_url", None)
+    request = EmbedRequest.build(model, inputs, parameters)  # type: ignore[arg-type]  # JSON of any shape
+    return request, resolve(model, base_url)
 
 
 def _with_facts(encoded: EncodedRequest, adapter: Any) -> dict[str, Any]:
