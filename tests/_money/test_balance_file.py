@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Budget, RequestError
+from llm_provider import Budget, BudgetExceededError, RequestError
 from llm_provider._money import balance_file
 
 HOLD = """
@@ -74,6 +74,21 @@ def processes(path: Path) -> Iterator[Processes]:
 def ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
+
+
+async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
+    holder = processes.start_holder()
+    budget = Budget(1, path=path)
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
+    too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    (await waiting).release()
+    assert budget.reserved == Decimal("0.75")
+    assert not too_much.done()
+    holder.kill()
+    holder.wait()
+    with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
+        await asyncio.wait_for(too_much, 30)
+    assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
 
 
 async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
