@@ -1,10 +1,12 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
 import asyncio
+import queue
 import signal
 import sys
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -69,6 +71,35 @@ async def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:
     for step in ("began", "sent"):
         assert [entry for entry in done if entry.startswith(step)] == [f"{step} {n}" for n in range(100)]
     assert done.index("sent 0") < done.index("began 20")
+
+
+def test_functions_posted_together_wake_a_loop_once_and_a_closed_loop_loses_them() -> None:
+    wakes: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    class Woken(asyncio.SelectorEventLoop):
+        def call_soon_threadsafe(self, *arguments: Any, **named: Any) -> asyncio.Handle:
+            wakes.put(arguments)
+            return super().call_soon_threadsafe(*arguments, **named)
+
+    loop, done = Woken(), list[int]()
+    inbox = event_loop.Inbox(loop)
+
+    async def post(*numbers: int) -> bool:
+        for number in numbers:
+            inbox.post_with_others(done.append, number)
+        return wakes.empty()
+
+    for number in range(3):
+        assert event_loop.submit(post(2 * number, 2 * number + 1)).result(60)
+        wakes.get(timeout=60)
+        loop.run_until_complete(asyncio.sleep(0))
+    assert wakes.empty()
+    inbox.post_with_others(done.append, 6)  # from a thread without a loop
+    loop.run_until_complete(asyncio.sleep(0))
+    assert done == list(range(7))
+    loop.close()
+    event_loop.submit(post(7)).result(60)
+    inbox.post_with_others(done.append, 8)
 
 
 def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) -> None:
