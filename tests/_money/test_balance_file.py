@@ -145,7 +145,8 @@ def test_forked_processes_count_in_the_same_file(path: Path) -> None:
     seen: list[Decimal] = []
 
     def look() -> None:
-        while not stop.is_set():
+        # Without a pause it would take the lock again before the fork does.
+        while not stop.wait(0.001):
             seen.append(budget.spent)
 
     looking = threading.Thread(target=look)
