@@ -15,6 +15,10 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_batches/rows.py": "test_handle.py makes calls of the rows that another process wrote",
+    "_calls/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
+    "_calls/observation.py": "tests/_telemetry reads what it gives to logs, spans and metrics",
+    "_client/lifetime.py": "tests/_runtime/test_event_loop.py drops a client that has connections",
     "_check/account.py": "test_check.py checks accounts of four providers, tests/recorded plays cases again",
     "_check/probes.py": "test_check.py meets every row",
     "_check/replies.py": "test_check.py has every deviation of replies",

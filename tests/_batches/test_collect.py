@@ -1,33 +1,8 @@
 """Reading results: every row is stored once and entered once."""
 
-from pathlib import Path
-
-from llm_provider import Client, Ledger, RateLimitError, Response
+from llm_provider import Client, RateLimitError, Response
 from llm_provider._batches.collect import _encode_error, decode_error
-from llm_provider._batches.journal import Journal
 from llm_provider.simulator import Simulator
-
-
-def test_rows_are_entered_once_although_they_are_read_twice(
-    client: Client, simulator: Simulator, tmp_path: Path
-) -> None:
-    """A journal without its end stands for a process that was killed while it read the results."""
-    path = tmp_path / "ledger.jsonl"
-    inputs = ["1+1?", "2+2?", "3+3?"]
-    with Client(cache_dir=tmp_path / "cache", ledger=path) as first:
-        first.call_many("gpt-5.5", inputs, delivery="batch")
-        (record,) = Journal(first.cache.directory / "batches").records()
-        text = record.path.read_bytes()
-        record.path.write_bytes(text[: text.index(b'{"event":"collected"')])
-        first.cache.prune(model="gpt-5.5")
-    with Client(cache_dir=tmp_path / "cache", ledger=path) as second:
-        (batch,) = second.batches()
-        # The payloads are gone since the file was shrunk, but not the names of the rows.
-        assert batch.status in ("ended", "in_progress")
-        batch.results()
-    lines = path.read_text().splitlines()
-    assert len([line for line in lines if '"delivery":"batch"' in line]) == 3
-    assert Ledger.read(path).requests == 3
 
 
 def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulator) -> None:

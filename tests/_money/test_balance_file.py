@@ -5,7 +5,6 @@ import contextlib
 import gc
 import multiprocessing
 import os
-import pickle
 import signal
 import sqlite3
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Budget, BudgetExceededError, RequestError
+from llm_provider import Budget, RequestError
 from llm_provider._money import balance_file
 
 HOLD = """
@@ -77,21 +76,6 @@ def ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "ready\n"
 
 
-async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
-    holder = processes.start_holder()
-    budget = Budget(1, path=path)
-    waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
-    too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
-    (await waiting).release()
-    assert budget.reserved == Decimal("0.75")
-    assert not too_much.done()
-    holder.kill()
-    holder.wait()
-    with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
-        await asyncio.wait_for(too_much, 30)
-    assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
-
-
 async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
     path: Path, processes: Processes
 ) -> None:
@@ -128,20 +112,6 @@ async def test_processes_are_served_in_turn(path: Path) -> None:
     assert len(served) == 23
     # One of the crowd was there first; then it is one of each.
     assert served[:6].count("single") >= 2
-
-
-def test_a_program_goes_on_from_the_spent_amount(path: Path) -> None:
-    async def spend(budget: Budget) -> None:
-        (await budget.reserve(Decimal("0.75"))).settle(Decimal("0.5"))
-
-    asyncio.run(spend(Budget(1, path=path)))
-    with pytest.raises(BudgetExceededError):
-        asyncio.run(spend(Budget(1, path=path)))
-    more = Budget(2, path=path)
-    assert (more.spent, more.left) == (Decimal("0.5"), Decimal("1.5"))
-    asyncio.run(spend(more))
-    assert more.spent == 1
-    assert pickle.loads(pickle.dumps(more)).spent == 1
 
 
 async def spend_in_parts(budget: Budget) -> None:

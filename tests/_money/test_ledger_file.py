@@ -119,8 +119,7 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
                 assert client.call("gpt-5.5", "Hi").text
         assert len(caught) == 1
         assert client.usage.requests == 3
-    with warnings.catch_warnings(), Client(ledger=full, cache="off") as client:
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"), Client(ledger=full, cache="off") as client:
         assert client.call("gpt-5.5", "Hi").text
 
 

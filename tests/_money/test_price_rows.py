@@ -38,8 +38,7 @@ def read(path: Path) -> list[PriceRow]:
 
 
 def read_with_warnings(path: Path) -> tuple[list[PriceRow], list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         rows = read(path)
     assert all(issubclass(warning.category, PriceWarning) for warning in caught)
     return rows, [str(warning.message) for warning in caught]
@@ -79,35 +78,40 @@ def test_a_bad_row_is_skipped_with_its_line_and_reason(tmp_path: Path, row: str,
     assert [entry.model for entry in rows] == ["before", "after"]
 
 
-def test_the_first_of_two_equal_keys_stays(tmp_path: Path) -> None:
-    rows, messages = read_with_warnings(write(tmp_path, GOOD, GOOD.replace("standard,0,2", "standard,0,3")))
-    assert messages == ["prices.csv line 3 is skipped: the same row as prices.csv line 2"]
-    assert [row.input for row in rows] == [2]
+FILES: dict[str, tuple[list[str], list[str], list[str]]] = {
+    "the first of two equal keys stays": (
+        [HEADER, GOOD, GOOD.replace("standard,0,2", "standard,0,3")],
+        ["tiny at 2 by somewhere"],
+        ["prices.csv line 3 is skipped: the same row as prices.csv line 2"],
+    ),
+    "a stray quote costs one row only": (
+        [HEADER, GOOD.replace("tiny", '"tiny'), GOOD.replace("somewhere", '"a, b"')],
+        ["tiny at 2 by a, b"],
+        ["prices.csv line 2 "],
+    ),
+    "bytes that are no text cost one row only": (
+        [HEADER, GOOD.replace("tiny", "b\udcffd"), GOOD],
+        ["tiny at 2 by somewhere"],
+        ["prices.csv line 2 "],
+    ),
+    "a spreadsheet writes it": (
+        ["\ufeff" + HEADER + "\r", GOOD + "\r", "\r"],
+        ["tiny at 2 by somewhere"],
+        [],
+    ),
+}
+"""The lines of a file, its good rows, and how its warnings begin."""
 
 
-def test_a_stray_quote_costs_one_row_only(tmp_path: Path) -> None:
-    stray, quoted = (
-        GOOD.replace("tiny", '"tiny'),
-        GOOD.replace("somewhere", '"a, b"').replace("tiny", "quoted"),
-    )
-    rows, messages = read_with_warnings(write(tmp_path, stray, quoted, GOOD))
-    assert len(messages) == 1
-    assert messages[0].startswith("prices.csv line 2 ")
-    assert [(row.model, row.source) for row in rows] == [("quoted", "a, b"), ("tiny", "somewhere")]
-
-
-def test_a_spreadsheets_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + f"{HEADER}\r\n{GOOD}\r\n\r\n".encode())
-    assert len(read(path)) == 1
-
-
-def test_undecodable_bytes_cost_one_row_only(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    bad = GOOD.replace("tiny", "bad").encode().replace(b"bad", b"b\xffd")
-    path.write_bytes(b"\n".join([HEADER.encode(), bad, GOOD.encode()]))
-    rows, messages = read_with_warnings(path)
-    assert len(rows) == len(messages) == 1
+@pytest.mark.parametrize(("lines", "good", "warned"), FILES.values(), ids=FILES)
+def test_a_file_that_is_partly_good(
+    tmp_path: Path, lines: list[str], good: list[str], warned: list[str]
+) -> None:
+    (tmp_path / "prices.csv").write_bytes("\n".join(lines).encode(errors="surrogateescape"))
+    rows, messages = read_with_warnings(tmp_path / "prices.csv")
+    assert [f"{row.model} at {row.input} by {row.source}" for row in rows] == good
+    assert len(messages) == len(warned)
+    assert all(message.startswith(start) for message, start in zip(messages, warned, strict=True))
 
 
 def test_columns_may_stand_in_any_order_and_be_left_out(tmp_path: Path) -> None:
@@ -149,8 +153,7 @@ def test_lines_are_found_by_their_model(tmp_path: Path) -> None:
 def test_any_text_in_a_cell_is_either_taken_as_written_or_skipped(column: int, text: str) -> None:
     cells = [dict(zip(SHORT, GOOD.split(","), strict=True)).get(name, "") for name in COLUMNS]
     cells[column] = text
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         rows = check([("line 2", cells)])
     assert len(rows) + len(caught) == 1
     for row in rows:

@@ -41,8 +41,7 @@ def shipped() -> PriceTable:
 
 
 def load_with_warnings(path: Path) -> tuple[PriceTable, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         table = PriceTable.load(path)
     assert all(issubclass(warning.category, PriceWarning) for warning in caught)
     return table, [str(warning.message) for warning in caught]

@@ -128,7 +128,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [20, pytest.param(400, marks=pytest.mark.long)])
 @pytest.mark.filterwarnings("ignore:an earlier answer is empty")
 def test_who_answers_what_is_sent_and_what_it_costs(
     examples: int, simulator: Simulator, tmp_path: Path

@@ -89,8 +89,10 @@ def test_what_may_not_be_left_out_is_an_error(model: str, parameters: Any) -> No
 
 def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cache: Path) -> None:
     options: dict[str, Any] = {"temperature": 0, "unsupported": "drop"}
-    with Client(cache_dir=own_cache) as client, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with (
+        Client(cache_dir=own_cache) as client,
+        warnings.catch_warnings(record=True, action="always") as caught,
+    ):
         live = client.call("gpt-6.1-sol", "1+1?", **options)
         hit = client.call("gpt-6.1-sol", "1+1?", **options)
         batch = client.call_many("gpt-6.1-sol", ["1+1?", "1+2?"], **options)

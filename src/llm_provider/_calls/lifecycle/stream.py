@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import queue
 from collections import deque
 from collections.abc import Callable
@@ -119,9 +118,7 @@ class AsyncStream(_Running[T_co]):
             ) from None
 
         def put(arrived: Arrived) -> None:
-            # The user's loop may be closed when an item arrives.
-            with contextlib.suppress(RuntimeError):
-                inbox.post(items.put_nowait, arrived)
+            inbox.post_with_others(items.put_nowait, arrived)
 
         super().__init__(start, put, tell)
 
