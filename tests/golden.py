@@ -5,24 +5,32 @@ on or from another folder with an underscore. `given` has its arguments; of a wi
 reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
 attributes that have their defaults, or the error. `warns` are the warnings.
 
+`Client` and `Client.METHOD` are wrong settings and wrong calls. `llm-provider` is a command: `given` has its
+arguments, and the files of the folder where it runs.
+
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
 import base64
+import contextlib
 import copy
 import dataclasses
 import functools
 import importlib
+import io
 import json
+import sys
+import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
@@ -81,6 +89,8 @@ def _call(function: str, inputs: Any) -> Any:
         return Client(**inputs).close()
     if function == "Client.price" and "at" in inputs:
         return _price(**inputs)
+    if function == "llm-provider":
+        return _run_command(**inputs)
     if function.startswith("Client."):
         return getattr(_client(), function.removeprefix("Client."))(**inputs)
     module_name, _, name = function.rpartition(".")
@@ -88,6 +98,8 @@ def _call(function: str, inputs: Any) -> Any:
     if name == "Assembler":
         decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
         return _folded(called(), inputs, decode)
+    if called is Request:
+        return chat_request(inputs)[0]
     if name == "encode" and module_name.endswith("embeddings"):
         return _embedding_request(module, *_embed_request(inputs))
     if name == "encode":
@@ -109,6 +121,24 @@ def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | No
     """The price of a day, or of a moment."""
     moment = date.fromisoformat(at) if len(at) == len("2026-11-20") else datetime.fromisoformat(at)
     return _client().price(model, Usage(**usage), at=moment, service_tier=service_tier)
+
+
+def _run_command(arguments: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
+    """Run a command in a folder with these files: its exit code, what it prints, the files that it leaves."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in files.items():
+            Path(name).write_text(text, encoding="utf-8")
+        out, error = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            usual, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO())
+            try:
+                code = main(arguments)
+            except SystemExit as ending:
+                code = ending.code
+            finally:
+                sys.stdin = usual
+        left = sorted(path.name for path in Path().iterdir())
+    return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
 
 
 def _module(name: str) -> types.ModuleType:
