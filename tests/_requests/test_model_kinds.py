@@ -21,7 +21,7 @@ WAYS: dict[str, Callable[[Client, str], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_refused_in_every_way(simulator: Simulator, client: Client, way: str) -> None:
     """`tests/data/golden/_client/client.json` has the messages about models of each kind."""
-    with pytest.raises((LLMError, BatchError), match="transcribes speech.* does not cover"):
+    with pytest.raises((LLMError, BatchError), match=r"transcribes speech.* does not cover"):
         WAYS[way](client, "groq/whisper-large-v3")
     assert not simulator.requests()
 
