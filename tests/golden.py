@@ -24,11 +24,12 @@ import tempfile
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_provider import Client, UnpinnedRouterWarning
+from llm_provider import Client, UnpinnedRouterWarning, Usage
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._providers import registry
@@ -76,8 +77,8 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
             result = {"gives": as_json(made)}
         except LLMError as error:
             result = {"gives": _described(error)}
-        except TypeError as error:
-            result = {"gives": {"raises": "TypeError", "message": str(error)}}
+        except (TypeError, ValueError) as error:
+            result = {"gives": {"raises": type(error).__name__, "message": str(error)}}
     if caught:
         result["warns"] = [str(warning.message) for warning in caught]
     return result
@@ -86,6 +87,8 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
 def _call(function: str, inputs: Any) -> Any:
     if function == "Client":
         return Client(**inputs).close()
+    if function == "Client.price" and "at" in inputs:
+        return _price(**inputs)
     if function == "llm-provider":
         return _run_command(**inputs)
     if function.startswith("Client."):
@@ -112,6 +115,12 @@ def _call(function: str, inputs: Any) -> Any:
 def _client() -> Client:
     """One client for all wrong calls. It has no keys, so of a right call the `MissingAPIKeyError` tells."""
     return Client(cache="off", max_retries=0)
+
+
+def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | None = None) -> Decimal | None:
+    """The price of a day, or of a moment."""
+    moment = date.fromisoformat(at) if len(at) == len("2026-11-20") else datetime.fromisoformat(at)
+    return _client().price(model, Usage(**usage), at=moment, service_tier=service_tier)
 
 
 def _run_command(arguments: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
