@@ -5,29 +5,41 @@ on or from another folder with an underscore. `given` has its arguments; of a wi
 reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
 attributes that have their defaults, or the error. `warns` are the warnings.
 
+`Client` and `Client.METHOD` are wrong settings and wrong calls. `llm-provider` is a command: `given` has its
+arguments, and the files of the folder where it runs.
+
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
 import base64
+import contextlib
 import copy
 import dataclasses
 import functools
 import importlib
+import io
 import json
+import sys
+import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_provider import Client, UnpinnedRouterWarning
+from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
+from llm_provider._money.cloud_names import name_in_region
+from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
+from llm_provider._schemas.structure import structure_of
 from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -68,8 +80,8 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
             result = {"gives": as_json(made)}
         except LLMError as error:
             result = {"gives": _described(error)}
-        except TypeError as error:
-            result = {"gives": {"raises": "TypeError", "message": str(error)}}
+        except (TypeError, ValueError) as error:
+            result = {"gives": {"raises": type(error).__name__, "message": str(error)}}
     if caught:
         result["warns"] = [str(warning.message) for warning in caught]
     return result
@@ -78,6 +90,18 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
 def _call(function: str, inputs: Any) -> Any:
     if function == "Client":
         return Client(**inputs).close()
+    if function == "Client.price" and "at" in inputs:
+        return _price(**inputs)
+    if function == "PriceTable.explain_cost":
+        return _explain_cost(**inputs)
+    if function == "_schemas.reading.read":
+        return _function(function)(inputs["text"], structure_of(inputs["response_format"]))
+    if "now" in inputs:
+        return _function(function)(**{**inputs, "now": datetime.fromisoformat(inputs["now"])})
+    if function == "_telemetry.content.prompt_json":
+        return json.loads(_function(function)(types.SimpleNamespace(**inputs)) or "null")
+    if function == "llm-provider":
+        return _run_command(**inputs)
     if function.startswith("Client."):
         return getattr(_client(), function.removeprefix("Client."))(**inputs)
     module_name, _, name = function.rpartition(".")
@@ -85,12 +109,16 @@ def _call(function: str, inputs: Any) -> Any:
     if name == "Assembler":
         decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
         return _folded(called(), inputs, decode)
+    if called is Request:
+        return chat_request(inputs)[0]
     if name == "encode" and module_name.endswith("embeddings"):
         return _embedding_request(module, *_embed_request(inputs))
     if name == "encode":
         request, target = chat_request(inputs)
         encoded = called(request, target)
         return _with_facts(encoded, registry.load(target.route.adapter))
+    if name == "_reply":
+        return called(json.dumps(inputs).encode())  # the line of a file of results
     if name == "facts":
         return _facts(EncodedRequest(**inputs), module)
     return called(**inputs)
@@ -100,6 +128,38 @@ def _call(function: str, inputs: Any) -> Any:
 def _client() -> Client:
     """One client for all wrong calls. It has no keys, so of a right call the `MissingAPIKeyError` tells."""
     return Client(cache="off", max_retries=0)
+
+
+def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | None = None) -> Decimal | None:
+    """The price of a day, or of a moment."""
+    moment = date.fromisoformat(at) if len(at) == len("2026-11-20") else datetime.fromisoformat(at)
+    return _client().price(model, Usage(**usage), at=moment, service_tier=service_tier)
+
+
+def _explain_cost(
+    provider: str, model: str, usage: Mapping[str, int], at: str, region: str | None = None
+) -> Decimal | str:
+    """The cost in a region of a cloud, or why it is unknown."""
+    name = name_in_region(provider, model, region)
+    return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
+
+
+def _run_command(arguments: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
+    """Run a command in a folder with these files: its exit code, what it prints, the files that it leaves."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in files.items():
+            Path(name).write_text(text, encoding="utf-8")
+        out, error = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            usual, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO())
+            try:
+                code = main(arguments)
+            except SystemExit as ending:
+                code = ending.code
+            finally:
+                sys.stdin = usual
+        left = sorted(path.name for path in Path().iterdir())
+    return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
 
 
 def _module(name: str) -> types.ModuleType:

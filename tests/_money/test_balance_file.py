@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Budget, RequestError
+from llm_provider import Budget, BudgetExceededError, RequestError
 from llm_provider._money import balance_file
 
 HOLD = """
@@ -76,6 +76,21 @@ def ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "ready\n"
 
 
+async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
+    holder = processes.start_holder()
+    budget = Budget(1, path=path)
+    waiting = asyncio.create_task(budget.reserve(Decimal("0.25")))
+    too_much = asyncio.create_task(budget.reserve(Decimal("0.5")))
+    (await waiting).release()
+    assert budget.reserved == Decimal("0.75")
+    assert not too_much.done()
+    holder.kill()
+    holder.wait()
+    with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
+        await asyncio.wait_for(too_much, 30)
+    assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
+
+
 async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
     path: Path, processes: Processes
 ) -> None:
@@ -130,7 +145,8 @@ def test_forked_processes_count_in_the_same_file(path: Path) -> None:
     seen: list[Decimal] = []
 
     def look() -> None:
-        while not stop.is_set():
+        # Without a pause it would take the lock again before the fork does.
+        while not stop.wait(0.001):
             seen.append(budget.spent)
 
     looking = threading.Thread(target=look)

@@ -63,6 +63,26 @@ def test_batches_streams_tasks_and_threads_are_inside(client: Client, simulator:
     assert tracked.requests == client.usage.requests == simulator.ledger().answered == 58
 
 
+def test_tracks_of_other_threads_are_their_own(client: Client) -> None:
+    opened, done, requests = threading.Event(), threading.Event(), []
+
+    def other() -> None:
+        with track("other") as tracked:
+            opened.set()
+            assert done.wait(30)
+            client.call(MODEL, "mine")
+        requests.append(tracked.requests)
+
+    worker = threading.Thread(target=other)
+    worker.start()
+    assert opened.wait(30)
+    client.call(MODEL, "of the main thread")
+    in_thread(lambda: client.call(MODEL, "of a third"))
+    done.set()
+    worker.join()
+    assert requests == [1]
+
+
 def test_a_thread_without_a_context_counts_in_the_tracks_around_all_open_ones() -> None:
     async def task(name: str, ready: asyncio.Barrier) -> tuple[str, str, str]:
         with track(name):

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -51,6 +52,18 @@ def test_a_line_for_each_call(client: Client, simulator: Simulator, caplog: pyte
     assert "secret" not in caplog.text
     fields = caplog.records[0].__dict__["llm_provider"]
     assert (fields["model"], fields["usd"], fields["cached"]) == (MODEL, 0.00007, False)
+
+
+def test_a_shared_request_is_paid_once(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "llm_provider")
+    simulator.configure(latency=0.5)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: client.call(MODEL, "Hi"), range(3)))
+    assert sorted((" cached=true " in line, " attempts=1" in line) for line in lines(caplog)) == [
+        (False, True), (True, False), (True, False)
+    ]  # fmt: skip
 
 
 def test_a_line_of_samples_and_of_a_deadline(

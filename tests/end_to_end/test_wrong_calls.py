@@ -132,6 +132,10 @@ PROMPTS = [
     part(b"\0\1", "data.decode()", "unknown kind"),
     part(Path("/"), "one Path for each file", "folder"),
     Wrong(lambda client: client.call({MODEL}, "Hi"), "model", cite({MODEL}), "call_many("),
+    Wrong(lambda client: client.call("GPT-6.1-SOL", "Hi"), "model", "'GPT-6.1-SOL'", "openai/gpt-6.1-sol"),
+    Wrong(
+        lambda client: client.call("llama3", "Hi"), "model", "'llama3'", "put the provider before the name"
+    ),
 ]
 
 
@@ -173,6 +177,8 @@ async def asynchronous_names(client: Any) -> object:
 
 
 OTHERS = [
+    Wrong(lambda _: Client(keys={"OpenAI": "sk-x"}), "keys", "OpenAI", "did you mean 'openai'?"),
+    Wrong(lambda c: c.models("OpenAI"), "provider", "'OpenAI'", "did you mean openai?"),
     Wrong(lambda c: asyncio.run(asynchronous_names(c)), "'temprature'", "acall()", "'temperature'"),
     Wrong(lambda c: c.astream(MODEL, "Hi", temprature=1), "'temprature'", "astream()", "'temperature'"),
     Wrong(lambda c: c.astream(MODEL, "Hi"), "astream()", "event loop", "stream()"),

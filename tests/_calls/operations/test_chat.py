@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, UnsupportedParameterError
+from llm_provider import Client
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._providers import registry
 from llm_provider._requests.request import Request
@@ -68,23 +68,6 @@ def test_what_cannot_be_honoured_is_left_out(model: str, parameters: Any, droppe
     assert set(request.dropped) == set(dropped)
     kept = {name: value for name, value in parameters.items() if name not in dropped}
     assert request.payload == encoded(model, **kept).payload
-
-
-@pytest.mark.parametrize(
-    ("model", "parameters"),
-    [
-        ("gpt-4.1", {"tools": [{"google_search": {}}]}),
-        ("claude-sonnet-5-5", {"tools": [TOOL], "allowed_tools": ["weather"]}),
-        ("claude-sonnet-5-5", {"previous_response_id": "resp_1"}),
-        ("claude-sonnet-5-5", {"modalities": ["audio"]}),
-        ("gpt-4.1", {"modalities": ["image"]}),
-        ("gpt-6.1-sol", {"temperature": 0, "unsupported": "raise"}),
-        ("gpt-6.1-sol", {"temperature": 0, "unsupported": None}),  # the default is an error
-    ],
-)
-def test_what_may_not_be_left_out_is_an_error(model: str, parameters: Any) -> None:
-    with pytest.raises(UnsupportedParameterError):
-        encoded(model, **parameters)
 
 
 def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cache: Path) -> None:

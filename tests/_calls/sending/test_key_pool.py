@@ -1,16 +1,21 @@
 """The pool of API keys: the choice of a key, keys that fail, and calls that continue with another key."""
 
 import asyncio
+import random
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llm_provider import (
     AuthenticationError,
     Client,
+    InternalServerError,
     KeyWarning,
     MissingAPIKeyError,
     NotFoundError,
@@ -90,6 +95,65 @@ def conversation(*texts: str) -> list[dict[str, str]]:
     return [
         {"role": "assistant" if index % 2 else "user", "content": text} for index, text in enumerate(texts)
     ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([AdaptiveController, AIMD]), st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4)
+)
+def test_places_are_conserved_under_any_cancellation_and_failure(
+    make: type[AdaptiveController | AIMD], seed: int, accounts: int, max_in_flight: int
+) -> None:
+    chance = random.Random(seed)
+    failures = [
+        RateLimitError("slow", retry_after=0.001),
+        RateLimitError("slower", retry_after=1000.0),
+        InternalServerError("broken"),
+        AuthenticationError("no", status=401),
+        QuotaExceededError("empty"),
+        PermissionDeniedError("not you"),
+        NotFoundError("no such model"),
+    ]
+
+    async def caller(pool: KeyPool) -> None:
+        texts = ["a", "b", chance.choice("cd")] if chance.random() < 0.5 else []
+        selection = select(pool, *texts)
+        again = True
+        while again:
+            ticket = await selection.acquire(
+                max_in_flight, at_once=max_in_flight, first=chance.random() < 0.2
+            )
+            assert selection.scope.controller.in_flight <= max_in_flight
+            try:
+                await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
+            except asyncio.CancelledError:
+                selection.scope.record_cancellation(ticket)
+                raise
+            error = chance.choice(failures) if chance.random() < 0.3 else None
+            selection.scope.record_end(ticket, error)
+            again = error is not None and selection.record_failure(error)
+            if error is None:
+                selection.record_answer()
+
+    async def main() -> None:
+        pool = pool_of(*(make() for _ in range(accounts)))
+        scopes = [pooled.scope for pooled in pool.candidates()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KeyWarning)
+            tasks = [asyncio.create_task(caller(pool)) for _ in range(40)]
+            while not all(task.done() for task in tasks):
+                await asyncio.sleep(0 if chance.random() < 0.9 else 0.001)
+                if chance.random() < 0.3:
+                    chance.choice(tasks).cancel()
+        for task in tasks:
+            assert task.cancelled() or task.exception() is None
+        assert [scope.controller.in_flight for scope in scopes] == [0] * accounts
+        assert sum(scope.statistics("p", None, "m", "k").waiting for scope in scopes) == 0
+        assert not pool.waiting_for_one
+        # However it went, somebody is left to send.
+        assert pool.candidates()
+
+    asyncio.run(main())
 
 
 async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_one() -> None:

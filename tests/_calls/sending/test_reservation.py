@@ -11,9 +11,11 @@ import pytest
 
 from llm_provider import (
     APIConnectionError,
+    APITimeoutError,
     Budget,
     BudgetExceededError,
     Client,
+    InternalServerError,
     RequestError,
     Response,
     UnknownPriceError,
@@ -100,17 +102,22 @@ def test_an_endless_iterable_is_read_no_further_than_the_money_goes(client: Clie
 def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
     client: Client, simulator: Simulator
 ) -> None:
-    with limited(client, 0.01) as spender:
-        simulator.inject(Fault(abort_after=0), times=None, match="Hi")
-        text = r"perhaps billed, so its budget counts its worst case, \$0\.00"
-        with pytest.raises(APIConnectionError, match=text):
-            spender.call(MODEL, "Hi", max_retries=0, **SHORT)
-        budget = spender.budget
-        assert 0 < budget.spent == budget.uncertain < WORST
-        # There is no money for another attempt now, nor for another call.
-        with pytest.raises(BudgetExceededError, match="perhaps not billed"):
-            spender.call(MODEL, "Ho", **SHORT)
-        assert "uncertain=" in repr(budget)
+    for fault, kind in (
+        (Fault(hang=True), APITimeoutError),
+        (Fault(status=500), InternalServerError),
+        (Fault(abort_after=0), APIConnectionError),
+    ):
+        with limited(client, 0.01) as spender:
+            simulator.clear()
+            simulator.inject(fault, times=None, match="Hi")
+            with pytest.raises(kind, match=r"perhaps billed, so its budget counts its worst case, \$0\.00"):
+                spender.call(MODEL, "Hi", timeout=0.5, max_retries=0, **SHORT)
+            budget = spender.budget
+            assert 0 < budget.spent == budget.uncertain < WORST
+            # There is no money for another attempt now, nor for another call.
+            with pytest.raises(BudgetExceededError, match="perhaps not billed"):
+                spender.call(MODEL, "Ho", **SHORT)
+            assert "uncertain=" in repr(budget)
 
 
 def test_a_model_without_a_price_is_refused_unless_that_is_allowed(

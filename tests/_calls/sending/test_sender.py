@@ -16,6 +16,7 @@ from llm_provider import (
     APITimeoutError,
     Client,
     LLMError,
+    RateLimitError,
     Response,
     Telemetry,
 )
@@ -59,6 +60,16 @@ def test_the_sdk_tells_how_many_attempts_came_before(
     received = [request.headers for request in simulator.requests()]
     assert [headers["x-stainless-retry-count"] for headers in received] == ["0", "1", "2"]
     assert {float(headers["x-stainless-read-timeout"]) for headers in received} == {45}
+
+
+def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=429, retry_after="60"), times=None)
+    with pytest.raises(
+        RateLimitError, match=r"asked to wait 60 s: the deadline of 30 s is \S+ s away"
+    ) as caught:
+        client.call(MODEL, "Hi", deadline=30)
+    assert (caught.value.attempts, caught.value.retry_after) == (1, 60.0)
+    assert simulator.ledger().requests == 1
 
 
 def test_an_error_shows_no_key_and_has_the_facts_of_the_call(client: Client, simulator: Simulator) -> None:
