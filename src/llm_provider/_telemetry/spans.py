@@ -155,8 +155,8 @@ class Spans:
                 ERROR_TYPE: failure.error,
                 "http.response.status_code": failure.status,
             }
-            told = {name: value for name, value in attributes.items() if value is not None}
-            started.span.add_event(ATTEMPT, told)
+            known = {name: value for name, value in attributes.items() if value is not None}
+            started.span.add_event(ATTEMPT, known)
 
     def end(
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
