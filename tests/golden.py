@@ -35,11 +35,14 @@ from unittest.mock import patch
 from llm_provider import Client, UnpinnedRouterWarning, Usage
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
+from llm_provider._money.cloud_names import name_in_region
+from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
+from llm_provider._schemas.structure import structure_of
 from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -92,6 +95,14 @@ def _call(function: str, inputs: Any) -> Any:
         return Client(**inputs).close()
     if function == "Client.price" and "at" in inputs:
         return _price(**inputs)
+    if function == "PriceTable.explain_cost":
+        return _explain_cost(**inputs)
+    if function == "_schemas.reading.read":
+        return _function(function)(inputs["text"], structure_of(inputs["response_format"]))
+    if "now" in inputs:
+        return _function(function)(**{**inputs, "now": datetime.fromisoformat(inputs["now"])})
+    if function == "_telemetry.content.prompt_json":
+        return json.loads(_function(function)(types.SimpleNamespace(**inputs)) or "null")
     if function == "llm-provider":
         return _run_command(**inputs)
     if function.startswith("Client."):
@@ -126,6 +137,14 @@ def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | No
     """The price of a day, or of a moment."""
     moment = date.fromisoformat(at) if len(at) == len("2026-11-20") else datetime.fromisoformat(at)
     return _client().price(model, Usage(**usage), at=moment, service_tier=service_tier)
+
+
+def _explain_cost(
+    provider: str, model: str, usage: Mapping[str, int], at: str, region: str | None = None
+) -> Decimal | str:
+    """The cost in a region of a cloud, or why it is unknown."""
+    name = name_in_region(provider, model, region)
+    return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
 
 
 def _run_command(
