@@ -6,7 +6,7 @@ reply or a list of events in the form that the user or the provider sends. `give
 attributes that have their defaults, or the error. `warns` are the warnings.
 
 `Client` and `Client.METHOD` are wrong settings and wrong calls. `llm-provider` is a command: `given` has its
-arguments, and the files of the folder where it runs.
+arguments, the files of the folder where it runs, and variables of the environment.
 
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
@@ -19,6 +19,7 @@ import functools
 import importlib
 import io
 import json
+import os
 import sys
 import tempfile
 import types
@@ -27,7 +28,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import llm_provider
 from llm_provider import Client, UnpinnedRouterWarning, Usage
@@ -148,13 +151,19 @@ def _explain_cost(
     return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
 
 
-def _run_command(arguments: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
+def _run_command(
+    arguments: Sequence[str], files: Mapping[str, str], variables: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """Run a command in a folder with these files: its exit code, what it prints, the files that it leaves."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for name, text in files.items():
             Path(name).write_text(text, encoding="utf-8")
         out, error = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        with (
+            patch.dict(os.environ, variables),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(error),
+        ):
             usual, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO())
             try:
                 code = main(arguments)
