@@ -63,7 +63,7 @@ class Inbox:
             self._woken = True
             self._loop.call_soon_threadsafe(self._empty)
 
-    def post_with_others(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
+    def post_with_others(self, function: Callable[..., object], *arguments: object) -> None:
         """`post` once the iteration of the caller's event loop ends, whose functions wake this one together.
 
         That loop must not wait for this one. A loop that is closed loses them, as nobody waits any more.
@@ -229,7 +229,8 @@ def _settle(future: Future[T] | asyncio.Future[T], outcome: T | BaseException) -
 async def run(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    task = BackgroundTask(coroutine, _HandOver(inbox_here(), future), cancel)
+    hand_over = functools.partial(inbox_here().post_with_others, _settle, future)
+    task = BackgroundTask(coroutine, hand_over, cancel)
     try:
         return await future
     except asyncio.CancelledError:
@@ -282,19 +283,6 @@ def wake_on_signals(loop: asyncio.AbstractEventLoop) -> None:
 def _drain(woken: socket.socket) -> None:
     with contextlib.suppress(BlockingIOError):
         woken.recv(4096)
-
-
-class _HandOver(Generic[T]):
-    """Settles a future of another event loop. A partial function would need one more object per call."""
-
-    __slots__ = ("_future", "_inbox")
-
-    def __init__(self, inbox: Inbox, future: asyncio.Future[T]) -> None:
-        self._inbox = inbox
-        self._future = future
-
-    def __call__(self, outcome: T | BaseException) -> None:
-        self._inbox.post_with_others(_settle, self._future, outcome)
 
 
 def wait(future: Future[T]) -> T:

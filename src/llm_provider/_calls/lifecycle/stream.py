@@ -6,6 +6,7 @@ import asyncio
 import queue
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Self, TypeAlias
 
 from ..._errors import LLMError
@@ -116,11 +117,7 @@ class AsyncStream(_Running[T_co]):
             raise RuntimeError(
                 "astream() needs a running event loop: call it in an async function, or call stream()"
             ) from None
-
-        def put(arrived: Arrived) -> None:
-            inbox.post_with_others(items.put_nowait, arrived)
-
-        super().__init__(start, put, tell)
+        super().__init__(start, partial(inbox.post_with_others, items.put_nowait), tell)
 
     def __aiter__(self) -> Self:
         return self
