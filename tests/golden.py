@@ -32,7 +32,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import llm_provider
 from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider._calls.operations.chat import CHAT
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._money.cloud_names import name_in_region
@@ -42,7 +44,9 @@ from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
+from llm_provider._schemas.reading import read as read_json
 from llm_provider._schemas.structure import structure_of
+from llm_provider._telemetry.content import prompt_json
 from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -91,20 +95,10 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
 
 
 def _call(function: str, inputs: Any) -> Any:
-    if function == "Client":
-        return Client(**inputs).close()
+    if function in _CALLED_HERE:
+        return _CALLED_HERE[function](**inputs)
     if function == "Client.price" and "at" in inputs:
         return _price(**inputs)
-    if function == "PriceTable.explain_cost":
-        return _explain_cost(**inputs)
-    if function == "_schemas.reading.read":
-        return _function(function)(inputs["text"], structure_of(inputs["response_format"]))
-    if "now" in inputs:
-        return _function(function)(**{**inputs, "now": datetime.fromisoformat(inputs["now"])})
-    if function == "_telemetry.content.prompt_json":
-        return json.loads(_function(function)(types.SimpleNamespace(**inputs)) or "null")
-    if function == "llm-provider":
-        return _run_command(**inputs)
     if function.startswith("Client."):
         return getattr(_client(), function.removeprefix("Client."))(**inputs)
     module_name, _, name = function.rpartition(".")
@@ -124,7 +118,17 @@ def _call(function: str, inputs: Any) -> Any:
         return called(json.dumps(inputs).encode())  # the line of a file of results
     if name == "facts":
         return _facts(EncodedRequest(**inputs), module)
-    return called(**inputs)
+    return called(**{name: _revive(name, value) for name, value in inputs.items()})
+
+
+def _revive(name: str, value: Any) -> Any:
+    """An argument from JSON: a moment, or an error by the name of its class."""
+    if name == "now":
+        return datetime.fromisoformat(value)
+    if name == "error" and isinstance(value, dict) and "class" in value:
+        fields = dict(value)
+        return getattr(llm_provider, fields.pop("class"))(**fields)
+    return value
 
 
 @functools.cache
@@ -169,6 +173,24 @@ def _run_command(
                 sys.stdin = usual
         left = sorted(path.name for path in Path().iterdir())
     return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
+
+
+def _encode_chat(**fields: Any) -> EncodedRequest:
+    request, target = chat_request(fields)
+    return CHAT.encode(request, target, registry.load(target.route.adapter))
+
+
+_CALLED_HERE: Mapping[str, Callable[..., Any]] = {
+    "Client": lambda **settings: Client(**settings).close(),
+    "llm-provider": _run_command,
+    "CHAT.encode": _encode_chat,
+    "PriceTable.explain_cost": _explain_cost,
+    "_schemas.reading.read": lambda text, response_format: read_json(text, structure_of(response_format)),
+    "_telemetry.content.prompt_json": lambda **request: json.loads(
+        prompt_json(types.SimpleNamespace(**request)) or "null"
+    ),
+}
+"""Functions whose arguments JSON does not have."""
 
 
 def _module(name: str) -> types.ModuleType:

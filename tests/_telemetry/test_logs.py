@@ -8,6 +8,7 @@ import pytest
 
 from llm_provider import APITimeoutError, BadRequestError, Client, RequestError, track
 from llm_provider._telemetry import logs
+from llm_provider._telemetry.reasons import reason
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -80,6 +81,7 @@ def test_a_line_of_samples_and_of_a_deadline(
     assert " cached=true attempts=0 " in hit
     assert " outcome=APITimeoutError " in late
     assert 'reason="timeout of 0.2 s (deadline)"' in late
+    assert reason(KeyboardInterrupt("secret")) == "KeyboardInterrupt"
 
 
 def test_requests_are_logged_for_debugging(
