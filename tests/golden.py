@@ -38,6 +38,8 @@ from llm_provider._calls.operations.chat import CHAT
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._money.cloud_names import name_in_region
+from llm_provider._money.ledger_file import LedgerFile, read_postings
+from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
@@ -47,6 +49,7 @@ from llm_provider._requests.routing import Target, resolve
 from llm_provider._schemas.reading import read as read_json
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
+from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -175,6 +178,13 @@ def _run_command(
     return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
 
 
+def _read_lines(read: Callable[[Path], Any], name: str, lines: Sequence[str]) -> Any:
+    """What a function reads in a file with these lines."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(name).write_bytes("\n".join(lines).encode())
+        return read(Path(name))
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -185,6 +195,15 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "llm-provider": _run_command,
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
+    "_money.price_rows.PriceFile": lambda lines: _read_lines(
+        lambda path: check(PriceFile(path).lines()), "prices.csv", lines
+    ),
+    "_tokens.model_limits.read": lambda lines: _read_lines(
+        lambda path: list(read_limits(path).values()), "limits.csv", lines
+    ),
+    "_money.ledger_file.read_postings": lambda lines: _read_lines(
+        lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
+    ),
     "_schemas.reading.read": lambda text, response_format: read_json(text, structure_of(response_format)),
     "_telemetry.content.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"

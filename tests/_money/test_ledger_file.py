@@ -77,29 +77,6 @@ def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
         assert Ledger.read(path).requests == 2
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"outcome": "stolen"}, {"provider": 3}, {"model": None}, {"base_url": 1},
-        {"time": "noon"}, {"time": 1e300}, {"time": -1},
-        {"usd": "1E+30"}, {"usd": "1E-999999"}, {"usd": 0.5}, {"usd": "NaN"}, {"usd": "-1"}, {"usd": "much"},
-        {"at_most": "Infinity"},
-        {"usage": {"input_tokens": -1}}, {"usage": {"input_tokens": True}}, {"usage": {"unheard_of": 1}},
-        {"usage": []},
-    ],
-)  # fmt: skip
-def test_invalid_lines_are_left_out(tmp_path: Path, change: dict[str, object]) -> None:
-    path = tmp_path / "calls.jsonl"
-    file = LedgerFile(path)
-    file.append(EVENTS[0])
-    line = json.loads(path.read_text())
-    path.write_text(f"[]\n{json.dumps(line)}\n\n{json.dumps({**line, **change})}\n")
-    with pytest.warns(LedgerWarning, match=r"left out \(2, the first is line 1\)"):
-        assert Ledger.read(path).requests == 1
-    assert len(list(file.read_answered())) == 1
-    file.close()
-
-
 def test_a_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"ledger: .*No such file or directory"):
         Client(ledger=tmp_path / "missing" / "calls.jsonl")
