@@ -72,7 +72,7 @@ class Case(NamedTuple):
 
     work: Work
     calls: int = 1
-    rounds: int = 11
+    rounds: int = 7
     warm: int = 3
 
 

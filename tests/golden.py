@@ -1,31 +1,55 @@
-"""Golden pairs: what is given to one function of `_providers`, and what it makes of it.
+"""Golden pairs: what is given to one function of the library, and what it makes of it.
 
-`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function. `given` is a
-request, a reply or a list of events in the form that the user or the provider sends. `gives` is the result
-without the attributes that have their defaults, or the error. `warns` are the warnings.
+`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `_providers`
+on or from another folder with an underscore. `given` has its arguments; of a wire format it is a request, a
+reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
+attributes that have their defaults, or the error. `warns` are the warnings.
+
+`Client` and `Client.METHOD` are wrong settings and wrong calls. `llm-provider` is a command: `given` has its
+arguments, the files of the folder where it runs, and variables of the environment.
 
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
 import base64
+import contextlib
 import copy
 import dataclasses
+import functools
 import importlib
+import io
 import json
+import os
+import sys
+import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
-from llm_provider import UnpinnedRouterWarning
+import llm_provider
+from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider._calls.operations.chat import CHAT
+from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
+from llm_provider._money.cloud_names import name_in_region
+from llm_provider._money.ledger_file import LedgerFile, read_postings
+from llm_provider._money.price_rows import PriceFile, check
+from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, resolve
+from llm_provider._schemas.reading import read as read_json
+from llm_provider._schemas.structure import structure_of
+from llm_provider._telemetry.content import prompt_json
+from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -62,50 +86,156 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
         # Once in a process, so not of one pair.
         warnings.simplefilter("ignore", UnpinnedRouterWarning)
         try:
-            result = {"gives": as_json(_call(function, inputs))}
+            made = _call(function, inputs)
+            result = {"gives": as_json(made)}
         except LLMError as error:
             result = {"gives": _described(error)}
+        except (TypeError, ValueError) as error:
+            result = {"gives": {"raises": type(error).__name__, "message": str(error)}}
     if caught:
         result["warns"] = [str(warning.message) for warning in caught]
     return result
 
 
 def _call(function: str, inputs: Any) -> Any:
+    if function in _CALLED_HERE:
+        return _CALLED_HERE[function](**inputs)
+    if function == "Client.price" and "at" in inputs:
+        return _price(**inputs)
+    if function.startswith("Client."):
+        return getattr(_client(), function.removeprefix("Client."))(**inputs)
     module_name, _, name = function.rpartition(".")
-    module = importlib.import_module(f"llm_provider._providers.{module_name}")
-    called = _function(function)
+    module, called = _module(module_name), _function(function)
     if name == "Assembler":
         decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
         return _folded(called(), inputs, decode)
+    if called is Request:
+        return chat_request(inputs)[0]
     if name == "encode" and module_name.endswith("embeddings"):
         return _embedding_request(module, *_embed_request(inputs))
     if name == "encode":
         request, target = chat_request(inputs)
         encoded = called(request, target)
         return _with_facts(encoded, registry.load(target.route.adapter))
+    if name == "_reply":
+        return called(json.dumps(inputs).encode())  # the line of a file of results
     if name == "facts":
         return _facts(EncodedRequest(**inputs), module)
-    return called(**inputs)
+    return called(**{name: _revive(name, value) for name, value in inputs.items()})
+
+
+def _revive(name: str, value: Any) -> Any:
+    """An argument from JSON: a moment, or an error by the name of its class."""
+    if name == "now":
+        return datetime.fromisoformat(value)
+    if name == "error" and isinstance(value, dict) and "class" in value:
+        fields = dict(value)
+        return getattr(llm_provider, fields.pop("class"))(**fields)
+    return value
+
+
+@functools.cache
+def _client() -> Client:
+    """One client for all wrong calls. It has no keys, so of a right call the `MissingAPIKeyError` tells."""
+    return Client(cache="off", max_retries=0)
+
+
+def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | None = None) -> Decimal | None:
+    """The price of a day, or of a moment."""
+    moment = date.fromisoformat(at) if len(at) == len("2026-11-20") else datetime.fromisoformat(at)
+    return _client().price(model, Usage(**usage), at=moment, service_tier=service_tier)
+
+
+def _explain_cost(
+    provider: str, model: str, usage: Mapping[str, int], at: str, region: str | None = None
+) -> Decimal | str:
+    """The cost in a region of a cloud, or why it is unknown."""
+    name = name_in_region(provider, model, region)
+    return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
+
+
+def _run_command(
+    arguments: Sequence[str], files: Mapping[str, str], variables: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Run a command in a folder with these files: its exit code, what it prints, the files that it leaves."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in files.items():
+            Path(name).write_text(text, encoding="utf-8")
+        out, error = io.StringIO(), io.StringIO()
+        with (
+            patch.dict(os.environ, variables),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(error),
+        ):
+            usual, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO())
+            try:
+                code = main(arguments)
+            except SystemExit as ending:
+                code = ending.code
+            finally:
+                sys.stdin = usual
+        left = sorted(path.name for path in Path().iterdir())
+    return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
+
+
+def _read_lines(read: Callable[[Path], Any], name: str, lines: Sequence[str]) -> Any:
+    """What a function reads in a file with these lines."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(name).write_bytes("\n".join(lines).encode())
+        return read(Path(name))
+
+
+def _encode_chat(**fields: Any) -> EncodedRequest:
+    request, target = chat_request(fields)
+    return CHAT.encode(request, target, registry.load(target.route.adapter))
+
+
+_CALLED_HERE: Mapping[str, Callable[..., Any]] = {
+    "Client": lambda **settings: Client(**settings).close(),
+    "llm-provider": _run_command,
+    "CHAT.encode": _encode_chat,
+    "PriceTable.explain_cost": _explain_cost,
+    "_money.price_rows.PriceFile": lambda lines: _read_lines(
+        lambda path: check(PriceFile(path).lines()), "prices.csv", lines
+    ),
+    "_tokens.model_limits.read": lambda lines: _read_lines(
+        lambda path: list(read_limits(path).values()), "limits.csv", lines
+    ),
+    "_money.ledger_file.read_postings": lambda lines: _read_lines(
+        lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
+    ),
+    "_schemas.reading.read": lambda text, response_format: read_json(text, structure_of(response_format)),
+    "_telemetry.content.prompt_json": lambda **request: json.loads(
+        prompt_json(types.SimpleNamespace(**request)) or "null"
+    ),
+}
+"""Functions whose arguments JSON does not have."""
+
+
+def _module(name: str) -> types.ModuleType:
+    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_providers.{name}'}")
 
 
 def _function(path: str) -> Callable[..., Any]:
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(f"llm_provider._providers.{module}"), name)  # type: ignore[no-any-return]  # by name
+    return getattr(_module(module), name)  # type: ignore[no-any-return]  # by name
 
 
 def chat_request(inputs: Mapping[str, Any]) -> tuple[Request, Target]:
     """The request, and where it goes. Beside the parameters of a call, the pair has its `base_url`."""
     parameters = dict(inputs)
     model, messages = parameters.pop("model"), parameters.pop("messages")
-    target = resolve(model, parameters.pop("base_url", None))
-    return Request.build(model, messages, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+    base_url = parameters.pop("base_url", None)
+    request = Request.build(model, messages, parameters)  # type: ignore[arg-type]  # JSON of any shape
+    return request, resolve(model, base_url)
 
 
 def _embed_request(fields: Mapping[str, Any]) -> tuple[EmbedRequest, Target]:
     parameters = dict(fields)
     model, inputs = parameters.pop("model"), parameters.pop("inputs")
-    target = resolve(model, parameters.pop("base_url", None))
-    return EmbedRequest.build(model, inputs, parameters), target  # type: ignore[arg-type]  # JSON of any shape
+    base_url = parameters.pop("base_url", None)
+    request = EmbedRequest.build(model, inputs, parameters)  # type: ignore[arg-type]  # JSON of any shape
+    return request, resolve(model, base_url)
 
 
 def _with_facts(encoded: EncodedRequest, adapter: Any) -> dict[str, Any]:

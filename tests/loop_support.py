@@ -1,7 +1,6 @@
 """Event loops and threads of tests: asynchronous tests, threads that run at the same time, and servers."""
 
 import asyncio
-import functools
 import ssl
 import threading
 from collections.abc import Callable, Coroutine
@@ -9,16 +8,6 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 T = TypeVar("T")
 Fixtures = ParamSpec("Fixtures")
-
-
-def in_a_loop(test: Callable[Fixtures, Coroutine[Any, Any, None]]) -> Callable[Fixtures, None]:
-    """Runs an asynchronous test on an event loop of its own."""
-
-    @functools.wraps(test)
-    def run(*arguments: Fixtures.args, **fixtures: Fixtures.kwargs) -> None:
-        asyncio.run(test(*arguments, **fixtures))
-
-    return run
 
 
 def run_threads(*functions: Callable[[], object]) -> None:

@@ -1,6 +1,6 @@
 """The tests mirror the package and `tools` file by file, and a folder's `__init__.py` is only a docstring.
 
-The tests of a module of `_providers` may be golden pairs alone.
+The tests of a module may be golden pairs alone.
 """
 
 import ast
@@ -15,6 +15,10 @@ PACKAGE = TESTS.parent / "src" / "llm_provider"
 TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
+    "_batches/rows.py": "test_handle.py makes calls of the rows that another process wrote",
+    "_calls/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
+    "_calls/observation.py": "tests/_telemetry reads what it gives to logs, spans and metrics",
+    "_client/lifetime.py": "tests/_runtime/test_event_loop.py drops a client that has connections",
     "_check/account.py": "test_check.py checks accounts of four providers, tests/recorded plays cases again",
     "_check/probes.py": "test_check.py meets every row",
     "_check/replies.py": "test_check.py has every deviation of replies",
@@ -66,7 +70,7 @@ WITHOUT_TESTS = {
     "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",
     "_cache/statistics.py": "tests/_cache/test_response_cache.py reads the counts",
-    "_requests/remedies.py": "tests/end_to_end/test_wrong_calls.py has what each message suggests",
+    "_requests/remedies.py": "the golden pairs of wrong calls have what each message suggests",
     "_providers/litellm/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
     "simulator/__main__.py": "one line, which tests/simulator/_server/test_command.py runs as a program",
@@ -79,7 +83,7 @@ WITHOUT_TESTS = {
     "simulator/formats/gemini.py": "test_wire_format.py plays its golden exchanges",
     "simulator/formats/gemini_token_counts.py": "tests/_providers/test_token_counts.py asks for counts",
     "simulator/formats/openai_responses.py": "test_wire_format.py plays its golden exchanges",
-    "_requests/checks.py": "tests/end_to_end/test_wrong_calls.py has the message of each",
+    "_requests/checks.py": "the golden pairs of wrong calls have the message of each",
     "_requests/clouds.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_requests/route.py": "test_routing.py checks every row",
     "_requests/cloud_routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",
@@ -101,7 +105,7 @@ OF_NO_MODULE = {
     "test_public_api.py": "__init__.py, which has every public name",
     "test_prose.py": "the sentences of all modules and pages",
     "test_tree.py": "the files of all modules",
-    "_providers/test_golden.py": "all modules of `_providers` that have golden pairs",
+    "_providers/test_golden.py": "all modules that have golden pairs",
     "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
@@ -144,7 +148,7 @@ def mirrored(module: str) -> str:
 
 def test_every_module_has_its_test_file() -> None:
     missing = {module for module in MODULES if mirrored(module) not in TEST_FILES}
-    paired = {f"_providers/{subject}.py" for subject in subjects()}
+    paired = {f"{subject if subject[0] == '_' else f'_providers/{subject}'}.py" for subject in subjects()}
     assert missing - paired == set(WITHOUT_TESTS)
 
 

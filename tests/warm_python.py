@@ -183,6 +183,23 @@ def run_here(arguments: list[str], directory: str, environment: dict[str, str]) 
         runpy.run_path(kind, run_name="__main__")
 
 
+def end_here(code: int) -> None:
+    """End as Python does, except that the modules stay in memory: to free them takes 0.2 s of CPU."""
+    import atexit
+    import gc
+    import threading
+
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads
+    atexit._run_exitfuncs()
+    main = sys.modules["__main__"].__dict__
+    if main is not globals():
+        main.clear()  # what the program left open warns of it
+    gc.collect()
+    sys.stderr.flush()
+    sys.stdout.flush()  # if it fails, Python says so at its own end
+    os._exit(code)
+
+
 if __name__ == "__main__":
     if sys.argv[2:] == ["serve"]:
         server = Server(sys.argv[1])
@@ -193,6 +210,13 @@ if __name__ == "__main__":
             signal.set_wakeup_fd(-1)
             server.close()
         else:
-            run_here(**order)  # type: ignore[arg-type]  # as `run` has written it
+            code = 0
+            try:
+                run_here(**order)  # type: ignore[arg-type]  # as `run` has written it
+            except SystemExit as ending:
+                if not isinstance(ending.code, int | None):
+                    raise
+                code = ending.code or 0
+            end_here(code)
     else:
         sys.exit(run(sys.argv[1], sys.argv[2:]))

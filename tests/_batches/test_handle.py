@@ -37,10 +37,11 @@ def test_metadata_reaches_the_process_that_collects(
 ) -> None:
     simulator.configure(batch_seconds=10_000.0)
     ids = [{"id": 1, "payload": '"'}, object()]
-    client.submit_many("gpt-5.5", ["1+1?", "2+2?"], metadata=ids)
+    client.submit_many("gpt-5.5", ["1+1?", "2+2?"], metadata=ids, n=2)
     with Client(cache_dir=client.cache.directory, ledger=tmp_path / "ledger.jsonl") as another:
         results = another.batches()[0].results()
     assert (results.texts, results[0].metadata) == (["2", "4"], ids[0])
+    assert [len(result.choices) for result in results] == [2, 2]
     assert results[1].metadata.startswith("<object object")
     lines = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
     assert ids[0] in [line.get("metadata") for line in lines]
@@ -90,14 +91,11 @@ def test_everything_stored_needs_no_batch(client: Client, simulator: Simulator) 
     assert client.batches() == []
 
 
-def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
-    async def run() -> list[Response]:
-        batch = await client.asubmit_many("gpt-5.5", ["1+1?"])
-        results: list[Response] = await batch.aresults()
-        await batch.acancel()
-        return results
-
-    assert asyncio.run(run())[0].text == "2"
+async def test_it_works_in_a_loop(client: Client, simulator: Simulator) -> None:
+    batch = await client.asubmit_many("gpt-5.5", ["1+1?"])
+    results: list[Response] = await batch.aresults()
+    await batch.acancel()
+    assert results[0].text == "2"
 
 
 def test_a_forgotten_batch_is_submitted_again(client: Client, simulator: Simulator) -> None:

@@ -80,8 +80,6 @@ def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(
     client: Client, simulator: Simulator
 ) -> None:
     anything: Any = client
-    with pytest.raises(RequestError, match="deepseek has no batch API"):
-        client.call_many(["gpt-5.5", "deepseek/deepseek-v4-pro"], ["a"], delivery="batch")
     with pytest.raises(RequestError, match="takes one model"):
         anything.submit_many(["gpt-5.5", "claude-haiku-5-5"], ["a"])
     with pytest.raises(RequestError, match="max_tool_rounds"):

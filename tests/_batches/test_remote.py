@@ -1,34 +1,12 @@
-"""Requests about batches: which are sent again."""
+"""Requests about batches: which are sent again. Golden pairs have failures that are a refusal for sure."""
 
 import pytest
 
 from llm_provider import (
-    APIConnectionError,
-    APITimeoutError,
     AuthenticationError,
     Client,
-    InternalServerError,
-    LLMError,
-    RateLimitError,
 )
-from llm_provider._batches.remote import surely_refused
 from llm_provider.simulator import Fault, Simulator
-
-
-@pytest.mark.parametrize(
-    ("error", "refused"),
-    [
-        (RateLimitError("", status=429), True),
-        (AuthenticationError("", status=401), True),
-        (InternalServerError("", status=500), False),
-        (APITimeoutError("no answer"), False),
-        (APIConnectionError("cut", maybe_billed=True), False),
-        (APIConnectionError("no connection could be made"), True),
-        (APIConnectionError("the call failed in its SDK", retryable=False), False),
-    ],
-)
-def test_a_submission_is_refused_for_sure_or_not(error: LLMError, refused: bool) -> None:
-    assert surely_refused(error) is refused
 
 
 def test_polling_goes_on_through_failures(client: Client, simulator: Simulator) -> None:

@@ -34,46 +34,11 @@ def test_another_model_answers_if_the_first_does_not(run: RunCommand, simulator:
     assert [request.provider for request in simulator.requests()] == ["openai", "anthropic"]
 
 
-@pytest.mark.parametrize(
-    ("parameter", "message"),
-    [
-        ("top_p", "expected NAME=JSON, such as top_p=0.9"),
-        ("service_tier=flex", """for a text write --param 'service_tier="flex"'"""),
-        ("tempratur=1", "did you mean 'temperature'?"),
-        ("max_output_tokens=4", "write max_tokens="),
-        ("api_key=sk-1", "does not belong on a command line"),
-        ('extra_headers={"x": "y"}', "do not belong on a command line"),
-        ("max_tokens=3", "max_tokens is given twice"),
-        ("top_p=7", "top_p"),
-    ],
-)
-def test_a_wrong_parameter_is_refused(
-    run: RunCommand, simulator: Simulator, parameter: str, message: str
-) -> None:
-    ended = run("ask", MODEL, "Hi", "--max-tokens", "9", "--param", parameter)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert "sk-1" not in ended.err
-    assert simulator.requests() == []
-
-
 def test_a_schema_is_a_file_or_json(tmp_path: Path) -> None:
     path = tmp_path / "city.json"
     path.write_text(json.dumps(CITY))
     assert read_schema(str(path)) == read_schema(json.dumps(CITY)) == CITY
-    path.write_text("[1]")
-    with pytest.raises(RequestError, match="must be a JSON object, not list"):
-        read_schema(str(path))
     path.write_bytes(b"\xff")
     with pytest.raises(RequestError, match="not UTF-8"):
         read_schema(str(path))
-    with pytest.raises(RequestError, match=r"absent\.json: the file cannot be read: No such file"):
-        read_schema("absent.json")
-    for text, message in (
-        ("{", "--schema is not JSON"),
-        ('{"type": "objct"}', r"--schema is not a valid JSON schema: \$\.type is 'objct'"),
-        ('{"city": "string"}', "not a valid JSON schema: write one such as"),
-    ):
-        with pytest.raises(RequestError, match=message):
-            read_schema(text)
     assert read_schema('{"type": "json_object"}') == {"type": "json_object"}

@@ -31,39 +31,15 @@ def test_a_failure_is_one_line(
     assert ended.err[:-1].isprintable()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((), "COMMAND"),
-        (("ask",), "MODEL"),
-        (("ask", "nonsense-model", "Hi"), "no route for the model name"),
-        (("ask", MODEL, "Hi", "--temperature", "0.5"), "temperature"),
-        (("ask", MODEL, "Hi", "--max-tokens", "few"), "--max-tokens"),
-        (("ask", MODEL, "Hi", "--reasoning-effort", "huge"), "reasoning_effort"),
-        (("ask", MODEL, "Hi", "--extra-body", "[1]"), "JSON object"),
-        (("ask", MODEL, "Hi", "--extra-body", '{"x": NaN}'), ""),
-        (("ask", MODEL, "What", "is", "this"), "too many arguments"),
-        (("ask", MODEL, "lone \udcff surrogate"), ""),
-        (("prices", MODEL, "openai/nonsense"), "no price for 'openai/nonsense'"),
-        (("aks",), "there is no COMMAND of this name; did you mean ask?; see llm-provider --help"),
-        (("cache", "stat"), "there is no ACTION of this name; did you mean stats?; see llm-provider cache"),
-        (("cache", "zzz"), "ACTION is one of path, stats, verify"),
-        (("ask", "--mx-tokens", "4"), "there is no option --mx-tokens; did you mean --max-tokens?"),
-        (("ask", MODEL, "-2+5"), "there is no option -2; an argument that begins with a dash goes after --"),
-        (("map", MODEL), "the argument IN is missing; see llm-provider map --help"),
-        (("ask", MODEL, "Hi", "--system"), "option '--system' requires an argument"),
-        (("logs", "-n", "0"), "invalid value for '-n'"),
-        (("cache", "prune", "--dry-rnu"), "did you mean --dry-run?; see llm-provider cache prune --help"),
-    ],
-)
+@pytest.mark.parametrize("arguments", [("nonsense-model", "Hi"), (MODEL, "lone \udcff surrogate")])
 def test_wrong_usage_is_one_line_and_sends_nothing(
-    run: RunCommand, simulator: Simulator, arguments: tuple[str, ...], reason: str
+    run: RunCommand, simulator: Simulator, arguments: tuple[str, ...]
 ) -> None:
-    ended = run(*arguments)
+    """`tests/data/golden/_cli/main.json` has other wrong commands and what is printed."""
+    ended = run("ask", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("llm-provider: error: ")
     assert ended.err.count("\n") == 1
-    assert reason in ended.err
     assert simulator.ledger().requests == 0
 
 
@@ -88,27 +64,6 @@ def test_the_key_is_never_printed(
     ends.append(run("ask", MODEL, "Hi", "--json"))
     assert ends[-1].code == 0
     assert CANARY not in repr(ends)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("ask", MODEL, "Hi", "--api-key", CANARY),
-        ("ask", MODEL, "--api-key", CANARY),
-        ("ask", "--api-key", CANARY, MODEL, "Hi"),
-        ("--api-key", CANARY, "ask", MODEL, "Hi"),
-        ("ask", MODEL, "Hi", f"--api-key={CANARY}"),
-        ("ask", MODEL, "Hi", "--key", CANARY),
-        ("ask", MODEL, "Hi", f"--openai-key={CANARY}"),
-    ],
-)
-def test_a_key_on_the_command_line_is_refused_and_not_repeated(
-    run: RunCommand, simulator: Simulator, arguments: tuple[str, ...]
-) -> None:
-    ended = run(*arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert CANARY not in ended.err
-    assert simulator.ledger().requests == 0
 
 
 def test_looking_up_loads_no_sdk(run_script: RunScript) -> None:

@@ -137,58 +137,6 @@ def test_a_schema_fills_parsed(run: RunCommand, simulator: Simulator, tmp_path: 
     assert line["parsed"] == json.loads(line["text"])
 
 
-@pytest.mark.parametrize(
-    ("content", "words", "message"),
-    [
-        ('{"a": 1}\n{"b": 2}\n', TEMPLATE, "row 2 (line 2) has no field 'a', which the template needs"),
-        ('{"a": 1}\n', (), "none of the columns prompt, text, messages"),
-        ('{"text": ""}\n', (), "row 1 (line 1): "),
-        ('{"messages": [{"role": "user"}]}\n', (), "row 1 (line 1): messages[0]"),
-        ('{"a": 1, "i": 1}\n{"a": 2, "i": 1}\n', (*TEMPLATE, "--id", "i"), "row 2 (line 2) has the same 'i'"),
-        ('{"a": 1}\n', (*TEMPLATE, "--id", "i"), "row 1 (line 1) has no value for 'i'"),
-        ('{"a": null}\n', TEMPLATE, "row 1 (line 1) has no value for 'a'"),
-        ('{"a": "x"}\n', ("--template", "{a:d}"), "row 1 (line 1) cannot fill the template"),
-        ('{"a": 1}\n', ("--column", "b"), "row 1 (line 1) has no column 'b'; it has: a"),
-        ('{"text": 7}\n', (), "'text' must be a text or a list of messages, not int"),
-        ('{"text": null}\n', (), "not nothing"),
-        ('{"messages": "[{"}\n', (), "its messages are not JSON"),
-        ("\n", (), "has no rows"),
-        ('"a"\n{', (), "line 2 is not JSON"),
-        ('"a"\n', ("--temperature", "9"), "temperature"),
-        ('"a"\n', ("--cache", "maybe"), "cache"),
-        ('"a"\n', ("--delivery", "pigeon"), "delivery"),
-        ('"a"\n', ("--budget", "-1"), "budget"),
-        ('"a"\n', ("--max-concurrent", "0"), "max_concurrent"),
-        ('"a"\n', ("--template", "x"), "the template has no field"),
-    ],
-)
-def test_bad_input_is_named_and_nothing_is_sent(
-    run: RunCommand, simulator: Simulator, source: Path, target: Path, content: str, words: Any, message: str
-) -> None:
-    source.write_text(content)
-    ended = run("map", MODEL, str(source), str(target), *words)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert message in ended.err
-    assert simulator.requests() == []
-    assert not target.exists()
-
-
-def test_wrong_files_and_models_are_named(
-    run: RunCommand, simulator: Simulator, source: Path, target: Path
-) -> None:
-    for words, code, message in (
-        (("nonsense", str(source), str(target)), 2, "no route for the model name"),
-        ((MODEL, str(source), str(source)), 2, "IN and OUT are the same file"),
-        ((MODEL, str(source.with_name("absent.txt")), str(target)), 1, "absent.txt"),
-        ((MODEL, str(source)), 2, "the argument OUT is missing"),
-        ((MODEL, "-", str(target)), 2, "give --format"),
-        ((MODEL, str(source), f"{target}.parquet"), 2, "as a table (.csv, .tsv), not as .parquet"),
-    ):
-        ended = run("map", *words)
-        assert (ended.code, message in ended.err) == (code, True), ended
-    assert simulator.requests() == []
-
-
 def test_ctrl_c_keeps_whole_lines_and_the_rest_is_sent_next_time(
     run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
 ) -> None:

@@ -54,21 +54,9 @@ def test_each_format_has_rows(tmp_path: Path) -> None:
     assert values(tmp_path / "b.csv", f"text\n{long}\n".encode()) == [{"text": long}]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b'{"a": 1}\n{"a"', "line 2 is not JSON: "),
-        ("a.jsonl", b"7\n", "line 1 must be an object, a text or a list of messages, not int"),
-        ("a.jsonl", b'\n"\xff"\n', "line 2 is not UTF-8 text"),
-        ("a.csv", b"", "is empty: the first line names the columns"),
-        ("a.csv", b"a,b,a\n", "has the column 'a' twice"),
-        ("a.csv", b"a,b\n1,2\n1\n", "line 3 has 1 values for 2 columns"),
-        ("a.csv", b'a,b\n1,"2\n', "line 2 is not valid CSV: "),
-        ("a.csv", b"a\n1\n\xff\n", "is not UTF-8 text"),
-    ],
-)
-def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    with pytest.raises(RequestError, match=message):
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'\n"\xff"\n'), ("a.csv", b"a\n1\n\xff\n")])
+def test_a_line_that_is_no_text_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    with pytest.raises(RequestError, match="is not UTF-8 text"):
         values(tmp_path / name, content)
 
 

@@ -113,12 +113,3 @@ def test_answers_are_summed_like_their_ledger(
     assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)
     assert row["saved"] == client.call("gpt-5.5", "1+1?").price
     assert "answers have no time" in run("usage", str(file), "--since", "7d").err
-
-
-@pytest.mark.parametrize("content", ["", "prompt,text\r\na,b\r\n", '{"text": "a"}\n', '{"a"', "a\nb\n"])
-def test_another_file_is_one_clear_line(run: RunCommand, tmp_path: Path, content: str) -> None:
-    for name in ("a.csv", "a.jsonl"):
-        (tmp_path / name).write_bytes(content.encode())
-        ended = run("usage", str(tmp_path / name))
-        assert (ended.code, ended.err.count("\n")) == ((2, 1) if content else (0, 0))
-        assert ("is neither a ledger nor a file of answers" in ended.err) == bool(content)

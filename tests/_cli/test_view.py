@@ -97,30 +97,3 @@ def test_the_browser_is_asked_only_with_open(
     assert opened == [path.with_suffix(".html").as_uri()]
     ended = run("view", str(path), "--open")
     assert (ended.code, "no browser was found" in ended.err) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ([], 2, "one file of answers is needed"),
-        (["a.jsonl", "b.jsonl", "c.jsonl"], 2, "not 3"),
-        (["none.jsonl"], 1, "No such file"),
-        (["notes.txt"], 2, "notes.txt line 1 is no answer of `llm-provider map` or `Results.to_jsonl`"),
-        (["ledger.jsonl"], 2, "ledger.jsonl line 1 is no answer"),
-    ],
-)
-def test_mistakes_are_named(
-    run: RunCommand,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    code: int,
-    message: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("notes.txt").write_text("Buy milk.\n")
-    Path("ledger.jsonl").write_text('{"time": 1, "usd": "0.1"}\n')
-    ended = run("view", *arguments)
-    assert ended.code == code
-    assert message in ended.err
-    assert not list(tmp_path.glob("*.html"))

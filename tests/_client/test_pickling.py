@@ -1,9 +1,9 @@
 """Clients in other processes: the settings travel, keys do not."""
 
 import copy
-import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
+import subprocess
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,25 @@ from llm_provider.simulator import Simulator
 MODEL = "gpt-6.1-sol"
 
 
-def usage_after(client: Client, number: int) -> tuple[int, str, str, int]:
-    """What a task of another process finds."""
-    answer = client.call(MODEL, f"What is {number}+1?")
-    return id(client._original or client), answer.text, str(client.cache.directory), client.usage.requests
+TASKS = f"""
+import pickle, sys
+
+for number in (1, 2, 2):
+    client = pickle.load(sys.stdin.buffer)
+    answer = client.call({MODEL!r}, f"What is {{number}}+1?")
+    print([id(client._original or client), answer.text, str(client.cache.directory), client.usage.requests])
+"""
+"""What the tasks of another process find."""
 
 
-def test_tasks_of_another_process_share_one_client(simulator: Simulator, tmp_path: Path) -> None:
+def test_tasks_of_another_process_share_one_client(
+    simulator: Simulator, tmp_path: Path, warm_python: list[str]
+) -> None:
     with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "runs.jsonl", max_concurrent=3) as client:
         variant = client.with_options(max_tokens=50)
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            first, second, third = pool.map(usage_after, [client, client, variant], [1, 2, 2])
+        sent = b"".join(map(pickle.dumps, (client, client, variant)))
+        ended = subprocess.run([*warm_python, "-c", TASKS], input=sent, capture_output=True, check=True)
+        first, second, third = map(literal_eval, ended.stdout.decode().splitlines())
         # The second question is not in the cache with another limit of tokens.
         assert [first[1], second[1], third[1]] == ["2", "3", "3"]
         assert first[0] == second[0] == third[0]

@@ -74,8 +74,7 @@ def test_scores_are_read_by_the_programs_that_the_forms_belong_to(
 
 
 def check_logs(folder: Path, results: Results[Any], scores: list[Any], evaluation: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         from inspect_ai.log import list_eval_logs, read_eval_log
         from inspect_ai.model import ChatMessageAssistant
     seen = {}

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import pickle
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from llm_provider import Ledger, MissingDependencyError
 from llm_provider._money.totals import Key, Posting, Totals
-from support import needs
+from support import RunScript, needs
 
 
 def test_text_is_a_table(ledger: Ledger) -> None:
@@ -122,9 +121,12 @@ def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp
 
 
 @needs_matplotlib
-def test_a_figure_needs_no_display() -> None:
-    code = (
-        "import sys; from llm_provider._money.ledger_views import plot; plot([], {});"
-        " sys.exit('matplotlib.pyplot' in sys.modules)"
+def test_a_figure_needs_no_display(run_warm_script: RunScript) -> None:
+    run_warm_script(
+        """
+        import sys
+        from llm_provider._money.ledger_views import plot
+        plot([], {})
+        assert "matplotlib.pyplot" not in sys.modules
+        """
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,6 +3,7 @@ import json
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -36,24 +37,32 @@ def test_which_names_are_one_model(name: str, other: str, expected: bool) -> Non
     assert is_same_model(name, other) is is_same_model(other, name) is expected
 
 
-def test_a_name_without_its_date_does_not_hide_a_change() -> None:
-    served = Served()
-    for name in (MODEL, MODEL + OLD, MODEL):
-        assert served.update(ALIAS, name, keep=True) is None
-    assert served.update(ALIAS, MODEL + NEW, keep=True) == MODEL + OLD
+DATED, LOCAL, GROQ = (
+    ("openai", "", MODEL + OLD),
+    ("openai", "http://localhost:1/v1", MODEL),
+    ("groq", "", MODEL),
+)
 
 
-def test_a_dated_name_is_compared_with_itself() -> None:
-    alias = ("openai", "", MODEL + OLD)
-    assert Served().update(alias, alias[2], keep=True) is None
-    assert Served().update(alias, MODEL, keep=True) is None
-    assert Served().update(alias, MODEL + NEW, keep=True) == alias[2]
-
-
-def test_servers_and_providers_are_told_apart() -> None:
-    served = Served([Answered(ALIAS, "a", {})])
-    assert served.update(("openai", "http://localhost:1/v1", ALIAS[2]), "b", keep=True) is None
-    assert served.update(("groq", "", ALIAS[2]), "b", keep=True) is None
+@pytest.mark.parametrize(
+    ("served", "changed_from"),
+    [
+        # A name without its date does not hide a change.
+        ([(ALIAS, MODEL), (ALIAS, MODEL + OLD), (ALIAS, MODEL), (ALIAS, MODEL + NEW)], MODEL + OLD),
+        # A dated name is compared with itself.
+        ([(DATED, MODEL + OLD)], None),
+        ([(DATED, MODEL)], None),
+        ([(DATED, MODEL + NEW)], MODEL + OLD),
+        # Servers and providers are told apart.
+        ([(ALIAS, "a"), (LOCAL, "b")], None),
+        ([(ALIAS, "a"), (GROQ, "b")], None),
+    ],
+)
+def test_the_last_answer_is_a_change(served: list[tuple[Any, str]], changed_from: str | None) -> None:
+    known = Served()
+    assert [known.update(alias, name, keep=True) for alias, name in served] == [
+        *[None] * (len(served) - 1), changed_from
+    ]  # fmt: skip
 
 
 KNOWN, OTHERS = ("fp_a", "fp_b", "fp_c"), ("fp_x", "fp_y", "fp_z")
@@ -103,8 +112,7 @@ def test_replaced_fingerprints_warn_once_also_in_a_later_run(simulator: Simulato
         simulator.configure(fingerprints=names)
         with Client(ledger=file, cache="off", strict_model=strict) as client:
             for _ in range(ENOUGH + 2):
-                with warnings.catch_warnings(record=True) as seen:
-                    warnings.simplefilter("always")
+                with warnings.catch_warnings(record=True, action="always") as seen:
                     try:
                         client.call("gpt-4o", "Hi", endpoint="chat")
                     except ModelDriftError as error:
@@ -133,8 +141,7 @@ def drifted(caught: list[warnings.WarningMessage]) -> list[str]:
 
 
 def test_a_change_is_told_once_and_both_names_are_in_the_ledger(client: Client, simulator: Simulator) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         for suffix in (OLD, OLD, NEW, NEW, OLD):
             simulator.configure(snapshot_suffix=suffix)
             client.call(MODEL, "Hi", cache="refresh")
@@ -150,8 +157,10 @@ def test_a_stored_answer_of_an_older_snapshot_is_a_change_too(client: Client, si
     simulator.configure(snapshot_suffix=OLD)
     client.call(MODEL, "stored")
     simulator.configure(snapshot_suffix=NEW)
-    with warnings.catch_warnings(record=True) as caught, Client(cache_dir=client.cache.directory) as later:
-        warnings.simplefilter("always")
+    with (
+        warnings.catch_warnings(record=True, action="always") as caught,
+        Client(cache_dir=client.cache.directory) as later,
+    ):
         assert later.call(MODEL, "stored").cached
         later.call(MODEL, "new")
     assert len(drifted(caught)) == 1

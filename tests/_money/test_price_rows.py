@@ -1,4 +1,4 @@
-"""The lines of a prices file, and the checks they pass."""
+"""The lines of a prices file, and the checks they pass. Golden pairs have bad rows and headers."""
 
 import warnings
 from decimal import Decimal
@@ -38,100 +38,26 @@ def read(path: Path) -> list[PriceRow]:
 
 
 def read_with_warnings(path: Path) -> tuple[list[PriceRow], list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         rows = read(path)
     assert all(issubclass(warning.category, PriceWarning) for warning in caught)
     return rows, [str(warning.message) for warning in caught]
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ("openai,tiny,standard,0,2,0.1,2.5,4,10,,somewhere", "11 cells instead of 12"),
-        (GOOD.replace("openai", ""), "provider ''"),
-        (GOOD.replace("openai", "Open AI"), "provider 'Open AI'"),
-        (GOOD.replace("tiny", ""), "model ''"),
-        (GOOD.replace("tiny", "=cmd()"), "model '=cmd()'"),
-        (GOOD.replace("tiny", "ti ny"), "model 'ti ny'"),
-        (GOOD.replace("standard", "cheap"), "variant 'cheap'"),
-        (GOOD.replace("standard,0", "standard,"), "min_input_tokens ''"),
-        (GOOD.replace("standard,0", "standard,1e5"), "min_input_tokens '1e5'"),
-        (GOOD.replace("standard,0,2", "standard,0,-2"), "input '-2'"),
-        (GOOD.replace("standard,0,2", "standard,0,NaN"), "input 'NaN'"),
-        (GOOD.replace("standard,0,2", "standard,0,2e3"), "input '2e3'"),
-        (GOOD.replace("standard,0,2", "standard,0,1_000"), "input '1_000'"),
-        (GOOD.replace("standard,0,2", "standard,0,\u0662"), "input '\u0662'"),
-        (GOOD.replace("2.5", "2."), "cache_write '2.'"),
-        (GOOD.replace(",10,", ",1234567,"), "output '1234567'"),
-        (GOOD.replace(",,somewhere", ",2026-11-31,somewhere"), "effective_from '2026-11-31'"),
-        (GOOD.replace(",,somewhere", ",20.11.2026,somewhere"), "effective_from '20.11.2026'"),
-        (GOOD.replace("somewhere", ""), "source is missing"),
-        (GOOD.replace("2026-11-20", "today"), "as_of 'today'"),
-    ],
-)
-def test_a_bad_row_is_skipped_with_its_line_and_reason(tmp_path: Path, row: str, reason: str) -> None:
-    after = GOOD.replace("tiny", "after")
-    rows, messages = read_with_warnings(write(tmp_path, GOOD.replace("tiny", "before"), row, after))
-    assert len(messages) == 1
-    assert messages[0].startswith("prices.csv line 3 is skipped: ")
-    assert reason in messages[0]
-    assert [entry.model for entry in rows] == ["before", "after"]
-
-
-def test_the_first_of_two_equal_keys_stays(tmp_path: Path) -> None:
-    rows, messages = read_with_warnings(write(tmp_path, GOOD, GOOD.replace("standard,0,2", "standard,0,3")))
-    assert messages == ["prices.csv line 3 is skipped: the same row as prices.csv line 2"]
-    assert [row.input for row in rows] == [2]
-
-
-def test_a_stray_quote_costs_one_row_only(tmp_path: Path) -> None:
-    stray, quoted = (
-        GOOD.replace("tiny", '"tiny'),
-        GOOD.replace("somewhere", '"a, b"').replace("tiny", "quoted"),
-    )
-    rows, messages = read_with_warnings(write(tmp_path, stray, quoted, GOOD))
-    assert len(messages) == 1
-    assert messages[0].startswith("prices.csv line 2 ")
-    assert [(row.model, row.source) for row in rows] == [("quoted", "a, b"), ("tiny", "somewhere")]
-
-
-def test_a_spreadsheets_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + f"{HEADER}\r\n{GOOD}\r\n\r\n".encode())
-    assert len(read(path)) == 1
-
-
-def test_undecodable_bytes_cost_one_row_only(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    bad = GOOD.replace("tiny", "bad").encode().replace(b"bad", b"b\xffd")
-    path.write_bytes(b"\n".join([HEADER.encode(), bad, GOOD.encode()]))
+def test_bytes_that_are_no_text_cost_one_row_only(tmp_path: Path) -> None:
+    path = write(tmp_path, "bad", GOOD)
+    path.write_bytes(path.read_bytes().replace(b"bad", GOOD.encode().replace(b"tiny", b"b\xffd")))
     rows, messages = read_with_warnings(path)
     assert len(rows) == len(messages) == 1
 
 
-def test_columns_may_stand_in_any_order_and_be_left_out(tmp_path: Path) -> None:
-    ours = read(write(tmp_path, GOOD))
-    header, line = ",".join(reversed(SHORT)), ",".join(reversed(GOOD.split(",")))
-    assert read(write(tmp_path, line, header=header)) == ours
+def test_columns_may_be_left_out(tmp_path: Path) -> None:
     (row,) = read(write(tmp_path, "openai,tiny,2,8", header="provider,model,input,output"))
     assert (row.variant, row.min_input_tokens) == ("standard", 0)
     assert (row.effective_from, row.source) == ("", "override")
     assert is_date(row.as_of)
     prices = {column: getattr(row, column) for column in PRICE_COLUMNS}
     assert prices == {**dict.fromkeys(PRICE_COLUMNS), "input": Decimal(2), "output": Decimal(8)}
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        "", "provider,model", "model,input", HEADER + ",extra", HEADER + ",input",
-        HEADER.replace("input,", "imput,"),
-    ],
-)  # fmt: skip
-def test_a_file_without_a_header_is_refused(tmp_path: Path, header: str) -> None:
-    with pytest.raises(ValueError, match=r"prices\.csv: the first line must name provider, model and input"):
-        PriceFile(write(tmp_path, GOOD, header=header))
 
 
 def test_lines_are_found_by_their_model(tmp_path: Path) -> None:
@@ -149,8 +75,7 @@ def test_lines_are_found_by_their_model(tmp_path: Path) -> None:
 def test_any_text_in_a_cell_is_either_taken_as_written_or_skipped(column: int, text: str) -> None:
     cells = [dict(zip(SHORT, GOOD.split(","), strict=True)).get(name, "") for name in COLUMNS]
     cells[column] = text
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         rows = check([("line 2", cells)])
     assert len(rows) + len(caught) == 1
     for row in rows:

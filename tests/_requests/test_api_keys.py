@@ -140,29 +140,6 @@ class TestSealed:
         assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
         assert seal_keys({}, ["openai"]) == {}
 
-    @pytest.mark.parametrize(
-        ("keys", "problem"),
-        [
-            ({"openai": []}, r"keys\['openai'\] must be a non-empty str, or a list"),
-            ({"openai": ""}, r"holds str, not a non-empty str"),
-            ({"openai": None}, r"must be a non-empty str, or a list"),
-            ({"openai": 7}, r"must be a non-empty str, or a list"),
-            ({"openai": {"a": "sk-a"}}, r"must be a non-empty str, or a list"),
-            ({"openai": ["sk-a", None]}, r"keys\['openai'\]\[1\] must be"),
-            ({"openai": ["sk-a", []]}, r"keys\['openai'\]\[1\] must be"),
-            ({"openai": [["sk-a", 1]]}, r"keys\['openai'\]\[0\] holds int"),
-            ({"openai": [[["sk-a"]]]}, r"keys\['openai'\]\[0\] holds list"),
-            ({"openai": "sk-a,sk-b"}, r"holds a comma; several keys are given as a list"),
-            ({"openai": f"{CANARY}\n"}, "printable ASCII"),
-            ({"opnai": "sk-a"}, "keys names no provider: opnai; known: openai"),
-            ({7: "sk-a"}, r"keys names no provider: \*\*\*"),
-            ({CANARY: "openai"}, r"keys names no provider: \*\*\*"),
-            ([CANARY], "keys must be a dict of keys by provider, not list"),
-            (CANARY, "keys must be a dict of keys by provider, not str"),
-        ],
-    )
-    def test_anything_else_is_an_error_that_shows_no_key(self, keys: object, problem: str) -> None:
-        with pytest.raises(RequestError, match=problem) as caught:
-            Client(keys=keys)  # type: ignore[arg-type]  # that is the point
-        assert CANARY not in str(caught.value)
-        assert "sk-a" not in str(caught.value)
+    def test_a_name_that_is_no_text_is_not_shown(self) -> None:
+        with pytest.raises(RequestError, match=r"keys names no provider: \*\*\*"):
+            Client(keys={7: "sk-a"})  # type: ignore[dict-item]  # that is the point

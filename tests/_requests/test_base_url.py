@@ -10,68 +10,6 @@ from llm_provider._errors import RequestError
 from llm_provider._requests.base_url import check_base_url
 from llm_provider._requests.routing import ROUTES, Route, resolve
 
-
-@pytest.mark.parametrize(
-    "base_url",
-    [
-        "https://api.example.com/v1", "https://8.8.8.8/v1", "http://localhost:8000/v1",
-        "http://127.0.0.1:8000", "http://[::1]:8000/v1", "http://10.1.2.3", "http://192.168.0.9:11434/v1",
-        "http://172.16.0.1", "http://100.64.1.2:8000/v1", "http://gpu-box:8000/v1", "http://gpu.local/v1",
-        "http://vllm.internal/v1", "http://a.localhost/v1", "http://2130706433/v1",
-        "http://[::ffff:127.0.0.1]/v1", "http://0.0.0.0:8000",
-    ],
-)  # fmt: skip
-def test_may_be_sent_a_key(base_url: str) -> None:
-    assert check_base_url(base_url) == check_base_url(base_url + "/") == base_url
-    target = resolve("local/m", base_url + "/")
-    assert (target.base_url, target.custom_base_url) == (base_url, True)
-
-
-REFUSED = {
-    "use https": (
-        "http://api.openai.com/v1", "http://8.8.8.8/v1", "http://134744072/v1",
-        "http://localhost.example.com", "http://[2001:4860:4860::8888]/",
-    ),
-    "link-local": (
-        "https://169.254.169.254/latest", "http://169.254.169.254", "http://169.254.169.254.",
-        "http://2852039166/", "http://0xa9fea9fe/", "http://0251.0376.0251.0376/", "http://169.254.43518/",
-        "http://[fe80::1]/", "http://[fe80::1%25eth0]/", "http://[::ffff:169.254.169.254]/",
-    ),
-    "cloud's metadata": (
-        "http://[fd00:ec2::254]/", "https://[fd20:ce::254]/", "https://100.100.100.200/",
-    ),
-    "not the address of a provider": (
-        "https://instance-data.ec2.internal", "http://metadata.google.internal/", "http://localhost /v1",
-        " http://localhost/v1", "https://good.example\\.evil.example/",
-    ),
-    "neither a name nor an address": (
-        "http://[::1%25lo]/", "https://[v1.a]/", "https://4294967296/", "https://1.2.3.4.5/",
-        "https://a..b/", "https://user%3asecret%40example.com/", "https://example.com%2fsecret/",
-    ),
-    "not an http or https URL": (
-        "https://exa\tmple.com/", "ftp://localhost/", "file:///etc/passwd", "localhost:8000", "https://",
-        "http://localhost:8000/v1\n",
-    ),
-    "not a URL": (
-        "http://[::1/", "http://localhost:99999/",
-    ),
-    "api_key=": (
-        "https://user:secret@example.com/v1", "https://user:secret@[/", "https://example.com/v1?key=secret",
-        "https://example.com/v1#secret",
-    ),
-}  # fmt: skip
-"""What the message says, and the servers."""
-
-
-@pytest.mark.parametrize(
-    ("problem", "base_url"), [(problem, base_url) for problem in REFUSED for base_url in REFUSED[problem]]
-)
-def test_may_not(problem: str, base_url: str) -> None:
-    with pytest.raises(RequestError, match=problem) as caught:
-        check_base_url(base_url)
-    assert "secret" not in str(caught.value)
-
-
 _FORBIDDEN = {
     "169.254.169.254": "link-local",
     "169.254.170.2": "link-local",

@@ -59,8 +59,7 @@ class TestResolve:
     @pytest.mark.parametrize(
         "model",
         [
-            *NEAR, "gpt-oss-20b", "gpt-neo", "gpt-j-6b", "gpt", "o1x", "o2", "o5-mini", "GPT-5.5", "xgpt-5.5",
-            "llama-4", "claude", "gemini", "mistral-large-4", "openai", "ft:gpt-oss-20b",
+            *NEAR, "gpt-oss-20b", "gpt", "o1x", "o2", "xgpt-5.5", "claude", "openai", "ft:gpt-oss-20b",
         ],
     )  # fmt: skip
     def test_a_bare_name_is_never_guessed_and_near_names_are_suggested(self, model: str) -> None:
@@ -73,7 +72,7 @@ class TestResolve:
             resolve(model)
         assert caught.value.model == model
 
-    @settings(deadline=None, max_examples=15)  # suggestions take long
+    @settings(deadline=None, max_examples=8)  # suggestions take long
     @given(
         st.text(st.sampled_from(string.ascii_letters + string.digits + "._:/@+-"), min_size=1, max_size=20)
     )

@@ -81,11 +81,11 @@ def test_values_of_different_types_are_different() -> None:
 def test_what_json_cannot_say_is_refused_and_named(value: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         canonical(value)
-    # Whether there is a null elsewhere makes no difference.
-    with pytest.raises(
-        RequestError, match=problem.removeprefix("the value").removeprefix("a key of the value")
-    ):
-        canonical([value, None, "null"])
+    # Whether there is a null elsewhere, a long text or many values makes no difference.
+    inner = problem.removeprefix("the value").removeprefix("a key of the value")
+    for others in ([None, "null"], ["x" * 70_000], ["x" * 70_000, *range(200)]):
+        with pytest.raises(RequestError, match=inner):
+            canonical([value, *others])
 
 
 @given(st.recursive(st.floats() | st.text() | st.binary(max_size=2) | st.integers(), st.lists, max_leaves=6))

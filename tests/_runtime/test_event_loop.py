@@ -1,16 +1,18 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
 import asyncio
+import queue
 import signal
 import sys
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
-from loop_support import in_a_loop, run_threads
+from loop_support import run_threads
 from support import RunScript
 
 
@@ -50,29 +52,54 @@ def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
     assert outcomes == [asyncio.CancelledError]
 
 
-def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:
+async def test_a_follow_up_does_not_wait_for_all_posted_functions() -> None:
     done: list[str] = []
+    inbox, everything = event_loop.Inbox(asyncio.get_running_loop()), asyncio.Event()
 
-    async def main() -> None:
-        inbox, everything = event_loop.Inbox(asyncio.get_running_loop()), asyncio.Event()
+    def begun(number: int) -> None:
+        done.append(f"began {number}")
+        asyncio.get_running_loop().call_soon(sent, number)
 
-        def begun(number: int) -> None:
-            done.append(f"began {number}")
-            asyncio.get_running_loop().call_soon(sent, number)
+    def sent(number: int) -> None:
+        done.append(f"sent {number}")
+        if number == 99:
+            everything.set()
 
-        def sent(number: int) -> None:
-            done.append(f"sent {number}")
-            if number == 99:
-                everything.set()
-
-        for number in range(100):
-            inbox.post(begun, number)
-        await asyncio.wait_for(everything.wait(), 10)
-
-    asyncio.run(main())
+    for number in range(100):
+        inbox.post(begun, number)
+    await asyncio.wait_for(everything.wait(), 10)
     for step in ("began", "sent"):
         assert [entry for entry in done if entry.startswith(step)] == [f"{step} {n}" for n in range(100)]
     assert done.index("sent 0") < done.index("began 20")
+
+
+def test_functions_posted_together_wake_a_loop_once_and_a_closed_loop_loses_them() -> None:
+    wakes: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    class Woken(asyncio.SelectorEventLoop):
+        def call_soon_threadsafe(self, *arguments: Any, **named: Any) -> asyncio.Handle:
+            wakes.put(arguments)
+            return super().call_soon_threadsafe(*arguments, **named)
+
+    loop, done = Woken(), list[int]()
+    inbox = event_loop.Inbox(loop)
+
+    async def post(*numbers: int) -> bool:
+        for number in numbers:
+            inbox.post_with_others(done.append, number)
+        return wakes.empty()
+
+    for number in range(3):
+        assert event_loop.submit(post(2 * number, 2 * number + 1)).result(60)
+        wakes.get(timeout=60)
+        loop.run_until_complete(asyncio.sleep(0))
+    assert wakes.empty()
+    inbox.post_with_others(done.append, 6)  # from a thread without a loop
+    loop.run_until_complete(asyncio.sleep(0))
+    assert done == list(range(7))
+    loop.close()
+    event_loop.submit(post(7)).result(60)
+    inbox.post_with_others(done.append, 8)
 
 
 def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) -> None:
@@ -93,10 +120,10 @@ def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) ->
 
 
 def test_open_connections_are_closed_quietly_at_the_end(
-    llm_simulator: Simulator, run_script: RunScript
+    llm_simulator: Simulator, run_warm_script: RunScript
 ) -> None:
     base_url = llm_simulator.url("openai")
-    ended = run_script(
+    ended = run_warm_script(
         f"""
         from llm_provider import Client, call
         call("gpt-6.1-sol", "Hi", base_url={base_url!r})
@@ -125,7 +152,6 @@ def test_a_script_keeps_its_signals() -> None:
     assert asyncio.run(connected()) == -1
 
 
-@in_a_loop
 async def test_a_kernel_is_woken_once_and_never_against_its_will(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = SimpleNamespace(IPKernelApp=SimpleNamespace(initialized=lambda: True))
     monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)  # type: ignore[arg-type]  # as far as it is used

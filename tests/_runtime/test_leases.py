@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_provider._runtime.leases import Lease, Leases
-from loop_support import in_a_loop
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -78,28 +77,22 @@ async def wait(leases: Leases, name: str = "name") -> Lease | None:
     return await asyncio.wait_for(leases.wait(name), 30)
 
 
-def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+async def test_the_files_are_closed_with_the_last_user(tmp_path: Path) -> None:
     def is_open() -> bool:
         held = (Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd"))  # noqa: PTH208  # /proc
         return any(str(tmp_path) in os.readlink(link) for link in held if link.is_symlink())  # noqa: PTH115  # /proc
 
-    if not Path("/proc/self/fd").exists():
-        pytest.skip("open files are counted in /proc")
-
-    async def main() -> None:
-        leases = Leases(tmp_path)
-        lease = take(leases)
-        leases.close()
-        assert is_open()
-        lease.release()
-        assert not is_open()
-        assert leases.take("name") is not None
-
-    asyncio.run(main())
+    leases = Leases(tmp_path)
+    lease = take(leases)
+    leases.close()
+    assert is_open()
+    lease.release()
+    assert not is_open()
+    assert leases.take("name") is not None
 
 
 @pytest.mark.parametrize("others", [(), tuple(map(str, range(200))), ("24863",)])
-@in_a_loop
 async def test_who_gives_up_is_succeeded_by_one(tmp_path: Path, others: Iterable[str]) -> None:
     """Also if other names make the files longer meanwhile, or the last, which has the same mark, finishes."""
     first, other = Leases(tmp_path), Leases(tmp_path)
@@ -120,7 +113,6 @@ async def test_who_gives_up_is_succeeded_by_one(tmp_path: Path, others: Iterable
     assert heirs == 3
 
 
-@in_a_loop
 async def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> None:
     leases = Leases(tmp_path, beat=0.01, patience=0.3)
     holder = start()
@@ -144,7 +136,6 @@ async def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@in_a_loop
 async def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(
     tmp_path: Path, start: Start
 ) -> None:
@@ -206,7 +197,6 @@ TROUBLES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("trouble", [None, *TROUBLES])
-@in_a_loop
 async def test_where_nothing_can_be_locked_every_lease_is_granted(
     tmp_path: Path, trouble: str | None
 ) -> None:
@@ -224,7 +214,6 @@ async def test_where_nothing_can_be_locked_every_lease_is_granted(
     first.close()
 
 
-@in_a_loop
 async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None:
     leases = Leases(tmp_path / "leases", beat=0.01)
     lease = take(leases)

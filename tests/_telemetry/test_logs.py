@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from llm_provider import BadRequestError, Client, RequestError, track
+from llm_provider import APITimeoutError, BadRequestError, Client, RequestError, track
 from llm_provider._telemetry import logs
+from llm_provider._telemetry.reasons import reason
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -51,6 +53,35 @@ def test_a_line_for_each_call(client: Client, simulator: Simulator, caplog: pyte
     assert "secret" not in caplog.text
     fields = caplog.records[0].__dict__["llm_provider"]
     assert (fields["model"], fields["usd"], fields["cached"]) == (MODEL, 0.00007, False)
+
+
+def test_a_shared_request_is_paid_once(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "llm_provider")
+    simulator.configure(latency=0.5)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: client.call(MODEL, "Hi"), range(3)))
+    assert sorted((" cached=true " in line, " attempts=1" in line) for line in lines(caplog)) == [
+        (False, True), (True, False), (True, False)
+    ]  # fmt: skip
+
+
+def test_a_line_of_samples_and_of_a_deadline(
+    client: Client, simulator: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "llm_provider")
+    client.call(MODEL, "Hi", n=2, temperature=1)
+    client.call(MODEL, "Hi", n=2, temperature=1)
+    simulator.configure(latency=30)
+    with pytest.raises(APITimeoutError):
+        client.call(MODEL, "late", deadline=0.2)
+    first, hit, late = lines(caplog)
+    assert " outcome=ok " in first
+    assert " cached=true attempts=0 " in hit
+    assert " outcome=APITimeoutError " in late
+    assert 'reason="timeout of 0.2 s (deadline)"' in late
+    assert reason(KeyboardInterrupt("secret")) == "KeyboardInterrupt"
 
 
 def test_requests_are_logged_for_debugging(

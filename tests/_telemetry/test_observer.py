@@ -7,10 +7,13 @@ from llm_provider.simulator import Simulator
 
 
 def test_calls_of_results_that_were_told_are_forgotten(simulator: Simulator) -> None:
-    lines: list[str] = []
+    def kept() -> list[AskedCall]:
+        gc.collect()
+        return [call for call in gc.get_objects() if isinstance(call, AskedCall)]
+
+    lines, of_other_tests = list[str](), kept()
     with Client(on_result=lambda result, call: lines.append(f"{call.model}: {result.text}")) as client:
         for number in range(3):
             client.call("gpt-6.1-sol", f"{number}+1?")
         assert lines == [f"gpt-6.1-sol: {number}" for number in (1, 2, 3)]
-        gc.collect()
-        assert [call for call in gc.get_objects() if isinstance(call, AskedCall)] == []
+        assert kept() == of_other_tests

@@ -54,9 +54,6 @@ class Parrot(Client):
     def call_blocking(self, prepared: Any) -> str:
         return asyncio.run(self.call(prepared))
 
-    def call_many(self, prepared: Sequence[Any], concurrency: int) -> list[str]:
-        return [self.call_blocking(request) for request in prepared]
-
 
 def put(name: str, questions: Sequence[str], **how: Any) -> loads.Notes:
     notes = loads.Notes()
@@ -113,10 +110,6 @@ def test_a_load_counts_what_was_right_and_keeps_the_first_error(name: str, how: 
     assert notes.right == 3
     assert notes.error is not None
     assert len(notes.latencies) == 3
-
-
-def test_a_batch_is_a_load_too() -> None:
-    assert put("many", ["one", "wrong"], concurrency=2).right == 1
 
 
 def test_every_client_has_an_environment_of_exact_versions() -> None:
@@ -176,7 +169,18 @@ def test_the_committed_pages_are_those_of_the_results(
 
 @pytest.mark.parametrize(
     "module",
-    ["__main__", "clients", "clients._wire", "fleet", "goals", "provider", "report", "scenarios", "worker"],
+    [
+        "__main__",
+        "clients",
+        "clients._wire",
+        "fleet",
+        "goals",
+        "hot_path",
+        "provider",
+        "report",
+        "scenarios",
+        "worker",
+    ],
 )
 def test_the_examples_in_the_docstrings_are_true(module: str) -> None:
     outcome = doctest.testmod(importlib.import_module(f"benchmarks.{module}"))

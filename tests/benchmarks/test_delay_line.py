@@ -78,12 +78,3 @@ def test_a_reset_by_the_server_and_one_that_refuses_reach_the_client(line: Delay
         pytest.raises(ConnectionResetError),
     ):
         connection.recv(100)
-
-
-def test_the_process_ends_with_its_block() -> None:
-    with DelayLine("127.0.0.1", 1) as line:
-        process = line._process
-        assert process is not None
-    assert process.returncode == 0
-    with pytest.raises(RuntimeError, match="not running"):
-        _ = line.connections

@@ -25,7 +25,7 @@ def test_every_reply_is_decoded(form: str, cell: str, replies: list[Any]) -> Non
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-@examples(100)
+@examples(50)
 @given(data=st.data())
 def test_every_mixture_of_content_is_decoded(form: Format, data: st.DataObject) -> None:
     content: Content = data.draw(st.lists(st.sampled_from(contents(form)), min_size=1, max_size=5))

@@ -29,7 +29,7 @@ def test_every_message(form: Format, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-@examples(100)
+@examples(50)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=5),
     names=st.lists(st.sampled_from(list(MESSAGES)), min_size=1, max_size=3),

@@ -55,7 +55,7 @@ def test_every_answer_can_be_sent_to_every_format(form: str, cell: str, replies:
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-@examples(60)
+@examples(40)
 @given(data=st.data())
 def test_every_mixture_of_content_can_be_sent(form: Format, data: st.DataObject) -> None:
     content: Content = data.draw(st.lists(st.sampled_from(contents(form)), max_size=5))

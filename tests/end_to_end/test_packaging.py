@@ -15,7 +15,6 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pytest
-from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 TABLES = ("model_limits.csv", "prices.csv")
@@ -110,16 +109,6 @@ def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
     assert {
         name for name in names if name.startswith(("tests", "benchmarks", "tools", ".venv", "constraints"))
     } == set()
-
-
-def test_the_malicious_releases_of_litellm_are_excluded(metadata: Message) -> None:
-    requirements = map(Requirement, metadata.get_all("Requires-Dist", []))
-    requirements_of_litellm = [requirement for requirement in requirements if requirement.name == "litellm"]
-    assert len(requirements_of_litellm) == 2  # of the extras litellm and dspy
-    for litellm in requirements_of_litellm:
-        assert litellm.marker is not None
-        assert not litellm.marker.evaluate({"extra": ""})
-        assert {"!=1.82.7", "!=1.82.8"} <= {str(specifier) for specifier in litellm.specifier}
 
 
 def test_the_metadata_names_python_and_extras(metadata: Message) -> None:

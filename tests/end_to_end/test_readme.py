@@ -100,20 +100,6 @@ def test_every_parameter_is_in_its_table() -> None:
     assert set(BatchParameters.__annotations__) <= set(re.findall(r"`([a-z_]+)`", table))
 
 
-def test_every_error_is_on_its_page() -> None:
-    import llm_provider
-
-    page = (README.parent / "docs" / "errors.md").read_text(encoding="utf-8")
-    errors = {name for name in llm_provider.__all__ if name.endswith("Error")}
-    assert errors <= set(re.findall(r"`([A-Za-z]+Error)`", page))
-
-
-def test_both_commands_are_named() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert "make demo" in text
-    assert "make test" in text
-
-
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_name_it_mentions_exists(page: Path) -> None:
     import llm_provider

@@ -12,10 +12,8 @@ from llm_provider import (
     ContextWindowExceededError,
     InternalServerError,
     Parameters,
-    Response,
     Usage,
     call,
-    call_many,
     stream,
 )
 
@@ -44,9 +42,6 @@ TOOL = {
     },
 }
 FORCED = {"type": "function", "function": {"name": "weather"}}
-
-COMPLETE: Parameters = {"max_tokens": 200, "temperature": 0, "stop": "st"}
-"""Ends every answer at its first word with "st", one in four: only answers that were not cut are cached."""
 
 
 def test_a_call_is_answered_with_real_token_counts(llama: LlamaServer) -> None:
@@ -99,22 +94,6 @@ def test_a_wrong_key_is_refused(locked_llama: LlamaServer) -> None:
         locked_llama.model, PROMPT, base_url=locked_llama.base_url, api_key="open-sesame", max_tokens=3
     )
     assert answer.usage.output_tokens == 3
-
-
-def test_a_batch_keeps_order_and_repeats_from_the_cache(llama: LlamaServer) -> None:
-    prompts = [f"Question {number}" for number in range(40)]
-
-    def run() -> list[Response]:
-        results = call_many(llama.model, prompts, base_url=llama.base_url, **COMPLETE)
-        assert all(isinstance(result, Response) for result in results), results
-        return [result for result in results if isinstance(result, Response)]
-
-    first = run()
-    alone = call(llama.model, prompts[7], base_url=llama.base_url, cache="off", **COMPLETE)
-    assert first[7].text == alone.text
-    again = run()
-    assert all(answer.cached for answer in again)
-    assert [answer.text for answer in again] == [answer.text for answer in first]
 
 
 def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) -> None:

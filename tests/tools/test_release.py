@@ -55,6 +55,7 @@ def test_two_builds_are_equal_and_have_every_file(wheel: Path) -> None:
     assert {"llm_provider/prices.csv", "llm_provider/model_limits.csv", "llm_provider/py.typed"} <= names
 
 
+@pytest.mark.long
 def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
     changed = tmp_path / wheel.name
     with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(changed, "w") as copy:
@@ -67,6 +68,7 @@ def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
         release.check_wheel(wheel, "9")
 
 
+@pytest.mark.long
 def test_a_changed_file_is_named(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / release.DISTRIBUTIONS).mkdir()
     shutil.copy(wheel, tmp_path / release.DISTRIBUTIONS)

@@ -24,7 +24,10 @@ def cache_key(
     head, tail = key_frame(
         provider=provider, base_url=base_url, operation=operation, headers=headers, draw=draw
     )
-    return hashlib.sha256(b"".join((head, body, tail))).hexdigest()
+    digest = hashlib.sha256(head)
+    digest.update(body)  # joined with the others, a long prompt would be copied
+    digest.update(tail)
+    return digest.hexdigest()
 
 
 def key_frame(

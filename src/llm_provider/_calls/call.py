@@ -278,7 +278,9 @@ class Call(Generic[T]):
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
         body, draw = self.operation.identity(self, part)
-        return Question(**self.key_fields(), body=body, draw=draw, model=self.request.model)
+        target, encoded, model = self.target, self.encoded, self.request.model
+        url = target.url_in_key
+        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model)
 
     def key_fields(self) -> JSONObject:
         """The part of the key that does not depend on the payload."""

@@ -12,6 +12,8 @@ import orjson
 from .._errors import RequestError
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_LONG, _LONG_TEXT = 65536, 1024
+"""Bytes from which a body is long, and those of each value, on average, from which its texts are."""
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 
 
@@ -26,10 +28,25 @@ def canonical(value: object) -> bytes:
         problem = next(_find_problems(value, ""), "it holds a value that is not JSON")
         raise RequestError(f"the request cannot be sent as JSON: {problem}")
     # orjson writes NaN and infinities as null, so only an encoding that contains null is checked for them.
-    if b"null" in encoded:
+    if b"null" in encoded if len(encoded) < _LONG else _may_contain_null(value, encoded):
         for problem in _find_infinite(value, ""):
             raise RequestError(f"the request cannot be sent as JSON: {problem}")
     return encoded
+
+
+def _may_contain_null(value: object, encoded: bytes) -> bool:
+    # To search a text of 100,000 tokens takes as long as to hash it. Values of long texts are few.
+    values = [value]
+    for each in values:
+        if isinstance(each, dict):
+            values.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            values.extend(each)
+        if each is None or isinstance(each, float):
+            return True
+        if len(values) > len(encoded) // _LONG_TEXT:
+            return b"null" in encoded
+    return False
 
 
 def _find_infinite(value: object, path: str) -> Iterator[str]:

@@ -221,7 +221,7 @@ class Watch:
         if observer.metrics is not None:
             error = None if failure is None else failure.error
             observer.metrics.note(observer.metrics.record_attempt, call, attempt.waited, error)
-        if observer.spans is not None and self.span is not None:
-            observer.spans.add_attempt(self.span, attempt)
+        if failure is not None and observer.spans is not None and self.span is not None:
+            observer.spans.add_failure(self.span, attempt, failure)
         if is_logging(DEBUG):
             log_attempt(call, attempt)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .._errors import LLMError
+from .._errors import FailedAttempt, LLMError
 from .._json_values import JSONObject
 from .._runtime import clock
 from .observed_call import Destination, EndedAttempt, ObservedCall, describe_who
@@ -74,7 +74,7 @@ _OF_OPENAI = MappingProxyType({
 """The fields of `served_by` that have names in the conventions, which are for OpenAI's own API."""
 
 ATTEMPT = "llm_provider.attempt"
-"""The name of the event of a request."""
+"""The name of the event of a request that failed, and the beginning of the names of its attributes."""
 
 
 class Started(NamedTuple):
@@ -144,25 +144,19 @@ class Spans:
                 span.set_attribute("gen_ai.tool.call.result", result_text(content))
         span.end()
 
-    def add_attempt(self, started: Started, attempt: EndedAttempt) -> None:
-        """Add the event of a request that has ended."""
-        if not started.span.is_recording():
-            return
-        failure = attempt.failure
-        attributes: dict[str, str | float] = {
-            "llm_provider.attempt.number": attempt.number,
-            "llm_provider.attempt.wait": attempt.waited,
-        }
-        if failure is None:
-            attributes["http.response.status_code"] = 200
-        else:
-            attributes[ERROR_TYPE] = failure.error
-            attributes["llm_provider.attempt.duration"] = attempt.seconds
-            if failure.status is not None:
-                attributes["http.response.status_code"] = failure.status
-            if attempt.retry_in is not None:
-                attributes["llm_provider.attempt.retry_in"] = attempt.retry_in
-        started.span.add_event(ATTEMPT, attributes)
+    def add_failure(self, started: Started, attempt: EndedAttempt, failure: FailedAttempt) -> None:
+        """Add the event of a request that failed. One that was answered has none: the span tells of it."""
+        if started.span.is_recording():
+            attributes: dict[str, str | float | None] = {
+                f"{ATTEMPT}.number": attempt.number,
+                f"{ATTEMPT}.wait": attempt.waited,
+                f"{ATTEMPT}.duration": attempt.seconds,
+                f"{ATTEMPT}.retry_in": attempt.retry_in,
+                ERROR_TYPE: failure.error,
+                "http.response.status_code": failure.status,
+            }
+            known = {name: value for name, value in attributes.items() if value is not None}
+            started.span.add_event(ATTEMPT, known)
 
     def end(
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None

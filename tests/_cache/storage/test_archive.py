@@ -66,7 +66,7 @@ def test_stored_answers_stay_unless_they_are_damaged(tmp_path: Path, open_store:
     assert decode_entry(key(2), target.read(key(2)) or b"") is not None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
 @given(body=st.text(max_size=50).map(lambda text: orjson.dumps(text).decode()), data=st.data())
 def test_every_change_of_a_line_is_found(
     tmp_path: Path, open_store: OpenStore, body: str, data: st.DataObject

@@ -54,7 +54,7 @@ def reachable() -> Iterator[Path]:
 
 @needs_root
 def test_two_users_of_a_group_share_answers(
-    simulator: Simulator, reachable: Path, run_script: RunScript
+    simulator: Simulator, reachable: Path, run_warm_script: RunScript
 ) -> None:
     directory = reachable / "lab"
     directory.mkdir()
@@ -81,7 +81,7 @@ def test_two_users_of_a_group_share_answers(
         os.setgid({GROUP})
         print(asked({USER}, 1), asked({OTHER_USER}, 1, 2), asked({USER}, 1, 2, 3))
     """
-    done = run_script(program)
+    done = run_warm_script(program)
     assert done.stdout == "[False] [True, False] [True, True, False]\n", done.stderr
 
 

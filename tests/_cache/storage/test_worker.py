@@ -50,22 +50,17 @@ def test_flushing_waits_for_earlier_items(worker: Worker, gate: threading.Event)
     assert batches.submit(3).result(60) is None
 
 
-def test_a_loop_is_woken_once_for_a_batch(worker: Worker, gate: threading.Event) -> None:
+async def test_a_loop_is_woken_once_for_a_batch(worker: Worker, gate: threading.Event) -> None:
     batches: BatchQueue[int, int] = BatchQueue(worker, lambda items: items)
-
-    async def ask() -> list[int]:
-        loop, wakes = asyncio.get_running_loop(), []
-        wake = loop.call_soon_threadsafe
-        loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]  # counted
-        worker.submit(lambda: gate.wait(60))
-        futures = [batches.submit_from(loop, number) for number in range(50)]
-        assert not futures[7].cancel()
-        gate.set()
-        results = await asyncio.gather(*futures)
-        assert len(wakes) == 1
-        return results
-
-    assert asyncio.run(ask()) == list(range(50))
+    loop, wakes = asyncio.get_running_loop(), []
+    wake = loop.call_soon_threadsafe
+    loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]  # counted
+    worker.submit(lambda: gate.wait(60))
+    futures = [batches.submit_from(loop, number) for number in range(50)]
+    assert not futures[7].cancel()
+    gate.set()
+    assert await asyncio.gather(*futures) == list(range(50))
+    assert len(wakes) == 1
 
 
 def test_a_loop_that_ended_harms_nobody(worker: Worker, gate: threading.Event) -> None:

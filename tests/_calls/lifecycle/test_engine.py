@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from llm_provider import Client, RequestError, Response
+from llm_provider import Client, Response
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -39,10 +37,3 @@ def test_warnings_made_errors_lose_no_answer(
         """
     )
     assert ended.stdout == "2\n"
-
-
-@pytest.mark.parametrize("way", ["call", "stream"])
-def test_thirty_megabytes_are_refused_before_sending(client: Client, simulator: Simulator, way: str) -> None:
-    with pytest.raises(RequestError, match=r"30\.0 MB"):
-        getattr(client, way)(MODEL, "x" * 30_000_000)
-    assert simulator.ledger().requests == 0

@@ -1,30 +1,13 @@
 """The state of a client on one event loop: when it is made, shared, and left behind."""
 
-import asyncio
 import os
-from pathlib import Path
 
 import pytest
 
-from llm_provider import Client
-from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
 from support import RunScript
 
 MODEL = "gpt-6.1-sol"
-
-
-def test_only_a_call_that_is_sent_makes_it(simulator: Simulator, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client:
-        client.call(MODEL, "Hi")
-    with Client(cache_dir=own_cache) as client:
-        assert client.call(MODEL, "Hi").cached
-        assert client._engine._state is None
-        client.call(MODEL, "another")
-        state = client._engine._state
-        assert state.loop is event_loop.current().loop
-        asyncio.run(client.acall(MODEL, "a third"))
-        assert client._engine._state is state
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -4,7 +4,8 @@ import gc
 
 import pytest
 
-from llm_provider import Client, Stream
+from llm_provider import Choice, Client, Delta, Stream, ToolCall, ToolCallDelta
+from llm_provider._calls.call import delta_of_choice
 from llm_provider.simulator import Simulator
 from raw_server import RawServer, streaming
 from support import wait_until
@@ -66,6 +67,12 @@ def test_the_deltas_of_several_samples_carry_their_number(
     assert by_sample(again) == dict(enumerate(more.response.texts))
     assert again.response.cached
     assert simulator.ledger().requests == requests + 1
+
+
+def test_a_stored_sample_is_one_delta() -> None:
+    choice = Choice(text="Hi", reasoning="why", tool_calls=(ToolCall(id="c", name="f", arguments="{}"),))
+    call = ToolCallDelta(index=0, id="c", name="f", arguments="{}")
+    assert delta_of_choice(choice, 2) == Delta(text="Hi", reasoning="why", tool_calls=(call,), index=2)
 
 
 def chunk(*choices: tuple[int, str, str | None]) -> dict[str, object]:

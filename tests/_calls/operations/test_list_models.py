@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm_provider import AuthenticationError, Client, InternalServerError, MissingAPIKeyError, RequestError
+from llm_provider import AuthenticationError, Client, InternalServerError, MissingAPIKeyError
 from llm_provider.simulator import Fault, Simulator
 
 
@@ -51,17 +51,3 @@ def test_a_failure_is_tried_again(client: Client, simulator: Simulator) -> None:
     with Client(max_retries=1) as other, pytest.raises(InternalServerError) as caught:
         other.models("groq", live=True)
     assert (caught.value.attempts, caught.value.maybe_billed) == (2, False)
-
-
-@pytest.mark.parametrize(
-    ("provider", "problem"),
-    [
-        (None, "live=True asks one provider"),
-        ("litellm", "litellm gives no list of models"),
-        ("opnai", "there is no provider 'opnai'; did you mean openai"),
-        (3, "must be the name of a provider"),
-    ],
-)
-def test_what_has_no_list_is_refused(client: Client, provider: str, problem: str) -> None:
-    with pytest.raises(RequestError, match=problem):
-        client.models(provider, live=True)

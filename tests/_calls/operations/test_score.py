@@ -67,10 +67,15 @@ def sent(simulator: Simulator, path: str = "") -> list[Any]:
 
 class TestValues:
     @pytest.mark.parametrize(("host", "method"), WAYS)
-    def test_every_server_gives_the_values_of_its_model(self, lab: Client, host: str, method: str) -> None:
+    def test_every_server_gives_the_values_of_its_model(
+        self, lab: Client, simulator: Simulator, host: str, method: Any
+    ) -> None:
+        def score_texts(context: str, *texts: str, **more: Any) -> Scores:
+            return lab.score(f"{host}/toy", context, texts, method=method, **more)
+
         texts = [" world", " the land", "s", " world", " 日本é"]
         context = "Hello, the land"
-        scores = lab.score(f"{host}/toy", context, texts, method=method, check_order=True)
+        scores = score_texts(context, *texts, check_order=True)
         for text, value in zip(texts, scores, strict=True):
             wanted = truth(context, text)
             assert value.token_logprobs == pytest.approx(wanted)
@@ -84,45 +89,32 @@ class TestValues:
         assert {value.is_greedy for value in scores} == {told}
         has_ids = host not in ("together_ai", "fireworks_ai")
         assert {value.same_boundary for value in scores} == {True if has_ids else None}
-
-    @pytest.mark.parametrize(("host", "method"), WAYS)
-    def test_the_greedy_continuation_is_told(self, lab: Client, host: str, method: str) -> None:
+        # Ids are sent where the server takes them.
+        score_texts("Hello", " world")
+        body, whole = sent(simulator)[-1], encode("Hello world")
+        prompt = body.get("prompt", body.get("input_ids", body.get("inputs")))
+        takes = host in ("vllm", "sglang", "llama_cpp")
+        assert prompt == ((whole[:-1] if host == "llama_cpp" else whole) if takes else "Hello world")
+        # An empty context is the token that begins a text.
+        if host != "tgi":  # it takes no empty text
+            assert score_texts("", "Hello").logprobs == pytest.approx([sum(truth("", "Hello"))])
         context = "He was on the"
         best = predict("toy", encode(context))[0].token
         text = decode([1, best])
-        text = text if encode(context + text)[-1] == best else " " + text
-        [value] = lab.score(f"{host}/toy", context, [text], method=method)
-        assert value.is_greedy in (True, None)
-
-    def test_an_empty_context_is_the_token_that_begins_a_text(self, lab: Client) -> None:
-        for host, method in WAYS:
-            if host != "tgi":  # it takes no empty text
-                assert lab.score(f"{host}/toy", "", ["Hello"], method=method).logprobs == pytest.approx(
-                    [sum(truth("", "Hello"))]
-                )
+        [greedy] = score_texts(context, text if encode(context + text)[-1] == best else " " + text)
+        assert greedy.is_greedy in (True, None)
+        # " wor" and "ld" are one token, so it has none of its own.
+        with pytest.raises(ScoreCheckError, match=r"continuations\[0\]: check 'slice' failed") as caught:
+            score_texts("Hello wor", "ld")
+        assert (caught.value.check, caught.value.retryable) == ("slice", False)
+        with pytest.raises(ScoreCheckError, match="check 'begin token' failed"):
+            score_texts("<s>Hello", " world")
 
     def test_another_border_is_reported(self, lab: Client) -> None:
         # " wo" alone is two tokens, and " world" is one.
         [value] = lab.score("vllm/toy", "Hello wo", ["rld is it"])
         assert value.same_boundary is False
         assert value.token_logprobs == pytest.approx(truth("Hello wo", "rld is it"))
-
-    @pytest.mark.parametrize(("host", "method"), WAYS)
-    def test_a_continuation_without_a_token_of_its_own_is_refused(
-        self, lab: Client, host: str, method: str
-    ) -> None:
-        with pytest.raises(ScoreCheckError, match=r"continuations\[0\]: check 'slice' failed") as caught:
-            lab.score(f"{host}/toy", "Hello wor", ["ld"], method=method)
-        assert (caught.value.check, caught.value.retryable) == ("slice", False)
-
-    def test_ids_are_sent_where_the_server_takes_them(self, lab: Client, simulator: Simulator) -> None:
-        for host, method in WAYS:
-            lab.score(f"{host}/toy", "Hello", [" world"], method=method)
-            body = sent(simulator)[-1]
-            prompt = body.get("prompt", body.get("input_ids", body.get("inputs")))
-            takes = host in ("vllm", "sglang", "llama_cpp")
-            whole = encode("Hello world")
-            assert prompt == ((whole[:-1] if host == "llama_cpp" else whole) if takes else "Hello world")
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
     @given(
@@ -240,11 +232,6 @@ class TestChecks:
         model = f"vllm/order-{method}"
         with pytest.raises(ScoreCheckError, match=r"check 'order' failed.*no-enable-prefix-caching"):
             lab.score(model, "Hello", [" world"], method=method, check_order=True)
-
-    @pytest.mark.parametrize(("host", "method"), WAYS)
-    def test_a_token_that_begins_the_text_twice(self, lab: Client, host: str, method: str) -> None:
-        with pytest.raises(ScoreCheckError, match="check 'begin token' failed"):
-            lab.score(f"{host}/toy", "<s>Hello", [" world"], method=method)
 
     @pytest.mark.parametrize(("dialect", "method"), [(HOSTS[host], method) for host, method in WAYS[:6]])
     @pytest.mark.parametrize("server", ["vllm", "sglang", "tgi", "llama_cpp", "fireworks_ai"])

@@ -115,8 +115,7 @@ def test_an_answer_without_a_price_says_why(
 ) -> None:
     monkeypatch.setenv("VERTEX_API_KEY", "key")
     ledger, lab = own_cache.parent / "ledger.jsonl", Host("lab", simulator.url("vllm"), "vllm")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
+    with warnings.catch_warnings(record=True, action="default") as caught:
         for cache in ("first", "second")[: 1 if way == "batch" else 2]:
             with Client(cache_dir=own_cache.parent / cache, ledger=ledger, hosts=[lab]) as client:
                 answers = ask(client, way, model)

@@ -133,19 +133,15 @@ def test_the_deadline_counts_the_upload(client: Client, simulator: Simulator) ->
     assert client.call(GPT, prompt("What?")).text == "echo: What?"
 
 
-def test_a_cancelled_call_leaves_the_upload_to_the_others(client: Client, simulator: Simulator) -> None:
+async def test_a_cancelled_call_leaves_the_upload_to_the_others(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(delay=0.2), match="files.upload")
-
-    async def ask() -> str:
-        first = asyncio.create_task(client.acall(GPT, prompt("1")))
-        second = asyncio.create_task(client.acall(GPT, prompt("2")))
-        while not simulator.requests():
-            await asyncio.sleep(0.01)
-        first.cancel()
-        assert isinstance((await asyncio.gather(first, return_exceptions=True))[0], asyncio.CancelledError)
-        return (await second).text
-
-    assert asyncio.run(ask()) == "echo: 2"
+    first = asyncio.create_task(client.acall(GPT, prompt("1")))
+    second = asyncio.create_task(client.acall(GPT, prompt("2")))
+    while not simulator.requests():
+        await asyncio.sleep(0.01)
+    first.cancel()
+    assert isinstance((await asyncio.gather(first, return_exceptions=True))[0], asyncio.CancelledError)
+    assert (await second).text == "echo: 2"
     assert paths(simulator) == ["upload", "call"]
 
 

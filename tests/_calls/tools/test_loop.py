@@ -216,6 +216,17 @@ class Person(BaseModel):
     age: int
 
 
+class Fragile(BaseModel):
+    """Its validator has a defect."""
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def look_up(cls, name: str) -> str:
+        return {"Ada": "Lovelace"}[name]
+
+
 def test_a_call_of_a_class_is_an_instance_and_ends_the_rounds(client: Client) -> None:
     prompt = 'use the tool Person({"name": "Ada", "age": "36"})'
     response = client.call(CHAT[0], prompt, tools=[Person], **CHAT[1])
@@ -231,17 +242,9 @@ def test_a_call_of_a_class_is_an_instance_and_ends_the_rounds(client: Client) ->
     assert wrong.text.startswith(
         "echo: Error: the arguments of tool call 'Person' are not valid: name: Field"
     )
-
-
-class Fragile(BaseModel):
-    """Its validator has a defect."""
-
-    name: str
-
-    @field_validator("name")
-    @classmethod
-    def look_up(cls, name: str) -> str:
-        return {"Ada": "Lovelace"}[name]
+    assert contents(run_rounds(client, 'use the tool Fragile({"name": "Bob"})', Fragile)) == [
+        "Error: KeyError: 'Bob'"
+    ]
 
 
 class UnreadableError(ValueError):
@@ -329,27 +332,22 @@ def test_whatever_a_tool_raises_or_returns_is_told_or_is_the_users_interrupt(
     assert contents(response) == ["5", '{"city":"Bern","sky":"clear"}']
 
 
-def test_a_defect_of_a_validator_is_told(client: Client) -> None:
-    response = run_rounds(client, 'use the tool Fragile({"name": "Bob"})', Fragile)
-    assert contents(response) == ["Error: KeyError: 'Bob'"]
-
-
 def test_a_call_that_the_user_answers_ends_the_rounds(client: Client) -> None:
     own = {"type": "function", "function": {"name": "own", "parameters": {"type": "object"}}}
     prompt = 'use the tool own({"x": 1}) and use the tool add({"a": 1, "b": 1})'
     response = run_rounds(client, prompt, add, own, rounds=3)
     assert [call.name for call in response.tool_calls] == ["own", "add"]
     assert (response.finish_reason, response.tool_results) == ("tool_calls", ())
-
-
-def test_a_call_of_a_function_in_the_form_of_its_provider_is_the_users(client: Client) -> None:
-    for way, own in (
-        ("gemini", {"function_declarations": [{"name": "own"}]}),
-        ("anthropic", {"name": "own", "input_schema": {"type": "object"}}),
-    ):
+    # It may have the form of its provider.
+    forms: dict[str, Any] = {
+        "gemini": {"function_declarations": [{"name": "own"}]},
+        "anthropic": {"name": "own", "input_schema": {"type": "object"}},
+    }
+    for way, form in forms.items():
         model, parameters = ROUTES[way]
-        prompt = "use the tool own({})"
-        response = client.call(model, prompt, tools=[add, own], max_tool_rounds=3, **parameters)
+        response = client.call(
+            model, "use the tool own({})", tools=[add, form], max_tool_rounds=3, **parameters
+        )
         assert [call.name for call in response.tool_calls] == ["own"]
 
 

@@ -36,39 +36,33 @@ async def run(*functions: Callable[..., Any], seconds: float | None = 20, times:
     return await run_tools(calls, tools, seconds, lambda _: None)
 
 
-def test_tools_of_a_round_run_at_the_same_time() -> None:
+async def test_tools_of_a_round_run_at_the_same_time() -> None:
     """Each waits for the other two: one by one, they would never end."""
-    barrier = threading.Barrier(2)
+    barrier, met, loop = threading.Barrier(2), asyncio.Event(), asyncio.get_running_loop()
 
-    async def main() -> list[ToolResult]:
-        met = asyncio.Event()
+    def first() -> str:
+        barrier.wait(20)
+        return threading.current_thread().name
 
-        def first() -> str:
-            barrier.wait(20)
-            return threading.current_thread().name
+    def second() -> str:
+        barrier.wait(20)
+        return variable.get()
 
-        def second() -> str:
-            barrier.wait(20)
-            return variable.get()
+    async def third() -> int:
+        met.set()
+        return 3
 
-        async def third() -> int:
-            met.set()
-            return 3
+    async def fourth() -> bool:
+        await met.wait()
+        return asyncio.get_running_loop() is loop
 
-        async def fourth() -> bool:
-            await met.wait()
-            return asyncio.get_running_loop() is loop
-
-        loop = asyncio.get_running_loop()
-        variable.set("copied")
-        return await run(fourth, first, second, third)
-
-    results = asyncio.run(main())
+    variable.set("copied")
+    results = await run(fourth, first, second, third)
     assert [result.content for result in results] == ["true", "llm_provider-tool", "copied", "3"]
     assert [result.call.name for result in results] == ["fourth", "first", "second", "third"]
 
 
-def test_only_so_many_tools_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_so_many_tools_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_runner, "MOST_AT_ONCE", 3)
     running, most, lock = 0, 0, threading.Lock()
 
@@ -82,7 +76,7 @@ def test_only_so_many_tools_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None
             running -= 1
 
     everybody = threading.Event()
-    asyncio.run(run(tool, times=9))
+    await run(tool, times=9)
     assert 1 < most <= 3
 
 
@@ -186,19 +180,16 @@ def test_images_become_parts(data: bytes, kind: str) -> None:
     }
 
 
-def test_images_of_pillow_become_parts_beside_texts() -> None:
+def test_images_of_pillow_and_documents_become_parts_beside_texts() -> None:
     image = PIL.Image.new("RGB", (2, 2))
     (alone,) = content_of(image)
     assert isinstance(alone, dict)
     assert alone["image_url"]["url"].startswith("data:image/png;base64,")
     assert content_of(["A map:", image]) == [{"type": "text", "text": "A map:"}, alone]
+    (document,) = content_of(b"%PDF-1.7")
+    assert document["file"]["file_data"].startswith("data:application/pdf;base64,")  # type: ignore[index]  # a part
     with pytest.raises(TypeError, match=r"the tool returned a value that cannot be sent: .*convert\('RGB'\)"):
         content_of(image.convert("CMYK"))
-
-
-def test_a_document_becomes_a_part() -> None:
-    (part,) = content_of(b"%PDF-1.7")
-    assert part["file"]["file_data"].startswith("data:application/pdf;base64,")  # type: ignore[index]  # a part
 
 
 @pytest.mark.parametrize("value", [object(), {"x": object()}, functools.partial(print), b"no picture"])

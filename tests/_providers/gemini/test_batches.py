@@ -1,37 +1,10 @@
-"""How the rows of Gemini's batches end, and the states of a batch."""
+"""The states of Gemini's batches."""
 
 from types import SimpleNamespace
-from typing import Any
 
-import orjson
 import pytest
 
-from llm_provider import APITimeoutError, BadRequestError, InternalServerError
-from llm_provider._providers.gemini.batches import _remote, _reply
-
-
-def row(**fields: Any) -> bytes:
-    return orjson.dumps({"key": "a", **fields})
-
-
-@pytest.mark.parametrize(
-    ("failure", "kind"),
-    [
-        ({"code": 3, "message": "no", "status": "INVALID_ARGUMENT"}, BadRequestError),
-        ({"code": 4, "message": "late", "status": "DEADLINE_EXCEEDED"}, APITimeoutError),
-        ({"code": 500, "message": "failed", "status": "INTERNAL"}, InternalServerError),
-        ({"code": 13}, InternalServerError),
-    ],
-)
-def test_a_row_without_an_answer_has_a_typed_error(failure: dict[str, Any], kind: type) -> None:
-    error = _reply(row(error=failure)).error
-    assert type(error) is kind
-    assert not error.maybe_billed
-
-
-def test_a_vector_has_the_form_of_a_live_answer() -> None:
-    reply = _reply(row(response={"embedding": {"values": [1.0]}}))
-    assert orjson.loads(reply.body or b"") == {"embeddings": [{"values": [1.0]}]}
+from llm_provider._providers.gemini.batches import _remote
 
 
 @pytest.mark.parametrize(
@@ -64,8 +37,3 @@ def test_counts_and_the_reason_of_a_failure_are_read_from_the_operation() -> Non
     assert (remote.total, remote.done, remote.failed, remote.problem) == (6, 4, 2, "no")
     assert (remote.label, remote.origin, remote.ended_early) == ("1f", "3d", True)
     assert (_remote(job).done, _remote(job).problem) == (0, None)
-
-
-def test_a_cut_line_is_read_again() -> None:
-    with pytest.raises(ConnectionResetError):
-        _reply(row(response={})[:-3])

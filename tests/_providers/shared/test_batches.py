@@ -2,9 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from llm_provider._providers.anthropic import batches as anthropic
+from llm_provider._providers.gemini import batches as gemini
+from llm_provider._providers.openai import batches as openai
 from llm_provider._providers.shared.batches import (
     cancellation_error,
     expiry_error,
@@ -27,6 +31,12 @@ def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
         return [line async for line in lines_of(pieces())]
 
     assert asyncio.run(read()) == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+@pytest.mark.parametrize("form", [openai, anthropic, gemini])
+def test_a_cut_line_is_read_again(form: Any) -> None:
+    with pytest.raises(ConnectionResetError):
+        form._reply(b'{"custom_id": "a", "key": "a", "result": {"type": "exp')
 
 
 @pytest.mark.parametrize(

@@ -74,31 +74,6 @@ def test_the_pin_is_in_the_key(client: Client, simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "parameters", "error", "message"),
-    [
-        ("gpt-6.1-sol", {}, UnsupportedParameterError, "does not accept upstream: .*OpenRouter"),
-        ("claude-opus-5-5", {}, UnsupportedParameterError, "does not accept upstream"),
-        ("gemini-3.8-flash", {}, UnsupportedParameterError, "does not accept upstream"),
-        (f"groq/{OSS}", {"unsupported": "drop"}, UnsupportedParameterError, "does not accept upstream"),
-        (f"litellm/openrouter/{OSS}", {}, UnsupportedParameterError, "does not accept upstream"),
-        (HUB, {"upstream": "nebius/fp8"}, UnsupportedParameterError, "a host alone"),
-        (HUB, {"upstream": "fastest"}, UnsupportedParameterError, "a host alone"),
-        (f"{HUB}:nebius", {}, RequestError, "both choose a host"),
-        (ROUTER, {"extra_body": {"provider": {"sort": "price"}}}, RequestError, "both choose a host"),
-        (ROUTER, {"upstream": ["nebius"]}, RequestError, "must be the name of a host"),
-        (ROUTER, {"upstream": "a b"}, RequestError, "must be the name of a host"),
-    ],
-)
-def test_it_is_refused_where_it_pins_nothing(
-    model: str, parameters: Any, error: type[Exception], message: str, client: Client, simulator: Simulator
-) -> None:
-    before = simulator.ledger().requests
-    with pytest.raises(error, match=message):
-        client.call(model, "Hi", **{"upstream": "nebius", **parameters})
-    assert simulator.ledger().requests == before
-
-
-@pytest.mark.parametrize(
     ("model", "parameters", "warned"),
     [
         (ROUTER, {}, 1),

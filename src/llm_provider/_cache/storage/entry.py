@@ -9,7 +9,6 @@ The checksum includes the key, so it also detects an answer that a damaged index
 import hashlib
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import orjson
@@ -34,8 +33,7 @@ QuestionFields: TypeAlias = JSONObject
 """The stored JSON of a question: the fields of `Question`, where `payload` replaces `body`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """The question that an answer belongs to: the contents of its key, and the model as the user named it."""
 
     provider: str

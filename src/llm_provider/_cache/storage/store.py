@@ -207,9 +207,12 @@ class Store:
                 shards.setdefault(_hash(key) % len(writers), []).append(key)
             for index, keys in shards.items():
                 # A shard that stays locked delays one batch of writes, and further ones hardly.
-                left = _IMPATIENCE if index in self._stuck else max(_IMPATIENCE, deadline - clock.monotonic())
+                # In tenths of a second: a new one costs the writer a statement that SQLite parses.
+                left = 0.0 if index in self._stuck else round(deadline - clock.monotonic(), 1)
                 try:
-                    self._change_shard(writers[index], change, [items[key] for key in keys], left)
+                    self._change_shard(
+                        writers[index], change, [items[key] for key in keys], max(left, _IMPATIENCE)
+                    )
                     self._stuck.discard(index)
                 except (OSError, sqlite3.Error) as error:
                     failures.update(dict.fromkeys(keys, error))

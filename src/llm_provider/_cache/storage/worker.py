@@ -30,6 +30,7 @@ T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 _Task: TypeAlias = "tuple[Callable[[], object], Future[object]]"
+_Waiter: TypeAlias = "Future[ResultT] | asyncio.Future[ResultT]"
 
 
 class Worker:
@@ -100,8 +101,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
         self._work = work
         self._linger = linger
         self._lock = threading.Lock()
-        self._items: list[ItemT] = []
-        self._waiting: list[Future[ResultT] | asyncio.Future[ResultT]] = []
+        self._items: list[tuple[ItemT, _Waiter[ResultT]]] = []
         self._handed_over = False
         self._under_way = 0
         self._several = False
@@ -135,10 +135,9 @@ class BatchQueue(Generic[ItemT, ResultT]):
         if len(self):
             self._worker.submit(self._run).result()
 
-    def _add(self, item: ItemT, future: Future[ResultT] | asyncio.Future[ResultT]) -> None:
+    def _add(self, item: ItemT, future: _Waiter[ResultT]) -> None:
         with self._lock:
-            self._items.append(item)
-            self._waiting.append(future)
+            self._items.append((item, future))
             first, self._handed_over = not self._handed_over, True
         if first:
             self._worker.submit(self._run)
@@ -147,14 +146,14 @@ class BatchQueue(Generic[ItemT, ResultT]):
         if self._linger and (self._several or len(self._items) > 1):
             clock.sleep(self._linger)
         with self._lock:
-            items, self._items = self._items, []
-            waiting, self._waiting = self._waiting, []
-            self._under_way = len(items)
-            self._handed_over = bool(items)
-        if not items:
+            batch, self._items = self._items, []
+            self._under_way = len(batch)
+            self._handed_over = bool(batch)
+        if not batch:
             return  # a task of `flush` has done them
-        self._several = len(items) > 1
-        results = self._work(items)
+        self._several = len(batch) > 1
+        items, waiting = zip(*batch, strict=True)
+        results = self._work(list(items))
         with self._lock:
             self._under_way = 0
             more = self._handed_over = bool(self._items)
@@ -164,16 +163,16 @@ class BatchQueue(Generic[ItemT, ResultT]):
         _deliver(waiting, results)
 
 
-def _deliver(waiting: list[Future[ResultT] | asyncio.Future[ResultT]], results: Sequence[ResultT]) -> None:
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[ResultT], ResultT]]] = {}
+def _deliver(waiting: Sequence[_Waiter[ResultT]], results: Sequence[ResultT]) -> None:
+    loops: dict[asyncio.AbstractEventLoop, deque[tuple[asyncio.Future[ResultT], ResultT]]] = {}
     for future, result in zip(waiting, results, strict=True):
         if isinstance(future, Future):
             future.set_result(result)
         else:
-            loops.setdefault(future.get_loop(), []).append((future, result))
+            loops.setdefault(future.get_loop(), deque()).append((future, result))
     for loop, done in loops.items():
         with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(_resolve, loop, deque(done))
+            loop.call_soon_threadsafe(_resolve, loop, done)
 
 
 _AT_ONCE = 16

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import queue
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Self, TypeAlias
 
 from ..._errors import LLMError
@@ -117,13 +117,7 @@ class AsyncStream(_Running[T_co]):
             raise RuntimeError(
                 "astream() needs a running event loop: call it in an async function, or call stream()"
             ) from None
-
-        def put(arrived: Arrived) -> None:
-            # The user's loop may be closed when an item arrives.
-            with contextlib.suppress(RuntimeError):
-                inbox.post(items.put_nowait, arrived)
-
-        super().__init__(start, put, tell)
+        super().__init__(start, partial(inbox.post_with_others, items.put_nowait), tell)
 
     def __aiter__(self) -> Self:
         return self
