@@ -213,6 +213,11 @@ def _read_lines(read: Callable[[Path], Any], name: str, lines: Sequence[str]) ->
         return read(Path(name))
 
 
+def _price_sources() -> Any:
+    """What makes sources of JSON; it needs `tools`, which is in the folder above."""
+    return importlib.import_module("price_sources")
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -228,6 +233,8 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
         provider, Usage(**usage)
     ),
     "_money.model_drift.Served": _changes,
+    "tools.prices.litellm_prices.read": lambda entries: _price_sources().list_map(entries),
+    "tools.prices.refresh.refresh": lambda **given: _price_sources().refresh_rows(**given),
     "_money.price_rows.PriceFile": lambda lines: _read_lines(
         lambda path: check(PriceFile(path).lines()), "prices.csv", lines
     ),
@@ -405,6 +412,7 @@ def subjects() -> list[str]:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     for name in subjects():
         write(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
     from simulator import exchanges
