@@ -38,10 +38,13 @@ from unittest.mock import patch
 import llm_provider
 from llm_provider import Client, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
+from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
+from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.cloud_names import name_in_region
 from llm_provider._money.ledger_file import LedgerFile, read_postings
+from llm_provider._money.model_drift import Served
 from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
@@ -54,6 +57,7 @@ from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
+from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
 from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
 
@@ -156,11 +160,35 @@ def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | No
 
 
 def _explain_cost(
-    provider: str, model: str, usage: Mapping[str, int], at: str, region: str | None = None
+    provider: str,
+    model: str,
+    usage: Mapping[str, int],
+    at: str = "2026-11-20",
+    region: str | None = None,
+    variant: str = "standard",
+    overrides: Any = None,
 ) -> Decimal | str:
-    """The cost in a region of a cloud, or why it is unknown."""
-    name = name_in_region(provider, model, region)
-    return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
+    """The cost in a region of a cloud or by rows of one's own, or why it is unknown."""
+    name, table = name_in_region(provider, model, region), PriceTable.load(overrides=overrides)
+    day = date.fromisoformat(at)
+    return table.explain_cost(provider, name, Usage(**usage), variant=variant, at=day)
+
+
+def _bounds(**fields: Any) -> dict[str, Any]:
+    """The most tokens of a request and of its answer, and whether the cost has a bound."""
+    request, _ = chat_request(fields)
+    call = _client()._engine.prepare(CHAT, request, UNBOUNDED)
+    return {
+        "most_input_tokens": most_input_tokens(call.facts(), call.body, call.target),
+        "most_output_tokens": most_output_tokens(call.facts(), call.target),
+        "cost_has_a_bound": worst_case(call, call.parts, PriceTable.load()) is not None,
+    }
+
+
+def _changes(served: Sequence[tuple[Sequence[str], str]]) -> list[str | None]:
+    """For each answer, a request's provider, address and model, and who served it: who served before."""
+    known = Served()
+    return [known.update((alias[0], alias[1], alias[2]), name, keep=True) for alias, name in served]
 
 
 def _run_command(
@@ -226,6 +254,11 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_requests.defaults.fill": _fill,
     "_requests.routing.resolve": _find_route,
     "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
+    "_tokens.counting": _bounds,
+    "_tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
+        provider, Usage(**usage)
+    ),
+    "_money.model_drift.Served": _changes,
     "tools.prices.litellm_prices.read": lambda entries: _price_sources().list_map(entries),
     "tools.prices.refresh.refresh": lambda **given: _price_sources().refresh_rows(**given),
     "_money.price_rows.PriceFile": lambda lines: _read_lines(
