@@ -12,6 +12,7 @@ arguments, the files of the folder where it runs, and variables of the environme
 """
 
 import base64
+import builtins
 import contextlib
 import copy
 import dataclasses
@@ -20,6 +21,8 @@ import importlib
 import io
 import json
 import os
+import socket
+import ssl
 import sys
 import tempfile
 import types
@@ -35,20 +38,26 @@ from unittest.mock import patch
 import llm_provider
 from llm_provider import Client, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
+from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
+from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.cloud_names import name_in_region
 from llm_provider._money.ledger_file import LedgerFile, read_postings
+from llm_provider._money.model_drift import Served
 from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._providers.shared.embedding_models import check_model
+from llm_provider._requests.defaults import fill
+from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import Target, resolve
+from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
+from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
 from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
 
@@ -125,12 +134,16 @@ def _call(function: str, inputs: Any) -> Any:
 
 
 def _revive(name: str, value: Any) -> Any:
-    """An argument from JSON: a moment, or an error by the name of its class."""
+    """An argument from JSON: a moment, or an error of ours or of Python by the name of its class."""
     if name == "now":
         return datetime.fromisoformat(value)
     if name == "error" and isinstance(value, dict) and "class" in value:
         fields = dict(value)
-        return getattr(llm_provider, fields.pop("class"))(**fields)
+        kind = fields.pop("class")
+        foreign = {**vars(builtins), **vars(ssl), **vars(socket)}.get(kind)
+        if foreign is None:
+            return getattr(llm_provider, kind)(**fields)
+        return foreign(*(bytes(each) if isinstance(each, list) else each for each in fields["arguments"]))
     return value
 
 
@@ -147,11 +160,35 @@ def _price(model: str, usage: Mapping[str, int], at: str, service_tier: str | No
 
 
 def _explain_cost(
-    provider: str, model: str, usage: Mapping[str, int], at: str, region: str | None = None
+    provider: str,
+    model: str,
+    usage: Mapping[str, int],
+    at: str = "2026-11-20",
+    region: str | None = None,
+    variant: str = "standard",
+    overrides: Any = None,
 ) -> Decimal | str:
-    """The cost in a region of a cloud, or why it is unknown."""
-    name = name_in_region(provider, model, region)
-    return PriceTable.load().explain_cost(provider, name, Usage(**usage), at=date.fromisoformat(at))
+    """The cost in a region of a cloud or by rows of one's own, or why it is unknown."""
+    name, table = name_in_region(provider, model, region), PriceTable.load(overrides=overrides)
+    day = date.fromisoformat(at)
+    return table.explain_cost(provider, name, Usage(**usage), variant=variant, at=day)
+
+
+def _bounds(**fields: Any) -> dict[str, Any]:
+    """The most tokens of a request and of its answer, and whether the cost has a bound."""
+    request, _ = chat_request(fields)
+    call = _client()._engine.prepare(CHAT, request, UNBOUNDED)
+    return {
+        "most_input_tokens": most_input_tokens(call.facts(), call.body, call.target),
+        "most_output_tokens": most_output_tokens(call.facts(), call.target),
+        "cost_has_a_bound": worst_case(call, call.parts, PriceTable.load()) is not None,
+    }
+
+
+def _changes(served: Sequence[tuple[Sequence[str], str]]) -> list[str | None]:
+    """For each answer, a request's provider, address and model, and who served it: who served before."""
+    known = Served()
+    return [known.update((alias[0], alias[1], alias[2]), name, keep=True) for alias, name in served]
 
 
 def _run_command(
@@ -185,6 +222,25 @@ def _read_lines(read: Callable[[Path], Any], name: str, lines: Sequence[str]) ->
         return read(Path(name))
 
 
+def _price_sources() -> Any:
+    """What makes sources of JSON; it needs `tools`, which is in the folder above."""
+    return importlib.import_module("price_sources")
+
+
+def _fill(parameters: Mapping[str, Any], defaults: Mapping[str, Any], of: str = "call") -> dict[str, Any]:
+    """The parameters of a call, or of one that embeds, with the defaults of a client."""
+    filled = dict(parameters)
+    fill(filled, defaults, DEFAULTS if of == "embed" else None)
+    return filled
+
+
+def _find_route(model: str) -> dict[str, Any]:
+    target = resolve(model)
+    assert not target.custom_base_url
+    named = {"provider": target.provider, "model": target.model, "base_url": target.base_url}
+    return {**named, "prices of": "/".join(price_names(target))}
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -195,6 +251,16 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "llm-provider": _run_command,
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
+    "_requests.defaults.fill": _fill,
+    "_requests.routing.resolve": _find_route,
+    "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
+    "_tokens.counting": _bounds,
+    "_tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
+        provider, Usage(**usage)
+    ),
+    "_money.model_drift.Served": _changes,
+    "tools.prices.litellm_prices.read": lambda entries: _price_sources().list_map(entries),
+    "tools.prices.refresh.refresh": lambda **given: _price_sources().refresh_rows(**given),
     "_money.price_rows.PriceFile": lambda lines: _read_lines(
         lambda path: check(PriceFile(path).lines()), "prices.csv", lines
     ),
@@ -372,6 +438,7 @@ def subjects() -> list[str]:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     for name in subjects():
         write(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
     from simulator import exchanges

@@ -3,7 +3,6 @@ import json
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,59 +11,11 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, Ledger, ModelDriftError, ModelDriftWarning
 from llm_provider._cli.usage import run_usage
-from llm_provider._money.model_drift import ENOUGH, Answered, Served, is_same_model
+from llm_provider._money.model_drift import ENOUGH, Answered, Served
 from llm_provider.simulator import Simulator
 
 MODEL, OLD, NEW = "gpt-6.1-sol", "-2026-10-21", "-2026-11-19"
 ALIAS = ("openai", "", MODEL)
-
-
-@pytest.mark.parametrize(
-    ("name", "other", "expected"),
-    [
-        ("gpt-5.5", "gpt-5.5", True),
-        ("zai-org/GLM-5.3", "zai-org/glm-5.3", True),
-        ("accounts/fireworks/models/kimi-k3", "kimi-k3", True),
-        ("gpt-5.5", "gpt-5.5-2026-10-21", True),
-        ("claude-sonnet-5-5@20261021", "claude-sonnet-5-5-20261021", True),
-        ("claude-sonnet-5-5-20261021", "claude-sonnet-5-5-20261119", False),
-        ("gpt-5.5", "gpt-5.5-mini", False),
-        ("gpt-5", "gpt-5.5", False),
-        ("gemini-3.8-flash-001", "gemini-3.8-flash-002", False),
-    ],
-)
-def test_which_names_are_one_model(name: str, other: str, expected: bool) -> None:
-    assert is_same_model(name, other) is is_same_model(other, name) is expected
-
-
-DATED, LOCAL, GROQ = (
-    ("openai", "", MODEL + OLD),
-    ("openai", "http://localhost:1/v1", MODEL),
-    ("groq", "", MODEL),
-)
-
-
-@pytest.mark.parametrize(
-    ("served", "changed_from"),
-    [
-        # A name without its date does not hide a change.
-        ([(ALIAS, MODEL), (ALIAS, MODEL + OLD), (ALIAS, MODEL), (ALIAS, MODEL + NEW)], MODEL + OLD),
-        # A dated name is compared with itself.
-        ([(DATED, MODEL + OLD)], None),
-        ([(DATED, MODEL)], None),
-        ([(DATED, MODEL + NEW)], MODEL + OLD),
-        # Servers and providers are told apart.
-        ([(ALIAS, "a"), (LOCAL, "b")], None),
-        ([(ALIAS, "a"), (GROQ, "b")], None),
-    ],
-)
-def test_the_last_answer_is_a_change(served: list[tuple[Any, str]], changed_from: str | None) -> None:
-    known = Served()
-    assert [known.update(alias, name, keep=True) for alias, name in served] == [
-        *[None] * (len(served) - 1), changed_from
-    ]  # fmt: skip
-
-
 KNOWN, OTHERS = ("fp_a", "fp_b", "fp_c"), ("fp_x", "fp_y", "fp_z")
 
 

@@ -82,20 +82,6 @@ def test_a_long_prompt_may_reach_the_dearer_price() -> None:
     assert most > Decimal("0.000005") * 300_000
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters"),
-    [
-        ("gpt-6.1-sol-unknown", {"max_tokens": 5}),
-        ("local/llama", {"max_tokens": 5}),
-        ("gpt-5.5", {"max_tokens": 5, "extra_body": {"service_tier": "ultrafast"}}),
-        ("gpt-6.1-sol", {"max_tokens": 5, "extra_body": {"web_search_options": {}}}),
-    ],
-    ids=["model", "own server", "tier", "search"],
-)
-def test_a_worst_case_without_a_bound_is_not_known(model: str, parameters: dict[str, Any]) -> None:
-    assert worst_case(made(model, **parameters), range(1), TABLE) is None
-
-
 def test_a_price_of_tomorrow_counts_today_and_fees_count() -> None:
     tomorrow = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86_400))
     row = {"provider": "local", "model": "tiny", "output": 1}
