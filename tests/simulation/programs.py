@@ -83,15 +83,17 @@ THEMES = {
         features=("budgets", "cancellation"),
         calls=("call",),
         exact=1.0,
-        scales=(3, 10),
+        scales=(10,),
         kinds=("asynchronous",),
+        others=0.05,
         is_at_once=True,
     ),
     "money of several": Theme(
         features=("processes", "budgets", "deaths"),
         calls=("call", "call", "call_many", "stream"),
-        scales=(1, 3),
+        scales=(3,),
         processes=(2, 3, 4),
+        others=0.05,
         is_at_once=True,
     ),
     "repeated answers": Theme(
@@ -310,8 +312,11 @@ class _Maker:
             "timeout": chance.choice((10.0, 30.0, 60.0)),
             "outage_patience": chance.choice((0.0, 20.0, 60.0)),
         }
-        if on["budgets"] and chance.random() < (0.2 if self.name == "money in line" else 0.7):
-            is_shared = self.name == "money of several" or chance.random() < 0.5
+        is_of_several = self.name == "money of several"
+        if is_of_several or (
+            on["budgets"] and chance.random() < (0.2 if self.name == "money in line" else 0.7)
+        ):
+            is_shared = is_of_several or chance.random() < 0.5
             client["budget"] = {"limit": self.limit, "is_shared": is_shared}
         if chance.random() < (0.6 if self.is_about_money or self.name == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
@@ -340,7 +345,7 @@ class _Maker:
         if on["deaths"] and chance.random() < 0.7 and (number < 2 or not self.theme.is_at_once):
             at = 1.5 * self.latency * chance.random() if self.theme.is_at_once else 4 * chance.random() ** 2
             process["dies"] = {"at": at, "steps": chance.choice((0, 1, 5, 20, 100))}
-            if chance.random() < (0.8 if self.name == "late writes" else 0.4):
+            if not self.theme.is_at_once and chance.random() < (0.8 if self.name == "late writes" else 0.4):
                 process["dies"] = {"ended_steps": chance.choice((1, 1, 2, "closing"))}
         if on["jumps"] and chance.random() < 0.5:
             process["jump"] = {"at": 2 * chance.random(), "seconds": chance.choice((-7200.0, 7200.0, 1e6))}
