@@ -12,6 +12,7 @@ arguments, the files of the folder where it runs, and variables of the environme
 """
 
 import base64
+import builtins
 import contextlib
 import copy
 import dataclasses
@@ -21,6 +22,8 @@ import io
 import json
 import os
 import random
+import socket
+import ssl
 import sys
 import tempfile
 import types
@@ -48,9 +51,11 @@ from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._requests.embed_request import EmbedRequest
+from llm_provider._providers.shared.embedding_models import check_model
+from llm_provider._requests.defaults import fill
+from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
 from llm_provider._requests.request import Request
-from llm_provider._requests.routing import Target, resolve
+from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
@@ -133,12 +138,16 @@ def _call(function: str, inputs: Any) -> Any:
 
 
 def _revive(name: str, value: Any) -> Any:
-    """An argument from JSON: a moment, or an error by the name of its class."""
+    """An argument from JSON: a moment, or an error of ours or of Python by the name of its class."""
     if name == "now":
         return datetime.fromisoformat(value)
     if name == "error" and isinstance(value, dict) and "class" in value:
         fields = dict(value)
-        return getattr(llm_provider, fields.pop("class"))(**fields)
+        kind = fields.pop("class")
+        foreign = {**vars(builtins), **vars(ssl), **vars(socket)}.get(kind)
+        if foreign is None:
+            return getattr(llm_provider, kind)(**fields)
+        return foreign(*(bytes(each) if isinstance(each, list) else each for each in fields["arguments"]))
     return value
 
 
@@ -243,6 +252,20 @@ def _price_sources() -> Any:
     return importlib.import_module("price_sources")
 
 
+def _fill(parameters: Mapping[str, Any], defaults: Mapping[str, Any], of: str = "call") -> dict[str, Any]:
+    """The parameters of a call, or of one that embeds, with the defaults of a client."""
+    filled = dict(parameters)
+    fill(filled, defaults, DEFAULTS if of == "embed" else None)
+    return filled
+
+
+def _find_route(model: str) -> dict[str, Any]:
+    target = resolve(model)
+    assert not target.custom_base_url
+    named = {"provider": target.provider, "model": target.model, "base_url": target.base_url}
+    return {**named, "prices of": "/".join(price_names(target))}
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -255,6 +278,9 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "PriceTable.explain_cost": _explain_cost,
     "_limits.retry.judge": _judge,
     "_types.results_pairs.pair_results": _pair_results,
+    "_requests.defaults.fill": _fill,
+    "_requests.routing.resolve": _find_route,
+    "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
     "_tokens.counting": _bounds,
     "_tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
         provider, Usage(**usage)

@@ -8,7 +8,6 @@ import anthropic
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
-from llm_provider import UnsupportedParameterError
 from llm_provider._providers.anthropic.schema import adapt_schema
 from llm_provider._requests.request import Request
 
@@ -28,14 +27,6 @@ class Tree(BaseModel):
     note: str | None = None
 
 
-class Node(BaseModel):
-    children: list[Node] = []
-
-
-class Table(BaseModel):
-    rows: list[dict[str, int]]
-
-
 def without_texts(schema: Any) -> Any:
     """A schema without descriptions, where the SDK writes limits in another form."""
     if isinstance(schema, list):
@@ -51,23 +42,3 @@ def without_texts(schema: Any) -> Any:
 def test_schemas_are_those_of_the_sdk(kind: Any) -> None:
     schema = TypeAdapter(kind).json_schema()
     assert without_texts(adapt_schema(schema, REQUEST)) == without_texts(anthropic.transform_schema(schema))
-
-
-def test_limits_are_told() -> None:
-    made = adapt_schema(TypeAdapter(Tree).json_schema(), REQUEST)
-    assert made["$defs"]["Leaf"]["properties"]["size"]["description"] == "in cm (minimum: 1)"
-    assert made["properties"]["leaves"]["description"] == "(minItems: 2)"
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        (Node, r"\$\.\$defs\.Node\.properties\.children\.items\.\$ref"),
-        (Table, r"\$\.properties\.rows\.items\.additionalProperties"),
-        (dict[str, int], r"\$\.additionalProperties"),
-    ],
-)
-def test_what_the_api_refuses_is_named_by_its_path(kind: Any, path: str) -> None:
-    with pytest.raises(UnsupportedParameterError, match=path) as caught:
-        adapt_schema(TypeAdapter(kind).json_schema(), REQUEST)
-    assert caught.value.model == "claude-opus-5"

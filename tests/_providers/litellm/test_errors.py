@@ -10,12 +10,10 @@ from litellm_support import COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm,
 from llm_provider._errors import (
     APIConnectionError,
     APIResponseValidationError,
-    APITimeoutError,
     AuthenticationError,
     ContextWindowExceededError,
     InternalServerError,
     LLMError,
-    MissingDependencyError,
     NotFoundError,
     OverloadedError,
     PermissionDeniedError,
@@ -181,17 +179,3 @@ class TestFailuresThroughLiteLLM:
     def test_a_provider_that_litellm_does_not_know(self, runner: asyncio.Runner, connection: Any) -> None:
         with pytest.raises(UnknownModelError):
             runner.run(sent(connection, outgoing(None, "Hi", "nobody/model")))
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (RateLimitError("slow"), RateLimitError),
-        (ImportError("No module named 'boto3'"), MissingDependencyError),
-        (ConnectionRefusedError("refused"), APIConnectionError),
-        (TimeoutError(), APITimeoutError),
-        (RuntimeError("surprise"), APIConnectionError),
-    ],
-)
-def test_errors_that_are_not_litellms(error: Exception, kind: type[LLMError]) -> None:
-    assert type(adapter.map_error(error)) is kind

@@ -1,9 +1,8 @@
-"""Payloads of Chat Completions: what each host lacks, and schemas of answers."""
+"""Payloads of Chat Completions: names of parameters, and what each host lacks."""
 
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
 from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.openai_chat import encode as chat
@@ -30,29 +29,3 @@ class TestEncode:
             with pytest.raises(UnsupportedParameterError, match=PARAMETERS[name].remedy) as caught:
                 encode(f"{route.provider}/some-model", **{name: values[name]})
             assert caught.value.provider == route.provider
-
-    def test_openais_models_are_held_to_it(self) -> None:
-        class City(BaseModel):
-            name: str
-            people: int = Field(1, ge=1)
-
-        class Table(BaseModel):
-            cells: dict[str, int]
-
-        inner = encode("gpt-6.1-sol", response_format=City)["response_format"]["json_schema"]
-        assert (inner["name"], inner["strict"]) == ("City", True)
-        assert inner["schema"]["required"] == ["name", "people"]
-        assert inner["schema"]["properties"]["people"]["anyOf"][0]["minimum"] == 1
-        tuned = encode("ft:gpt-5.5:me::1", response_format=City)["response_format"]["json_schema"]
-        assert "minimum" not in tuned["schema"]["properties"]["people"]["anyOf"][0]
-        # Strict mode has no form for free keys.
-        free = encode("gpt-6.1-sol", response_format=Table)["response_format"]["json_schema"]
-        assert free == {"name": "Table", "schema": Table.model_json_schema()}
-        # The rules of other hosts differ, and the schema stays as it is.
-        other = encode("groq/llama", response_format=City)["response_format"]["json_schema"]
-        assert other == {"name": "City", "schema": City.model_json_schema()}
-
-    @pytest.mark.parametrize("model", ["gpt-6.1-sol", "groq/llama", "litellm/cohere/command"])
-    def test_an_answer_that_is_no_object_is_wrapped(self, model: str) -> None:
-        schema = encode(model, response_format=list[int])["response_format"]["json_schema"]["schema"]
-        assert schema["properties"] == {"answer": {"items": {"type": "integer"}, "type": "array"}}
