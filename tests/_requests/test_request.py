@@ -47,17 +47,6 @@ def nested(names: st.SearchStrategy[str], leaves: int) -> st.SearchStrategy[Any]
 
 
 class TestModelNames:
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "gpt-6.1-sol", "groq/openai/gpt-oss-120b", "ft:gpt-5.5:org::id",
-            "bedrock/anthropic.claude-opus-5-5-v1:0", "local/qwen2.5:7b-instruct-q4_K_M",
-            "vertex_ai/gemini@001", "a" * 200,
-        ],
-    )  # fmt: skip
-    def test_names_of_providers_are_taken(self, name: str) -> None:
-        assert build(model=name).model == name
-
     @given(
         st.text(max_size=30)
         | st.text(st.sampled_from([*sorted(NAME_CHARACTERS), "\n", " ", "%"]), max_size=12)
@@ -118,9 +107,6 @@ class TestParameters:
             canonical(list(build(prompt).messages))
         except LLMError:
             return
-
-
-CUSTOM = {"type": "custom", "name": "grep"}
 
 
 def options(**parameters: Any) -> Any:
