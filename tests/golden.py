@@ -56,6 +56,7 @@ from llm_provider._providers.transport.sse import events
 from llm_provider._requests.api_keys import find_accounts
 from llm_provider._requests.defaults import fill
 from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
+from llm_provider._requests.inputs import batch_inputs
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
@@ -295,6 +296,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
     "_requests.api_keys.find_accounts": _find_accounts,
+    "_requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
     "_requests.media": _read_file,
     "gemini.batches._remote": _read_job,
     "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),

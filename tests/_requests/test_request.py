@@ -21,7 +21,6 @@ from llm_provider._runtime.canonical_json import canonical
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "weather"}}
-CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 
 
 class City(BaseModel):
