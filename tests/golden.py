@@ -22,6 +22,7 @@ import importlib
 import io
 import json
 import os
+import random
 import socket
 import ssl
 import sys
@@ -37,12 +38,13 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import llm_provider
-from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._limits.retry import RetryBudget, judge
 from llm_provider._money.cloud_names import name_in_region
 from llm_provider._money.ledger_file import LedgerFile, read_postings
 from llm_provider._money.model_drift import Served
@@ -65,6 +67,8 @@ from llm_provider._telemetry.content import prompt_json
 from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
 from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
+from llm_provider._types.results_pairs import pair_results
+from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
 WIDTH = 140
@@ -190,6 +194,27 @@ def _bounds(**fields: Any) -> dict[str, Any]:
     }
 
 
+def _judge(error: LLMError, attempts: int = 1, max_retries: int = 6, **circumstances: Any) -> Any:
+    """The verdict on a failure, with the same jitter for each pair."""
+    chance, failure = random.Random(0), _revive("error", error)
+    options = {"budget": RetryBudget(), "now": 0.0, "random_source": chance, **circumstances}
+    return judge(failure, attempts=attempts, max_retries=max_retries, **options)
+
+
+def _pair_results(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int | None, int | None]]:
+    """Which results belong together. Each is given as its prompt, None for a failure, and its metadata."""
+    runs = [[_result(*given) for given in run] for run in (first, second)]
+    return list(pair_results(*runs))
+
+
+def _result(prompt: str | None, metadata: Any = None) -> Response | LLMError:
+    if prompt is not None:
+        return response(prompt=prompt, metadata=metadata)
+    error = LLMError("slow")
+    error.metadata = metadata
+    return error
+
+
 def _changes(served: Sequence[tuple[Sequence[str], str]]) -> list[str | None]:
     """For each answer, a request's provider, address and model, and who served it: who served before."""
     known = Served()
@@ -301,6 +326,8 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "gemini.batches._remote": _read_job,
     "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
     "transport.sse.events": _read_pieces,
+    "_limits.retry.judge": _judge,
+    "_types.results_pairs.pair_results": _pair_results,
     "_requests.defaults.fill": _fill,
     "_requests.routing.resolve": _find_route,
     "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
