@@ -11,6 +11,7 @@ arguments, the files of the folder where it runs, and variables of the environme
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
+import asyncio
 import base64
 import builtins
 import contextlib
@@ -28,7 +29,7 @@ import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -50,10 +51,14 @@ from llm_provider._money.model_drift import Served
 from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
+from llm_provider._providers.openai_chat.text_chunk import TextChunks
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.shared.embedding_models import check_model
+from llm_provider._providers.transport.sse import events
+from llm_provider._requests.api_keys import find_accounts
 from llm_provider._requests.defaults import fill
 from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
+from llm_provider._requests.inputs import batch_inputs
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
@@ -266,6 +271,45 @@ def _find_route(model: str) -> dict[str, Any]:
     return {**named, "prices of": "/".join(price_names(target))}
 
 
+def _read_pieces(body: str) -> list[Any]:
+    """The events of a body that arrives whole; in pieces of one byte it has the same."""
+
+    async def read(pieces: Sequence[bytes]) -> list[Any]:
+        async def arriving() -> AsyncIterator[bytes]:
+            for piece in pieces:
+                yield piece
+
+        return [event async for batch in events(arriving()) for event in batch]
+
+    data = body.encode("latin-1")
+    whole = asyncio.run(read([data]))
+    assert asyncio.run(read([bytes([byte]) for byte in data])) == whole
+    return whole
+
+
+def _read_job(job: Mapping[str, Any], operation: Any = None) -> Any:
+    """A batch of Gemini's of the attributes of the SDK's object."""
+    attributes = json.loads(json.dumps(job), object_hook=lambda fields: types.SimpleNamespace(**fields))
+    return _function("gemini.batches._remote")(attributes, operation)
+
+
+def _find_accounts(listed: str) -> list[list[str]] | None:
+    with patch.dict(os.environ, {"TEST_ONE_API_KEYS": listed}):
+        accounts = find_accounts("openai", ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY"), {})
+    return accounts and [[key.reveal() for key in account] for account in accounts]
+
+
+def _read_file(name: str, content: str) -> Any:
+    """The part of a message that a file is; its bytes alone are the same part."""
+    data = content.encode("latin-1")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(name).write_bytes(data)
+        (message,) = Request.build("gpt-6.1-sol", ["What?", Path(name), data], {}).messages
+    _, of_path, of_bytes = message["content"]
+    assert of_path == of_bytes
+    return of_path
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -276,6 +320,12 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "llm-provider": _run_command,
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
+    "_requests.api_keys.find_accounts": _find_accounts,
+    "_requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
+    "_requests.media": _read_file,
+    "gemini.batches._remote": _read_job,
+    "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
+    "transport.sse.events": _read_pieces,
     "_limits.retry.judge": _judge,
     "_types.results_pairs.pair_results": _pair_results,
     "_requests.defaults.fill": _fill,
