@@ -11,6 +11,7 @@ arguments, the files of the folder where it runs, and variables of the environme
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
 """
 
+import asyncio
 import base64
 import builtins
 import contextlib
@@ -21,13 +22,14 @@ import importlib
 import io
 import json
 import os
+import random
 import socket
 import ssl
 import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -36,22 +38,27 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import llm_provider
-from llm_provider import Client, UnpinnedRouterWarning, Usage
+from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._cli.main import main
 from llm_provider._errors import LLMError
 from llm_provider._limits.concurrency import UNBOUNDED
+from llm_provider._limits.retry import RetryBudget, judge
 from llm_provider._money.cloud_names import name_in_region
 from llm_provider._money.ledger_file import LedgerFile, read_postings
 from llm_provider._money.model_drift import Served
 from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
+from llm_provider._providers.openai_chat.text_chunk import TextChunks
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.shared.embedding_models import check_model
+from llm_provider._providers.transport.sse import events
+from llm_provider._requests.api_keys import find_accounts
 from llm_provider._requests.defaults import fill
 from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
+from llm_provider._requests.inputs import batch_inputs
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, price_names, resolve
 from llm_provider._schemas.reading import read as read_json
@@ -60,6 +67,8 @@ from llm_provider._telemetry.content import prompt_json
 from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
 from llm_provider._tokens.model_limits import read as read_limits
 from llm_provider._types.messages import delta_of
+from llm_provider._types.results_pairs import pair_results
+from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
 WIDTH = 140
@@ -185,6 +194,27 @@ def _bounds(**fields: Any) -> dict[str, Any]:
     }
 
 
+def _judge(error: LLMError, attempts: int = 1, max_retries: int = 6, **circumstances: Any) -> Any:
+    """The verdict on a failure, with the same jitter for each pair."""
+    chance, failure = random.Random(0), _revive("error", error)
+    options = {"budget": RetryBudget(), "now": 0.0, "random_source": chance, **circumstances}
+    return judge(failure, attempts=attempts, max_retries=max_retries, **options)
+
+
+def _pair_results(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int | None, int | None]]:
+    """Which results belong together. Each is given as its prompt, None for a failure, and its metadata."""
+    runs = [[_result(*given) for given in run] for run in (first, second)]
+    return list(pair_results(*runs))
+
+
+def _result(prompt: str | None, metadata: Any = None) -> Response | LLMError:
+    if prompt is not None:
+        return response(prompt=prompt, metadata=metadata)
+    error = LLMError("slow")
+    error.metadata = metadata
+    return error
+
+
 def _changes(served: Sequence[tuple[Sequence[str], str]]) -> list[str | None]:
     """For each answer, a request's provider, address and model, and who served it: who served before."""
     known = Served()
@@ -241,6 +271,45 @@ def _find_route(model: str) -> dict[str, Any]:
     return {**named, "prices of": "/".join(price_names(target))}
 
 
+def _read_pieces(body: str) -> list[Any]:
+    """The events of a body that arrives whole; in pieces of one byte it has the same."""
+
+    async def read(pieces: Sequence[bytes]) -> list[Any]:
+        async def arriving() -> AsyncIterator[bytes]:
+            for piece in pieces:
+                yield piece
+
+        return [event async for batch in events(arriving()) for event in batch]
+
+    data = body.encode("latin-1")
+    whole = asyncio.run(read([data]))
+    assert asyncio.run(read([bytes([byte]) for byte in data])) == whole
+    return whole
+
+
+def _read_job(job: Mapping[str, Any], operation: Any = None) -> Any:
+    """A batch of Gemini's of the attributes of the SDK's object."""
+    attributes = json.loads(json.dumps(job), object_hook=lambda fields: types.SimpleNamespace(**fields))
+    return _function("gemini.batches._remote")(attributes, operation)
+
+
+def _find_accounts(listed: str) -> list[list[str]] | None:
+    with patch.dict(os.environ, {"TEST_ONE_API_KEYS": listed}):
+        accounts = find_accounts("openai", ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY"), {})
+    return accounts and [[key.reveal() for key in account] for account in accounts]
+
+
+def _read_file(name: str, content: str) -> Any:
+    """The part of a message that a file is; its bytes alone are the same part."""
+    data = content.encode("latin-1")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(name).write_bytes(data)
+        (message,) = Request.build("gpt-6.1-sol", ["What?", Path(name), data], {}).messages
+    _, of_path, of_bytes = message["content"]
+    assert of_path == of_bytes
+    return of_path
+
+
 def _encode_chat(**fields: Any) -> EncodedRequest:
     request, target = chat_request(fields)
     return CHAT.encode(request, target, registry.load(target.route.adapter))
@@ -251,6 +320,14 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "llm-provider": _run_command,
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
+    "_requests.api_keys.find_accounts": _find_accounts,
+    "_requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
+    "_requests.media": _read_file,
+    "gemini.batches._remote": _read_job,
+    "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
+    "transport.sse.events": _read_pieces,
+    "_limits.retry.judge": _judge,
+    "_types.results_pairs.pair_results": _pair_results,
     "_requests.defaults.fill": _fill,
     "_requests.routing.resolve": _find_route,
     "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),

@@ -38,14 +38,17 @@ def test_what_is_stored_is_not_asked_again(client: Client, simulator: Simulator)
     assert (after.hits, after.misses, after.saved) == (before.hits, before.misses, before.saved)
 
 
-@pytest.mark.parametrize(("cache", "cached", "requests"), [("use", 1, 2), ("refresh", 0, 5), ("off", 0, 5)])
+@pytest.mark.parametrize(
+    ("cache", "cached", "duplicates", "requests", "refused"),
+    [("use", 1, 2, 2, 0), ("refresh", 0, 0, 5, 0), ("off", 0, 0, 5, 0), ("only", 1, 0, 0, 4)],
+)
 def test_equal_inputs_share_a_request_where_the_cache_is_used(
-    client: Client, cache: Any, cached: int, requests: int
+    client: Client, cache: Any, cached: int, duplicates: int, requests: int, refused: int
 ) -> None:
     client.call(MODEL, "What is 0+0?")
     estimated = client.estimate(MODEL, [*questions(3), *questions(3, 1)[:2]], cache=cache)
-    assert (estimated.cached, estimated.requests) == (cached, requests)
-    assert estimated.duplicates == (2 if cache == "use" else 0)
+    assert (estimated.cached, estimated.duplicates, estimated.requests) == (cached, duplicates, requests)
+    assert [type(error) for _, error in estimated.invalid] == [CacheMissError] * refused
 
 
 @pytest.mark.parametrize(("model", "requests"), [(MODEL, 1), ("groq/openai/gpt-oss-120b", 4)])
@@ -63,13 +66,6 @@ def test_inputs_that_cannot_be_sent_are_named(client: Client, simulator: Simulat
     assert [index for index, _ in estimated.invalid] == [1, 2]
     assert "inputs[1]: messages[0] has empty content" in str(estimated)
     assert simulator.requests() == []
-
-
-def test_only_what_is_stored_may_be_answered(client: Client) -> None:
-    client.call(MODEL, "What is 0+0?")
-    estimated = client.estimate(MODEL, questions(3), cache="only")
-    assert (estimated.cached, estimated.requests) == (1, 0)
-    assert [type(error) for _, error in estimated.invalid] == [CacheMissError, CacheMissError]
 
 
 @pytest.mark.parametrize("model", [MODEL, "groq/openai/gpt-oss-120b"])

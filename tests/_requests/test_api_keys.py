@@ -93,27 +93,6 @@ def revealed(accounts: Accounts | None) -> list[list[str]] | None:
 
 
 class TestFindAccounts:
-    @pytest.mark.parametrize(
-        ("text", "accounts"),
-        [
-            ("sk-a,sk-b", [["sk-a"], ["sk-b"]]),
-            (" sk-a ,\tsk-b\n", [["sk-a"], ["sk-b"]]),
-            ("sk-a\nsk-b\r\nsk-c", [["sk-a"], ["sk-b"], ["sk-c"]]),
-            ("sk-a,,sk-b,", [["sk-a"], ["sk-b"]]),
-            ("sk-a,sk-b,sk-a", [["sk-a"], ["sk-b"]]),
-            ("sk-a sk-b, sk-c", [["sk-a", "sk-b"], ["sk-c"]]),
-            ("sk-a, sk-a sk-b, sk-b", [["sk-a"], ["sk-b"]]),
-            ("sk-a", [["sk-a"]]),
-            ("", None),
-            (" , ,\n", None),
-        ],
-    )
-    def test_a_list_in_the_environment(
-        self, monkeypatch: pytest.MonkeyPatch, text: str, accounts: list[list[str]] | None
-    ) -> None:
-        monkeypatch.setenv("TEST_ONE_API_KEYS", text)
-        assert revealed(find_accounts("openai", VARIABLES, {})) == accounts
-
     def test_the_clients_win_then_the_first_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
         configured = seal_keys({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
         assert find_accounts("openai", VARIABLES, {}) is None

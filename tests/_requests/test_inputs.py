@@ -107,24 +107,16 @@ class TestRows:
     @pytest.mark.parametrize(
         ("template", "rows", "said"),
         [
-            ("{answer}", FRAME, r"field \{answer\}, and rows has no such column; there are: question, id"),
             ("{answer}", FRAME.iloc[:0], "there are: question, id"),
-            ("{id}", [{"id": 1}, {"ID": 2}], r"field \{id\}, and rows\[1\] has no .*; there are: ID"),
-            ('{"answer": {id}}', FRAME, r'field \{"answer"\}.*written twice, as \{\{ or \}\}'),
             ("{question", FRAME, "the template is not valid.*written twice"),
-            ("{}", FRAME, r"field \{\}; name a column"),
-            ("{0}", FRAME, r"field \{0\}; name a column"),
-            ("Tell a joke", FRAME, "no field such as"),
             ("{question}", GAP, r"rows\[1\] \(index 'b'\) has no value for 'question' \(nan\)"),
             ("{id:s}", FRAME, r"rows\[0\] \(index 'a'\) cannot fill the template: ValueError"),
-            ("{id[0]}", ROWS, r"rows\[0\] cannot fill the template: TypeError"),
-            ("{id.name}", ROWS, r"rows\[0\] cannot fill the template: TypeError"),
-            ("{id}", ["a"], r"rows\[0\] must be a dict, not str"),
             (lambda row: row["id"], ROWS, r"made of rows\[0\] must be a str or a list of messages, not int"),
             (lambda row: None, FRAME, r"made of rows\[0\] \(index 'a'\) is missing"),
         ],
     )
     def test_that_do_not_fit_are_named(self, template: Any, rows: Any, said: str) -> None:
+        """Golden pairs have templates that do not fit plain rows."""
         with pytest.raises(RequestError, match=said):
             batch_inputs(template, rows)
 
@@ -181,18 +173,6 @@ HOSTILE = [
     "{q:1000000000}", "{n:.1000000000f}", "{q:>99999}",
 ]  # fmt: skip
 UNFILLABLE = ["{q.upper}", "{person.keys}", "{person[__class__]}", "{q[name]}", "{person.tags[9]}", "{q!x}"]
-
-
-@pytest.mark.parametrize(
-    ("template", "filled"),
-    [
-        ("{q} {{}}", "Why? {}"), ("{person.name}", "Ada"), ("{person[name]:>5}|", "  Ada|"),
-        ("{person.tags[1]}", "b"), ("{person.tags.0}", "a"), ("{n:.2f} {q!r}", "3.14 'Why?'"),
-    ],
-)  # fmt: skip
-def test_fields_of_rows_are_filled_in(template: str, filled: str, client: Client) -> None:
-    (answer,) = client.call_many("gpt-6.1-sol", template, rows=[ROW], progress=False)
-    assert answer.text == f"echo: {filled}"
 
 
 @pytest.mark.parametrize("template", HOSTILE + UNFILLABLE)

@@ -21,7 +21,6 @@ from llm_provider._runtime.canonical_json import canonical
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "weather"}}
-CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 
 
 class City(BaseModel):
@@ -47,17 +46,6 @@ def nested(names: st.SearchStrategy[str], leaves: int) -> st.SearchStrategy[Any]
 
 
 class TestModelNames:
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "gpt-6.1-sol", "groq/openai/gpt-oss-120b", "ft:gpt-5.5:org::id",
-            "bedrock/anthropic.claude-opus-5-5-v1:0", "local/qwen2.5:7b-instruct-q4_K_M",
-            "vertex_ai/gemini@001", "a" * 200,
-        ],
-    )  # fmt: skip
-    def test_names_of_providers_are_taken(self, name: str) -> None:
-        assert build(model=name).model == name
-
     @given(
         st.text(max_size=30)
         | st.text(st.sampled_from([*sorted(NAME_CHARACTERS), "\n", " ", "%"]), max_size=12)
@@ -118,9 +106,6 @@ class TestParameters:
             canonical(list(build(prompt).messages))
         except LLMError:
             return
-
-
-CUSTOM = {"type": "custom", "name": "grep"}
 
 
 def options(**parameters: Any) -> Any:

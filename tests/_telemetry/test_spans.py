@@ -185,15 +185,6 @@ def test_who_answered_is_in_spans_and_in_log_lines(
     assert "host=DeepInfra" in caplog.messages[2]
 
 
-def test_the_names_of_the_conventions() -> None:
-    names = [
-        describe_target("chat", provider, model, None)["gen_ai.provider.name"]
-        for provider, model in (("gemini", "g"), ("xai", "x"), ("groq", "l"), ("litellm", "bedrock/claude"))
-    ]
-    assert names == ["gcp.gemini", "x_ai", "groq", "aws.bedrock"]
-    assert describe_target("chat", "openai", "m", "http://10.0.0.1/v1")["server.port"] == 80
-
-
 ROUTES_SCRIPT = """
     import threading, sys
     from llm_provider import call, call_many, embed, stream

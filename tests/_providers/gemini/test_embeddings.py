@@ -12,22 +12,10 @@ from embedding_support import TEXTS
 from llm_provider._providers.gemini import embeddings
 from llm_provider._providers.gemini.connection import GeminiConnection
 from llm_provider._providers.protocol import Outgoing
-from llm_provider._requests.routing import resolve
 from llm_provider.simulator import Simulator
 from support import ignore
 
 MODEL = "gemini-embedding-001"
-
-
-class TestEncode:
-    @pytest.mark.parametrize(
-        ("model", "tokens"), [(MODEL, 2048), ("gemini-embedding-2", 8192), ("gemini-embedding-9", None)]
-    )
-    def test_limits(self, model: str, tokens: int | None) -> None:
-        assert embeddings.limits(resolve(model)) == (100, None, tokens)
-
-
-# Through the SDK
 
 
 @pytest.fixture(params=["aiohttp", "http1", "http2", "aiohttp, public way", "http1, public way"])

@@ -1,4 +1,4 @@
-"""Embeddings through litellm: its arguments, its limits, and the real litellm against the simulator."""
+"""Embeddings through the real litellm against the simulator."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,6 @@ from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider._errors import UnsupportedParameterError
 from llm_provider._providers.litellm import adapter, embeddings
 from llm_provider._providers.protocol import Outgoing
-from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Fault, Simulator
@@ -33,16 +32,6 @@ HOSTS = {
     MISTRAL: ("mistral", ""),
     GEMINI: ("gemini", "/v1beta"),
 }
-
-
-class TestEncode:
-    def test_limits_are_those_of_the_provider_behind(self) -> None:
-        assert embeddings.limits(resolve(OPENAI)) == (2048, 300_000, 8192)
-        assert embeddings.limits(resolve(MISTRAL)).tokens == 16_384
-        assert embeddings.limits(resolve("voyage/voyage-4")).tokens == 16_384
-
-
-# ---------------------------------------------------------------------- through litellm
 
 
 def outgoing(simulator: Simulator, model: str, *texts: tuple[str, ...], **parameters: Any) -> Outgoing:

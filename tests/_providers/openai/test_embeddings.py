@@ -39,12 +39,6 @@ class TestLimits:
         for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
             assert number in " ".join(documented.split())
 
-    def test_a_host_without_published_limits_gets_the_strictest(self) -> None:
-        mistral = embeddings.limits(resolve("mistral/mistral-embed"))
-        unknown = embeddings.limits(resolve("together_ai/BAAI/bge-base-en-v1.5"))
-        assert mistral.tokens == unknown.tokens == 16_384
-        assert mistral.texts == unknown.texts
-
 
 # Through the SDK
 

@@ -4,11 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import APIResponseValidationError
 from llm_provider._providers.openai_chat.decode import decode
 from llm_provider._providers.openai_chat.stream import Assembler
 from llm_provider._providers.transport.sse import END
@@ -129,16 +127,3 @@ def test_a_legacy_call_without_name_and_arguments_is_none(legacy: Any) -> None:
     assert (choice.tool_calls, choice.finish_reason) == ((), "stop")
     assert choice.message == {"role": "assistant", "content": "4"}
     assert folded([{"content": "4", "function_call": body}])[0] == choice
-
-
-def test_a_legacy_call_that_is_named_late_is_a_call() -> None:
-    pieces = ({"name": "", "arguments": ""}, {"name": "weather"}, {"arguments": CITY})
-    choice, calls = folded([{"function_call": piece} for piece in pieces])
-    assert choice.tool_calls == (ToolCall(id="", name="weather", arguments=CITY),)
-    assert calls == [("", "weather", CITY)]
-
-
-@pytest.mark.parametrize("call", [{"function": {}}, {"type": "function"}, {"function": None}, {"custom": 5}])
-def test_a_malformed_call_is_no_answer(call: JSON) -> None:
-    with pytest.raises(APIResponseValidationError):
-        read({"tool_calls": [call]})

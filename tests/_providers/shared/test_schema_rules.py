@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.shared.schema_rules import encode_with_prompt
 from llm_provider._requests.request import Request
-
-
-class Leaf(BaseModel):
-    value: int
 
 
 def encode_in_prompt(**parameters: Any) -> tuple[EncodedRequest, Request] | None:
