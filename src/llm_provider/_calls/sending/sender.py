@@ -330,9 +330,8 @@ class _Sending:
         cost = self.sender.recorder.record_answer(
             self.call, sample, self.parts, self._bound, self.selection.key.identity
         )
-        if self.call.exchange.billed:
-            self.costs += (cost,)
-        sample.price = cost_of(self.costs)
+        self.costs += (cost,)
+        sample.price = cost_of(self.costs) if self.call.exchange.billed else 0.0
         if hold is not None:
             hold.count_answer(cost)
         self.selection.record_answer()
