@@ -70,7 +70,7 @@ def texts(results: Any) -> list[str]:
 
 def test_equal_servers_are_one_host_and_may_die_and_come_back(own_cache: Path) -> None:
     with Simulator() as steady, Simulator() as slow, Simulator() as dying:
-        slow.inject(Fault(delay=0.05), times=None)
+        slow.inject(Fault(delay=0.5), times=None)
         urls = [simulator.url("local") for simulator in (dying, steady, slow)]
         with Client(hosts=[Host("lab", urls, prices=PRICES)], cache_dir=own_cache) as client:
             answers: dict[int, Any] = {}
@@ -79,7 +79,7 @@ def test_equal_servers_are_one_host_and_may_die_and_come_back(own_cache: Path) -
                 if len(answers) == 100:
                     dying.close()
             assert texts(answers[index] for index in range(400)) == [str(number + 1) for number in range(400)]
-            assert steady.ledger().requests > slow.ledger().requests > 20
+            assert steady.ledger().requests > slow.ledger().requests > 0
             assert [scope.base_url for scope in client.statistics()] == urls
             dying.start()
             assert wait_until(
