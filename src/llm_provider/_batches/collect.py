@@ -258,7 +258,6 @@ class Collector:
         return RowEnd(samples, sent=call.sent), writes
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
-        """Whether the cache keeps an answer."""
         if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
@@ -323,7 +322,6 @@ def _explain_missing(remote: RemoteBatch) -> LLMError:
 
 
 def _encode_error(error: LLMError) -> dict[str, object]:
-    """An error as JSON."""
     names = ("message", "code", "status", "retryable")
     fields = {"class": type(error).__name__} | {name: getattr(error, name) for name in names}
     return fields | {"maybe_billed": True} if error.cost is None else fields

@@ -134,7 +134,6 @@ def check_questions(account: Account) -> None:
 
 
 def check_embedding(account: Account) -> None:
-    """Vectors of two texts."""
     for name in account.rank_models("embedding")[:1]:
         case = account.play("embedding", "embed", ["a bird", "a fish"], model=name)
         lengths = [round(math.hypot(*vector), 3) for vector in case.answer or ()]

@@ -33,6 +33,5 @@ class Scrubber:
         )
 
     def scrub_value(self, value: JSONObject) -> JSONObject:
-        """A JSON object whose texts are scrubbed."""
         scrubbed: JSONObject = json.loads(self.scrub(json.dumps(value, ensure_ascii=False)))
         return scrubbed

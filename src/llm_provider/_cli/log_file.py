@@ -100,7 +100,6 @@ class LogFile:
         self._by_words = by_words
 
     def add(self, ask: LoggedAsk) -> None:
-        """Append a question with its answer."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             # SQLite would give the file the permissions that the user's other files have.

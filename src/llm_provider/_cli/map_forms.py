@@ -75,7 +75,6 @@ class Table:
 
     @property
     def head(self) -> bytes:
-        """The header."""
         return self._encode_record(self.columns)
 
     def name_columns(

@@ -30,7 +30,6 @@ class Balance(NamedTuple):
     """The part of `reserved` whose request nobody waits for, so that nothing may ever end it."""
 
     def reserve(self, amount: Decimal) -> Balance:
-        """The balance after an amount was reserved."""
         return self._replace(reserved=exact().add(self.reserved, amount))
 
     def park(self, amount: Decimal) -> Balance:

@@ -235,7 +235,6 @@ def _amount(text: object) -> Decimal | bool | None:
 
 
 def posting_of(line: JSONObject) -> Posting:
-    """The posting of a valid line."""
     return Posting(
         line["time"],
         cast("PostingKind", line["outcome"]),

@@ -66,7 +66,6 @@ class ValkeyStore:
             return self._connected
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The values of those keys that have one."""
         values = self._server.mget([PREFIX + key for key in keys]) if keys else []
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 

@@ -220,7 +220,6 @@ class Lane:
             raise error
 
     def flush(self) -> None:
-        """Note that no further input is read before a call has ended."""
         if self._carrier is not None:
             self._carrier.flush()
 
@@ -239,7 +238,6 @@ class Lane:
         self.exhausted = self.exhausted or self._refusals.enough
 
     def cancel(self) -> None:
-        """Cancel the calls under way."""
         if self._carrier is not None:
             self._carrier.cancel()
             # The carrier refers to its lane. A cycle would wait for the garbage collector.

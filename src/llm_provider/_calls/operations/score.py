@@ -53,7 +53,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     build = staticmethod(ScoreRequest.build)
 
     def bare_request(self, model: str, base_url: str | None) -> ScoreRequest:
-        """A request without texts."""
         return ScoreRequest(model=model, context="", inputs=(), base_url=base_url)
 
     def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
@@ -106,7 +105,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return ScoreAnswer(score, usage=usage, model=reply["model"])
 
     def usage(self, call: Call[Scores], reply: Any) -> Usage | None:
-        """The usage of a stored score."""
         return self.decode(call, reply, 1).usage
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], emit: Any, engine: Engine) -> Sample:

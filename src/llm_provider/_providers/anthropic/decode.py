@@ -83,7 +83,6 @@ def explain_refusal(message: JSONMapping) -> str:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     return (
         None if reported is None else with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
@@ -159,8 +158,3 @@ def require_text(container: JSONMapping, name: str) -> str:
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")
     return value
-
-
-def split(reply: object) -> list[Any]:
-    """The reply itself: a message is one sample."""
-    return [reply]

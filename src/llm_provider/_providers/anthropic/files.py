@@ -26,7 +26,6 @@ _LIMITS = FileLimits(
 
 
 def limits(target: Target) -> FileLimits | None:
-    """How much a request and an upload to Anthropic may hold."""
     return _LIMITS if target.route.cloud is None else None
 
 
@@ -44,7 +43,6 @@ class AnthropicFiles(FileConnection):
         super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file to Anthropic, and wait until requests may refer to it."""
         with attachment.open() as file:
             uploaded = await self._client.beta.files.upload(
                 file=(name, file, attachment.media_type), betas=[_BETA], timeout=SECONDS_OF_A_FILE

@@ -221,5 +221,4 @@ def _index(event: JSONMapping) -> int:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    """Folds a stream of this format."""
     return Assembler()

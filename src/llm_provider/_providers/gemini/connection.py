@@ -104,7 +104,6 @@ class GeminiConnection:
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:
-        """Close every connection."""
         self._requests.prepare.cache_clear()
         while self._clients:
             await _close_client(self._clients.popitem()[1])
@@ -137,5 +136,4 @@ def without_warning(beginning: str) -> Iterator[None]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> GeminiConnection:
-    """Connect through the google-genai SDK."""
     return GeminiConnection(transport, most_bytes)

@@ -22,17 +22,14 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """The fewest tokens of a prefix that Gemini caches."""
     return _MINIMUM_OF_2_5 if model.startswith("gemini-2") else _MINIMUM
 
 
 def lifetime(model: str) -> float:
-    """Seconds for which Gemini keeps an unused entry at least."""
     return _LIFETIME
 
 
 def is_implicit(model: str) -> bool:
-    """Whether Gemini finds common prefixes by itself, to the token and without a price for it."""
     return True
 
 

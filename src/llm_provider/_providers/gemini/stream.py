@@ -338,5 +338,4 @@ def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    """Folds a stream of this format."""
     return Assembler()

@@ -60,13 +60,11 @@ def decode(reply: object) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:
-    """Divide a completion with several choices into one for each."""
     return split_reply(reply, "choices", "usage")
 
 

@@ -112,7 +112,6 @@ def _logprobs(items: Sequence[JSONMapping]) -> tuple[TokenLogprob, ...] | None:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     if reported is None:
         return None
