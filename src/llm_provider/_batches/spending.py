@@ -6,16 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._calls.call import Call
+from .._calls.lifecycle.engine import Engine
 from .._calls.sending.worst_case import worst_case
 from .._errors import LLMError, UnknownPriceError
 from .._money.budget import Budget, Reservation, release, reserve
 from .._runtime.exact_decimal import exact
-
-if TYPE_CHECKING:
-    from .._calls.lifecycle.engine import Engine
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for a row of unknown price with `allow_unknown`."""

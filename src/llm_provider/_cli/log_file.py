@@ -9,14 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import RequestError
 from .._runtime import files
 from .._runtime.databases import open_database
-
-if TYPE_CHECKING:
-    from .._types.messages import Message
+from .._types.messages import Message
 
 VARIABLE = "LLM_PROVIDER_LOGS"
 _OFF = frozenset({"off", "none", "no", "false", "0"})

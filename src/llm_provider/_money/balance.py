@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import exact
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 
 class Balance(NamedTuple):

@@ -98,6 +98,7 @@ class WorkerPool:
             self._background.inbox.post(self._gate.flush)
 
     def cancel(self) -> None:
+        """Cancel the calls under way. The answers of finished calls are stored."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, so the calls have ended
             # Not by the inbox, which may hold thousands of calls that would all be sent before.
             self._background.loop.call_soon_threadsafe(self._stop)
