@@ -18,6 +18,10 @@ import pytest
 import llm_provider
 from llm_provider import Choice, Client, Delta, LLMError, Response, Usage
 from llm_provider._money.pricing import find_table
+from llm_provider._providers.shared.files import UploadedFile
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.attachments import Attachment
+from llm_provider._requests.routing import resolve
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""
@@ -59,6 +63,22 @@ def ask(
     if isinstance(result, LLMError):
         raise result
     return result
+
+
+def upload(connect: Callable[..., Any], model: str, kind: str, data: bytes) -> UploadedFile:
+    """What a provider's connection for files makes of a file of this kind."""
+
+    async def work() -> UploadedFile:
+        connection = connect(resolve(model), APIKey("sk-files"))
+        try:
+            uploaded: UploadedFile = await connection.upload(
+                Attachment("large", kind, len(data), data=data), "llm_provider-1"
+            )
+            return uploaded
+        finally:
+            await connection.close()
+
+    return asyncio.run(work())
 
 
 def finish(result: Any) -> Any:
