@@ -12,7 +12,7 @@ JSONMapping: TypeAlias = Mapping[str, Any]
 """A JSON object that is only read."""
 
 _READY = (str, int, float, bool, type(None))
-_MISSING = ("NAType", "NaTType")
+MISSING = ("NAType", "NaTType")
 """The classes of pandas' missing values."""
 
 
@@ -39,7 +39,7 @@ def json_value(value: object) -> Any:
         return str.__str__(value)
     if isinstance(value, (int, float)):
         return int(value) if isinstance(value, int) else float(value)
-    if type(value).__name__ in _MISSING:
+    if type(value).__name__ in MISSING:
         return None
     for method, arguments in (("to_dict", {}), ("model_dump", {"mode": "json"}), ("tolist", {})):
         # An attribute that an object lacks may cost it a search for the remedy.

@@ -50,17 +50,13 @@ _any_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
 def run_batches(context: click.Context, *, as_json: bool) -> None:
     """List, await, cancel and collect batches. Without an action it lists them."""
     if context.invoked_subcommand is None:
-        _list_all(as_json=as_json)
+        context.invoke(_list, as_json=as_json)
 
 
 @run_batches.command("list", epilog=f"  {PROGRAM} batches list --json | jq .status\n")
 @_json_option
 def _list(*, as_json: bool) -> None:
     """Print the batches; asks no provider."""
-    _list_all(as_json=as_json)
-
-
-def _list_all(*, as_json: bool) -> None:
     with _open_client() as client:
         rows = [_as_object(batch) for batch in client.batches()]
     _print(rows, as_json=as_json)

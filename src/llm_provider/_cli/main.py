@@ -20,7 +20,6 @@ from .output import (
     say,
     say_interrupted,
     show_warning,
-    warnings_in_one_line,
 )
 
 
@@ -39,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = show_warning
     try:
         # Output is flushed here, where an error can still be reported in one line.
-        with warnings_in_one_line(), flush_output():
+        with warnings.catch_warnings(), flush_output():
+            warnings.showwarning = show_warning
             return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
         if argv is None:

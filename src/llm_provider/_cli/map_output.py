@@ -59,23 +59,18 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     else:
         error = result
         line["model"] = model
-    usage = result.usage
+    usage, served_by = result.usage, result.served_by if isinstance(result, Response) else None
     return line | {
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
         "prompt": json_value(result.prompt),
-        "served_by": _describe_origin(result),
+        "served_by": None if served_by is None else served_by.to_dict(),
         "cached": result.cached,
         "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
         "error": None if error is None else _error_object(error),
         "request": request,
     }
-
-
-def _describe_origin(result: Result) -> dict[str, str] | None:
-    served_by = result.served_by if isinstance(result, Response) else None
-    return None if served_by is None else served_by.to_dict()
 
 
 def _error_object(error: LLMError) -> JSONObject:

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import sys
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TextIO, cast
 
@@ -102,24 +101,9 @@ def logs_in_one_line() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a Python warning like an error, without the line of code that caused it."""
     say("warning", str(message))
-
-
-@contextlib.contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """Show Python warnings by `show_warning`."""
-    with warnings.catch_warnings():
-        warnings.showwarning = show_warning
-        yield
 
 
 @contextlib.contextmanager

@@ -111,12 +111,7 @@ def parse_batch(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
             "out, or write call_many()"
         )
-    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
-    if progress is not None:
-        flag("progress", progress)
-    if calls.get("budget") is not None:
-        # All calls share it.
-        calls["budget"] = check("budget", calls["budget"])
+    most, progress = _take_common(calls)
     awaited = function.startswith("a")
     parsed = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
     if defaults:
@@ -140,6 +135,16 @@ def parse_batch(
         progress=progress,
         on_error=on_error,
     )
+
+
+def _take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
+    """Remove `max_concurrent` and `progress`, and check the budget, which all calls share."""
+    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
+    if progress is not None:
+        flag("progress", progress)
+    if calls.get("budget") is not None:
+        calls["budget"] = check("budget", calls["budget"])
+    return most, progress
 
 
 def _take_metadata(calls: JSONObject) -> object:
@@ -191,12 +196,7 @@ def parse_scores(
     """Check the arguments of `score_many`; `TypeError` if the contexts are no texts."""
     _check_on_error("on_error", on_error)
     calls = cast("JSONObject", dict(parameters))
-    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
-    if progress is not None:
-        flag("progress", progress)
-    if calls.get("budget") is not None:
-        # All calls share it.
-        calls["budget"] = check("budget", calls["budget"])
+    most, progress = _take_common(calls)
     parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
     pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
     return BatchOptions(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 from .._calls.batch.preload import load_for_batch, name_shortage
 from .._foreign_attributes import Hinting
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
-from .._requests.inputs import BatchInputs, Estimable, Inputs
+from .._requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from .._requests.request import seal
 from .._requests.signatures import take_types_of, with_parameters
 from .._runtime.notebooks import in_notebook
@@ -94,7 +94,7 @@ class BatchMethods(Hinting):
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters
     def aiter_many(
-        self, model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
+        self, model: str, inputs: AsyncInputs, **parameters: Unpack[BatchParameters]
     ) -> AsyncIterator[tuple[int, Result]]:
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
@@ -221,7 +221,7 @@ class BatchMethods(Hinting):
     async def acall_many(
         self,
         model: str | Models,
-        inputs: Inputs | AsyncIterable[Prompt],
+        inputs: AsyncInputs,
         *,
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],
@@ -277,7 +277,7 @@ class BatchMethods(Hinting):
     async def asubmit_many(
         self,
         model: str,
-        inputs: Inputs | AsyncIterable[Prompt],
+        inputs: AsyncInputs,
         *,
         on_error: OnError = "return",
         **parameters: Unpack[BatchParameters],

@@ -22,7 +22,6 @@ from .._requests.request import check
 from .._requests.routing import price_names
 
 if TYPE_CHECKING:
-    from .._calls.lifecycle.engine import Engine
     from .._calls.lifecycle.stream import Arrived, Start
     from .._money.pricing import PriceTable
     from .._types.messages import Prompt

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from .._money.ledger import Ledger
-from .._requests.inputs import Inputs
+from .._requests.inputs import AsyncInputs, Inputs
 from .._requests.request import seal
 from .._requests.signatures import with_parameters
 from .._types.embeddings import Embeddings
@@ -287,7 +287,7 @@ def call_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     *,
     on_error: Literal["return"] = "return",
     **parameters: Unpack[UntypedBatch],
@@ -296,18 +296,14 @@ async def acall_many(
 
 @overload
 async def acall_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: Literal["raise"],
-    **parameters: Unpack[UntypedBatch],
+    model: str, inputs: AsyncInputs, *, on_error: Literal["raise"], **parameters: Unpack[UntypedBatch]
 ) -> Results[Response]: ...
 
 
 @overload
 async def acall_many(
     model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     *,
     response_format: TypeForm[T],
     on_error: Literal["return"] = "return",
@@ -318,7 +314,7 @@ async def acall_many(
 @overload
 async def acall_many(
     model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     *,
     response_format: TypeForm[T],
     on_error: Literal["raise"],
@@ -328,18 +324,14 @@ async def acall_many(
 
 @overload
 async def acall_many(
-    model: Models,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: OnError = "return",
-    **parameters: Unpack[UntypedBatch],
+    model: Models, inputs: AsyncInputs, *, on_error: OnError = "return", **parameters: Unpack[UntypedBatch]
 ) -> dict[str, Results[Result]]: ...
 
 
 @overload
 async def acall_many(
     model: Models,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     *,
     response_format: TypeForm[T],
     on_error: OnError = "return",
@@ -350,7 +342,7 @@ async def acall_many(
 @with_parameters
 async def acall_many(
     model: str | Models,
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     *,
     on_error: OnError = "return",
     **parameters: Unpack[BatchParameters],
@@ -395,11 +387,7 @@ def submit_many(
 
 @with_parameters
 async def asubmit_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    on_error: OnError = "return",
-    **parameters: Unpack[BatchParameters],
+    model: str, inputs: AsyncInputs, *, on_error: OnError = "return", **parameters: Unpack[BatchParameters]
 ) -> Batch:
     """`submit_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
@@ -433,23 +421,19 @@ def iter_many(
 
 @overload
 def aiter_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[UntypedBatch]
+    model: str, inputs: AsyncInputs, **parameters: Unpack[UntypedBatch]
 ) -> AsyncIterator[tuple[int, Result]]: ...
 
 
 @overload
 def aiter_many(
-    model: str,
-    inputs: Inputs | AsyncIterable[Prompt],
-    *,
-    response_format: TypeForm[T],
-    **parameters: Unpack[BatchCommon],
+    model: str, inputs: AsyncInputs, *, response_format: TypeForm[T], **parameters: Unpack[BatchCommon]
 ) -> AsyncIterator[tuple[int, Response[T] | LLMError]]: ...
 
 
 @with_parameters
 def aiter_many(
-    model: str, inputs: Inputs | AsyncIterable[Prompt], **parameters: Unpack[BatchParameters]
+    model: str, inputs: AsyncInputs, **parameters: Unpack[BatchParameters]
 ) -> AsyncIterator[tuple[int, Result]]:
     """`iter_many` for `async for`."""
     seal(parameters)

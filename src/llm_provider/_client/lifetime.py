@@ -20,10 +20,8 @@ from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
 
 if TYPE_CHECKING:
-    from .._cache.response_cache import ResponseCache
     from .._cache.second_level.settings import SecondLevel
     from .._calls.lifecycle.engine import Engine
-    from .._money.ledger_file import LedgerFile
 
 _lifetimes: weakref.WeakSet[Lifetime] = weakref.WeakSet()
 """Those of every client that may have open files or connections."""

@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._calls.call import Call
 from .._calls.operations.chat import CHAT
@@ -17,14 +17,12 @@ from .._requests.checks import flag
 from .._requests.routing import maker_names
 from .._runtime import event_loop
 from .._tokens.counting import adds_input, input_tokens
-from .._tokens.range import Range
 from .._tokens.tokenizer import counter_of_target
 from .._types.messages import Prompt
 from .._types.token_count import TokenCount
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
-    from .._calls.call import Call
     from .._requests.parameters import Parameters
     from .._types.response import Response
 
@@ -106,20 +104,13 @@ def local_count(call: Call[Any]) -> TokenCount:
     facts = call.facts()
     provider, model = maker_names(call.target)
     count = counter_of_target(call.target)
+    method: Literal["tiktoken", "estimate"] = "estimate"
     if count is not None and not (facts.media or facts.structures or adds_input(facts, model)):
         if provider == "openai" and _PUBLISHED_RULE.fullmatch(model):
             texts = sum(map(count, facts.texts))
             return TokenCount(texts + _PER_MESSAGE * facts.turns + _PER_CONVERSATION, method="tiktoken")
-        return _count(input_tokens(facts, call.target, count), "tiktoken")
-    return _count(input_tokens(facts, call.target, count), "estimate")
-
-
-def _count(tokens: Range, method: str) -> TokenCount:
+        method = "tiktoken"
+    tokens = input_tokens(facts, call.target, count)
     low, high = math.floor(tokens.low), math.ceil(tokens.high)
     # A range of one number would pass for an exact count.
-    return TokenCount(
-        round(tokens.likely),
-        method="tiktoken" if method == "tiktoken" else "estimate",
-        low=low,
-        high=max(high, low + 1),
-    )
+    return TokenCount(round(tokens.likely), method=method, low=low, high=max(high, low + 1))

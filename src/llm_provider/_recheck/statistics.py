@@ -66,7 +66,13 @@ def find_size(floor: float | None, share: float) -> int:
 
 def find_detectable(power: Callable[[float], float], least: float = 0.0) -> float | None:
     """The smallest shift that is seen with `POWER`; None if not even a shift of all would be."""
-    return _solve(power, POWER, least) if power(1.0) >= POWER else None
+    if power(1.0) < POWER:
+        return None
+    low, high = least, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if power(middle) < POWER else (low, middle)
+    return round(high, 9)
 
 
 def compare_triples(triples: Sequence[Sequence[object]]) -> float:
@@ -134,12 +140,3 @@ def _expect(shares: Sequence[float], count: int, shift: float) -> tuple[float, f
         mean += shift * math.erf(shift / (noise * math.sqrt(2)))
         total, variance = total + mean, variance + shift**2 + noise**2 - mean**2
     return total / len(shares), math.sqrt(max(variance, 1e-18)) / len(shares)
-
-
-def _solve(function: Callable[[float], float], value: float, low: float = 0.0) -> float:
-    """Where an increasing function has a value, or the nearest end of its range up to 1."""
-    high = 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) < value else (low, middle)
-    return round(high, 9)

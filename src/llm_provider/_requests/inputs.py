@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from .._errors import RequestError, cite
-from .._json_values import JSONObject
+from .._json_values import MISSING, JSONObject
 from .._types.messages import Prompt
 from .._types.row_label import RowLabel
 
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
 
+AsyncInputs: TypeAlias = Inputs | AsyncIterable[Prompt]
+"""What asynchronous functions take."""
+
 Estimable: TypeAlias = Inputs | Iterable[tuple[str, Iterable[str]]]
 """What `estimate` takes: inputs, texts to embed, or contexts with their continuations."""
-
-_MISSING = ("NAType", "NaTType")
-"""The classes of pandas' missing values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class BatchInputs:
 
 
 def batch_inputs(
-    inputs: Inputs | AsyncIterable[Prompt],
+    inputs: AsyncInputs,
     rows: object = None,
     metadata: object = None,
     *,
@@ -174,7 +174,7 @@ def is_missing(value: object) -> bool:
     (True, True, False)
     """
     return (
-        value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _MISSING
+        value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in MISSING
     )
 
 

@@ -33,10 +33,14 @@ def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 TYPES: Mapping[str, _Test] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
+    "string": _is_text,
     "integer": lambda value: _is_number(value) and value == value // 1,
     "number": _is_number,
     "boolean": lambda value: isinstance(value, bool),
@@ -149,18 +153,14 @@ def _problems_of_reference(reference: object, root: Schema, path: str) -> Iterat
         reference = part["$ref"]
 
 
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
 _FORMS: tuple[tuple[str, _Test, str], ...] = (
     *((word, lambda value: isinstance(value, Mapping), "an object") for word in MAPS),
     *((word, lambda value: isinstance(value, list) and bool(value), "a list of schemas") for word in LISTS),
     *((word, _is_number, "a number") for word in _NUMBERS),
     *((word, lambda value: type(value) is int and value >= 0, "a whole number") for word in _COUNTS),
     ("enum", lambda value: isinstance(value, list) and bool(value), "a list of values"),
-    ("required", _is_list_of_texts, "a list of names"),
-    ("pattern", lambda value: isinstance(value, str), "text"),
+    ("required", lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of names"),
+    ("pattern", _is_text, "text"),
 )
 
 
@@ -280,14 +280,8 @@ class Search:
 
     def __init__(self, root: Schema | None, steps: int = _MOST_STEPS) -> None:
         self.root = root
-        self._steps_left = steps
+        self.steps_left = steps
         self._known: dict[tuple[int, int, str], list[str]] = {}
-
-    def count_step(self) -> None:
-        """Raise `TooManyStepsError` after too many steps."""
-        self._steps_left -= 1
-        if self._steps_left < 0:
-            raise TooManyStepsError
 
     def violations(self, value: object, schema: object, path: str) -> list[str]:
         """The first violations of a part of the value."""
@@ -303,7 +297,9 @@ class Search:
 
 
 def _violations(value: object, schema: object, search: Search, path: str) -> Iterator[str]:
-    search.count_step()
+    search.steps_left -= 1
+    if search.steps_left < 0:
+        raise TooManyStepsError
     if schema is False:
         yield f"{path}: nothing is allowed here"
     if not isinstance(schema, Mapping):
