@@ -1,6 +1,9 @@
 """What several test modules use."""
 
+import ast
 import asyncio
+import functools
+import gc
 import importlib.util
 import inspect
 import os
@@ -174,6 +177,16 @@ def response(*texts: str, **fields: Any) -> Response:
     usage = Usage(input_tokens=1234, output_tokens=1)
     values = {"choices": choices, "usage": usage, "cost": 0.25, "model": "m", "provider": "p"}
     return Response(**(values | fields))
+
+
+@functools.cache
+def parse_module(path: Path) -> ast.Module:
+    """The tree of a module, made once in a process. Looking for garbage would take half of the time."""
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 def copy_package(folder: Path, additions: Iterable[tuple[str, str, str]]) -> Path:
