@@ -61,7 +61,8 @@ from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
 from llm_provider._requests.inputs import batch_inputs
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, price_names, resolve
-from llm_provider._schemas.reading import read as read_json
+from llm_provider._schemas import reading
+from llm_provider._schemas.json_schema import Search
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
 from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
@@ -347,7 +348,10 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_money.ledger_file.read_postings": lambda lines: _read_lines(
         lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
     ),
-    "_schemas.reading.read": lambda text, response_format: read_json(text, structure_of(response_format)),
+    "_schemas.reading.read": lambda text, response_format: reading.read(text, structure_of(response_format)),
+    "_schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
+        value, schema, Search(schema, 10_000), {}
+    ),
     "_telemetry.content.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"
     ),

@@ -1,6 +1,9 @@
 """What several test modules use."""
 
+import ast
 import asyncio
+import functools
+import gc
 import importlib.util
 import inspect
 import os
@@ -18,6 +21,10 @@ import pytest
 import llm_provider
 from llm_provider import Choice, Client, Delta, LLMError, Response, Usage
 from llm_provider._money.pricing import find_table
+from llm_provider._providers.shared.files import UploadedFile
+from llm_provider._requests.api_keys import APIKey
+from llm_provider._requests.attachments import Attachment
+from llm_provider._requests.routing import resolve
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""
@@ -59,6 +66,22 @@ def ask(
     if isinstance(result, LLMError):
         raise result
     return result
+
+
+def upload(connect: Callable[..., Any], model: str, kind: str, data: bytes) -> UploadedFile:
+    """What a provider's connection for files makes of a file of this kind."""
+
+    async def work() -> UploadedFile:
+        connection = connect(resolve(model), APIKey("sk-files"))
+        try:
+            uploaded: UploadedFile = await connection.upload(
+                Attachment("large", kind, len(data), data=data), "llm_provider-1"
+            )
+            return uploaded
+        finally:
+            await connection.close()
+
+    return asyncio.run(work())
 
 
 def finish(result: Any) -> Any:
@@ -154,6 +177,16 @@ def response(*texts: str, **fields: Any) -> Response:
     usage = Usage(input_tokens=1234, output_tokens=1)
     values = {"choices": choices, "usage": usage, "cost": 0.25, "model": "m", "provider": "p"}
     return Response(**(values | fields))
+
+
+@functools.cache
+def parse_module(path: Path) -> ast.Module:
+    """The tree of a module, made once in a process. Looking for garbage would take half of the time."""
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 def copy_package(folder: Path, additions: Iterable[tuple[str, str, str]]) -> Path:

@@ -11,43 +11,19 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
+from support import parse_module
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "llm_provider"
 
-# From the bottom up, one row per folder or module of the top level: a room imports from the rooms above it in
-# this list only. "" is llm_provider/__init__.py.
+# From the bottom up, each folder or module of the top level: a room imports from the rooms before it
+# in this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
-    "_json_values",
-    "_terminal_text",
-    "_words",
-    "_html",
-    "_foreign_attributes",
-    "_errors",
-    "_runtime",
-    "_schemas",
-    "_types",
-    "_telemetry",
-    "_limits",
-    "_money",
-    "_cache",
-    "_requests",
-    "_settings",
-    "_providers",
-    "_tokens",
-    "_calls",
-    "_batches",
-    "_estimates",
-    "_recheck",
-    "_evidence",
-    "_client",
-    "_check",
-    "",
-    "pytest_plugin",
-    "ray",
-    "integrations",
-    "_cli",
-    "__main__",
-)
+    "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors", "_runtime",
+    "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
+    "_providers", "_tokens", "_calls", "_batches", "_estimates", "_recheck", "_evidence", "_client",
+    "_check", "", "pytest_plugin", "ray", "integrations", "_cli", "__main__",
+)  # fmt: skip
 
 # The rooms of `_calls`, in the same way. Its modules outside rooms are below them.
 ROOMS_OF_CALLS = ("sending", "lifecycle", "operations", "batch", "tools")
@@ -56,21 +32,15 @@ ROOMS_OF_CALLS = ("sending", "lifecycle", "operations", "batch", "tools")
 SEPARATE = "simulator"
 MAY_START_SEPARATE = frozenset({"_cli"})
 
-# fmt: off
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
     "matplotlib", "numpy", "openai", "opentelemetry", "pandas", "platformdirs", "polars", "pydantic", "tqdm",
-})
-# fmt: on
+})  # fmt: skip
 # These are themselves imported only where they are first needed.
-MAY_BE_HEAVY = frozenset(
-    {
-        "_cache.storage.row_format",
-        "integrations.llm",
-        "simulator._server.certificate",
-        "simulator._server.process",
-    }
-)
+MAY_BE_HEAVY = frozenset({
+    "_cache.storage.row_format", "integrations.llm", "simulator._server.certificate",
+    "simulator._server.process",
+})  # fmt: skip
 
 SEAMS = {
     "_runtime.clock": (
@@ -144,11 +114,6 @@ def module_name(path: Path) -> str:
 PATHS = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-@cache
-def tree_of(module: str) -> ast.Module:
-    return ast.parse(PATHS[module].read_text(encoding="utf-8"))
-
-
 def dotted_name(node: ast.expr) -> str:
     """ "a.b" for a name and its attributes; the attributes alone, as ".b", of what is no name."""
     parts: list[str] = []
@@ -190,7 +155,7 @@ def _imports(module: str) -> Iterator[Import]:
     package = ["llm_provider", *filter(None, module.split("."))]
     if PATHS[module].name != "__init__.py":
         package.pop()
-    for node, eager in statements(tree_of(module)):
+    for node, eager in statements(parse_module(PATHS[module])):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named = named_module(node.value)
             # A module names the package that it is in where it starts a program.
@@ -294,24 +259,14 @@ def test_what_is_named_for_types_alone_is_not_loaded() -> None:
         }
 
 
-def test_heavy_packages_are_imported_lazily() -> None:
-    eager = {
-        f"{module} imports {name}"
-        for module in PATHS.keys() - MAY_BE_HEAVY
-        for name, at_import in imports(module)
-        if at_import and name.partition(".")[0] in HEAVY
-    }
-    assert eager == set()
-
-
-def test_heavy_modules_are_imported_lazily() -> None:
+def test_heavy_packages_and_modules_are_imported_lazily() -> None:
     assert PATHS.keys() >= MAY_BE_HEAVY
-    heavy = {f"llm_provider.{module}" for module in MAY_BE_HEAVY}
+    heavy = HEAVY | {f"llm_provider.{module}" for module in MAY_BE_HEAVY}
     eager = {
         f"{module} imports {name}"
         for module in PATHS.keys() - MAY_BE_HEAVY
         for name, at_import in imports(module)
-        if at_import and name in heavy
+        if at_import and {name, name.partition(".")[0]} & heavy
     }
     assert eager == set()
 
@@ -354,7 +309,7 @@ def test_what_a_simulation_replaces_has_one_module() -> None:
         (module, name)
         for module in PATHS
         if unit(module) != SEPARATE
-        for name in outside_names(tree_of(module))
+        for name in outside_names(parse_module(PATHS[module]))
         if seam_of.get(name, module) != module
     }
     assert direct == set(DIRECT_USES)
@@ -365,7 +320,7 @@ def test_uses_of_outside_names_are_seen() -> None:
     assert {"os.replace", "time.time", "time.gmtime()"} <= set(outside_names(ast.parse(code)))
     assert "time.gmtime()" not in set(outside_names(ast.parse("import time; time.gmtime(1.0)")))
     for seam, names in SEAMS.items():
-        assert set(names.split()) & set(outside_names(tree_of(seam)))
+        assert set(names.split()) & set(outside_names(parse_module(PATHS[seam])))
 
 
 def test_modules_and_functions_stay_short() -> None:
@@ -375,10 +330,9 @@ def test_modules_and_functions_stay_short() -> None:
         text = path.read_text(encoding="utf-8")
         if len(text.splitlines()) > MAX_MODULE_LINES:
             long.append(module)
-        tree = tree_of(module) if module in PATHS else ast.parse(text)
         long += [
             f"{module}: {node.name}"
-            for node in ast.walk(tree)
+            for node in ast.walk(parse_module(path))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
         ]

@@ -163,9 +163,7 @@ NEVER: dict[str, Disturb] = {
 
 
 ALL = list(itertools.product(NEVER, CHAT, (many, handle)))
-GONE = list(
-    itertools.product(("archived or old", "old in the journal", "deleted"), CHAT, (False, True)),
-)
+GONE = list(itertools.product(("archived or old", "old in the journal", "deleted"), CHAT, (False, True)))
 
 
 @pytest.mark.sampled(7)

@@ -2,10 +2,7 @@
 
 import pytest
 
-from llm_provider import (
-    AuthenticationError,
-    Client,
-)
+from llm_provider import AuthenticationError, Client
 from llm_provider.simulator import Fault, Simulator
 
 

@@ -73,10 +73,7 @@ KINDS: dict[str, Make] = {
         client.call_many(model, [prompt], metadata=[{"id": prompt}], max_tokens=60)[0],
     )[1],
     "parsed": lambda client, _, model, prompt: client.call(
-        model,
-        prompt,
-        response_format=FORM,
-        max_tokens=60,
+        model, prompt, response_format=FORM, max_tokens=60
     ),
     "metadata": lambda client, _, model, prompt: client.call_many(
         model, [prompt], metadata=[{"big": 10**30, "nan": float("nan"), "text": "\ud800"}], max_tokens=60

@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._errors import (
-    APIConnectionError,
-    InternalServerError,
-    LLMError,
-    OverloadedError,
-)
+from llm_provider._errors import APIConnectionError, InternalServerError, LLMError, OverloadedError
 from llm_provider._limits.outage import Outage
 from llm_provider._limits.rate_estimator import Ticket
 

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._schemas.json_schema import (
-    SchemaViolationError,
-    find_problem,
-    validate,
-)
+from llm_provider._schemas.json_schema import SchemaViolationError, find_problem, validate
 
 NAMES = st.sampled_from("abc")
 SCALARS = st.one_of(

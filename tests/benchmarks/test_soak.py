@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -79,12 +78,20 @@ def whole(folder: Path) -> Record:
     record.bill = Ledger(requests=2, answered=2, statuses={200: 2}, requests_by_provider={}, models=(model,))
     write(folder / "w0.jsonl", *(line("right", sent.tag) for sent in record.sent))
     write(folder / "check.jsonl", *(line("right", sent.tag) for sent in record.sent))
-    write(folder / "ledger.jsonl", *({"outcome": "answered", "usd": "0.5", "id": f"c-{n}"} for n in range(2)))
+    write(folder / "ledger.jsonl", answered(0), answered(1))
     return record
 
 
 def line(what: str, tag: str = "", **fields: object) -> dict[str, object]:
     return {"at": 150.0, "what": what, "tag": tag, **fields}
+
+
+def error(tag: str, kind: str) -> dict[str, object]:
+    return line("error", tag, error=kind, message="")
+
+
+def answered(number: int, usd: str = "0.5") -> dict[str, object]:
+    return {"outcome": "answered", "usd": usd, "id": f"c-{number}"}
 
 
 def write(path: Path, *lines: dict[str, object]) -> None:
@@ -98,51 +105,34 @@ def test_a_run_without_faults_has_no_problems(tmp_path: Path) -> None:
     assert (outcome.prompts, outcome.right, outcome.spent, outcome.difference) == (2, 2, Decimal(1), 0)
 
 
-PROBLEMS: dict[str, tuple[Callable[[Record], object], str]] = {
-    "a wrong answer": (
-        lambda r: write(r.folder / "w0.jsonl", line("wrong", "w0-0-0", text="no")),
-        "wrong answers",
-    ),
-    "no answer": (
-        lambda r: write(r.folder / "w0.jsonl", line("error", "w0-0-7", error="RateLimitError", message="")),
-        "prompts without an answer",
-    ),
-    "a lost answer": (lambda r: write(r.folder / "w0.jsonl", line("right", "w0-0-7")), "the cache has lost"),
-    "a strange error": (
-        lambda r: write(
-            r.folder / "w0.jsonl", line("error", "w0-0-0", error="QuotaExceededError", message="")
-        ),
-        "errors that no fault explains",
-    ),
+PROBLEMS: dict[str, tuple[str, list[dict[str, object]], str]] = {
+    "a wrong answer": ("w0", [line("wrong", "w0-0-0", text="no")], "wrong answers"),
+    "no answer": ("w0", [error("w0-0-7", "RateLimitError")], "prompts without an answer"),
+    "a lost answer": ("w0", [line("right", "w0-0-7")], "the cache has lost"),
+    "a strange error": ("w0", [error("w0-0-0", "QuotaExceededError")], "errors that no fault explains"),
     "a warning": (
-        lambda r: write(r.folder / "w0.jsonl", line("warning", category="CacheWarning", message="it broke")),
+        "w0",
+        [line("warning", category="CacheWarning", message="it broke")],
         "warnings that no disturbance explains",
     ),
-    "in the ledger and not billed": (
-        lambda r: write(r.folder / "ledger.jsonl", {"outcome": "answered", "usd": "0.5", "id": "c-7"}),
-        "a ledger line without a billed request",
-    ),
-    "twice in the ledger": (
-        lambda r: write(r.folder / "ledger.jsonl", {"outcome": "answered", "usd": "0.5", "id": "c-1"}),
-        "the ledger counts twice",
-    ),
-    "another price": (
-        lambda r: (
-            (r.folder / "ledger.jsonl").unlink(),
-            write(
-                r.folder / "ledger.jsonl",
-                *({"outcome": "answered", "usd": "0.4", "id": f"c-{n}"} for n in (0, 1)),
-            ),
-        ),
-        "USD of the bill are neither",
-    ),
-    "a problem of the run": (lambda r: r.problems.append("w1 ended with 1"), "w1 ended with 1"),
+    "in the ledger and not billed": ("ledger", [answered(7)], "a ledger line without a billed request"),
+    "twice in the ledger": ("ledger", [answered(1)], "the ledger counts twice"),
+    "another price": ("ledger", [answered(0, "0.4"), answered(1, "0.4")], "USD of the bill are neither"),
 }
+"""The file that has other lines, these lines, and what is found."""
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_problem_is_found(name: str, tmp_path: Path) -> None:
     record = whole(tmp_path)
-    damage, message = PROBLEMS[name]
-    damage(record)
+    file, lines, message = PROBLEMS[name]
+    if name == "another price":
+        (tmp_path / "ledger.jsonl").unlink()
+    write(tmp_path / f"{file}.jsonl", *lines)
     assert any(message in problem for problem in check(record).problems)
+
+
+def test_a_problem_of_the_run_is_told(tmp_path: Path) -> None:
+    record = whole(tmp_path)
+    record.problems.append("w1 ended with 1")
+    assert "w1 ended with 1" in check(record).problems

@@ -212,7 +212,7 @@ class Row:
     name: str
     variants: Mapping[str, Made | Callable[[Cell, str], Made]]
     ends: Mapping[str, End]
-    advice: str
+    advice: str = "none"
     happens: str = ""
     routes: Sequence[str] = tuple(ROUTES)
     ways: Sequence[str] = WAYS
@@ -378,7 +378,6 @@ REPORTED = [
             ),
         },
         happens="It counts as absent. litellm loses an answer with a header that is not ASCII.",
-        advice="none",
     ),
     Row(
         name="A Retry-After of hours",
@@ -415,7 +414,6 @@ REPORTED = [
         times=1,
         routes=DIRECT,
         happens="`response.failures` tells of it.",
-        advice="none",
     ),
 ]
 
@@ -487,7 +485,6 @@ NOT_AN_ANSWER = [
         ends={"": End(text=TEXT)},
         routes=("openai", "anthropic"),
         happens="JSON with its usage is whole, and `[DONE]` ends a stream.",
-        advice="none",
     ),
     Row(
         name="A filtered answer without a message",
@@ -507,7 +504,6 @@ NOT_AN_ANSWER = [
         routes=("openai",),
         ways=WHOLE,
         happens="It is in `response.tool_calls`, with its type.",
-        advice="none",
     ),
     Row(
         name="A tool call that Gemini did not expect",
@@ -520,9 +516,7 @@ NOT_AN_ANSWER = [
     ),
     Row(
         name="An error of Gemini's in a stream",
-        variants={
-            "wrong key": gemini_error("INVALID_ARGUMENT", 400, {"reason": "API_KEY_INVALID"}),
-        },
+        variants={"wrong key": gemini_error("INVALID_ARGUMENT", 400, {"reason": "API_KEY_INVALID"})},
         ends={"": ends_in(errors.AuthenticationError, says=MADE_UP)},
         routes=("gemini",),
         advice="replace the API key",
@@ -530,9 +524,7 @@ NOT_AN_ANSWER = [
     Row(
         name="A daily quota of Gemini's",
         variants={
-            "PerDay": gemini_error(
-                "RESOURCE_EXHAUSTED", 429, {"violations": [{"quotaId": "RequestsPerDay"}]}
-            ),
+            "PerDay": gemini_error("RESOURCE_EXHAUSTED", 429, {"violations": [{"quotaId": "RequestsPerDay"}]})
         },
         ends={"": ends_in(errors.QuotaExceededError, says=MADE_UP)},
         routes=("gemini",),
@@ -637,7 +629,6 @@ BREAKS = [
         times=1,
         ways=STREAMS,
         happens="It begins again.",
-        advice="none",
     ),
     Row(
         name="A connection that breaks within an answer",
@@ -772,20 +763,16 @@ def without_usage(cell: Cell, *, null: bool) -> Fault:
     return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
 
 
-def changed_events(change: Callable[[list[Any]], list[Any]]) -> Callable[[Cell, str], Made]:
-    return stream_of(lambda shape: shape.stream(change(list(shape.events))))
+def reorder(*order: int) -> Callable[[Cell, str], Made]:
+    """A stream whose first two deltas come in this order."""
 
+    def change(shape: Shape) -> bytes:
+        events = list(shape.events)
+        first = next(number for number, event in enumerate(events) if "delta" in event)
+        deltas = (events[first + number] for number in order)
+        return shape.stream([*events[:first], *deltas, *events[first + 2 :]])
 
-def twice(events: list[Any]) -> list[Any]:
-    """One delta comes twice."""
-    position = next(number for number, event in enumerate(events) if "delta" in event)
-    return [*events[: position + 1], *events[position:]]
-
-
-def swapped(events: list[Any]) -> list[Any]:
-    """Two deltas come in the other order."""
-    position = next(number for number, event in enumerate(events) if "delta" in event)
-    return [*events[:position], events[position + 1], events[position], *events[position + 2 :]]
+    return stream_of(change)
 
 
 BOMB_BYTES = 80_000_000
@@ -846,32 +833,28 @@ HOSTILE = [
         },
         ends={"": ANSWERED, "litellm": ends_in(errors.APIResponseValidationError, readable=True, text=TEXT)},
         happens="Its tokens count as zero, and its cost is unknown.",
-        advice="none",
     ),
     Row(
         name="A stream with an event twice",
-        variants={"twice": changed_events(twice)},
+        variants={"twice": reorder(0, 0, 1)},
         ends={"": End(text=TEXT)},
         routes=("responses",),
         ways=STREAMS,
         happens="Events of the Responses API are numbered, so a repeated event is read once.",
-        advice="none",
     ),
     Row(
         name="A stream with events out of order",
-        variants={"swapped": changed_events(swapped)},
+        variants={"swapped": reorder(1, 0)},
         ends={"": End(text=TEXT)},
         routes=("responses",),
         ways=STREAMS,
         happens="Events of the Responses API are numbered, so they are read in their order.",
-        advice="none",
     ),
     Row(
         name="A byte order mark before a stream",
         variants={"BOM": stream_of(lambda shape: b"\xef\xbb\xbf" + shape.stream())},
         ends={"": ANSWERED},
         ways=STREAMS,
-        advice="none",
     ),
     Row(
         name="Unusual line ends in a stream",
@@ -883,7 +866,6 @@ HOSTILE = [
         },
         ends={"": ANSWERED},
         ways=STREAMS,
-        advice="none",
     ),
     Row(
         name="Bytes after the last event of a stream",
@@ -897,7 +879,6 @@ HOSTILE = [
         ends={"": ANSWERED},
         ways=STREAMS,
         happens="The answer is complete, so nothing after it is read.",
-        advice="none",
     ),
 ]
 
@@ -966,10 +947,7 @@ INPUT = [
 # --- the environment -----------------------------------------------------------------------------------
 
 PROXY_PASSWORD = "canary-password"
-PROXIES = {
-    "SOCKS": "socks5://127.0.0.1:9",
-    "malformed": f"http://user:{PROXY_PASSWORD}@[not an address",
-}
+PROXIES = {"SOCKS": "socks5://127.0.0.1:9", "malformed": f"http://user:{PROXY_PASSWORD}@[not an address"}
 
 ENVIRONMENT = [
     Row(
@@ -982,7 +960,7 @@ ENVIRONMENT = [
         routes=DIRECT,
         happens="The message names the variable, and not the URL, which may hold a password.",
         advice="correct or unset the variable",
-    ),
+    )
 ]
 
 GROUPS: Mapping[str, Sequence[Row]] = {

@@ -34,18 +34,6 @@ def failure(client: Client, route: Route, way: str, kind: type[LLMError], **para
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Simulator]:
-    with Simulator() as running:
-        yield running
-
-
-@pytest.fixture
-def simulator(server: Simulator) -> Simulator:
-    server.clear()
-    return server
-
-
-@pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Shared by all tests, as a program would share it."""
     with Client(
@@ -55,7 +43,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture(autouse=True)
-def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_key(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of the test's own: each key has limits of its own, so no test is slowed down by another."""
     number = next(NUMBERS)
     for provider in ("OPENAI", "ANTHROPIC", "GEMINI", "LITELLM"):

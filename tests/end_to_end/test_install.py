@@ -86,10 +86,7 @@ def test_the_first_example_runs_after_the_first_line(
     run([python, "-m", "venv", "environment"], users_environment, tmp_path)
     programs = tmp_path / "environment" / "bin"
     path = f"{programs}{os.pathsep}{users_environment['PATH']}"
-    published = {
-        "PATH": path,
-        "PIP_FIND_LINKS": str(distributions),
-    }  # not on the index before the release
+    published = {"PATH": path, "PIP_FIND_LINKS": str(distributions)}  # not on the index before the release
     clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
     (wheel,), (source,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
     built = [f"pip install --force-reinstall --no-deps {path}" for path in (wheel, source)]

@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import (
-    APIConnectionError,
-    Client,
-    InternalServerError,
-    LLMError,
-    Response,
-)
+from llm_provider import APIConnectionError, Client, InternalServerError, LLMError, Response
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 

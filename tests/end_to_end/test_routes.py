@@ -118,18 +118,6 @@ WEATHER = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Simulator]:
-    with Simulator() as running:
-        yield running
-
-
-@pytest.fixture
-def simulator(server: Simulator) -> Simulator:
-    server.clear()
-    return server
-
-
-@pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One client for the whole file: its connections are open after the first test."""
     with Client(
@@ -265,7 +253,7 @@ def tls_server() -> Iterator[Simulator]:
 @pytest.mark.parametrize("transport", ["aiohttp", "http2", "http1"])
 @pytest.mark.parametrize("way", OF_EACH_SDK)
 def test_transports(
-    server: Simulator,
+    simulator: Simulator,
     tls_server: Simulator,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -273,9 +261,9 @@ def test_transports(
     transport: Any,
     tls: bool,
 ) -> None:
-    simulator = tls_server if tls else server
-    simulator.clear()
     if tls:
+        simulator = tls_server
+        simulator.clear()
         # How a user makes every SDK trust an authority of their own.
         monkeypatch.setenv("SSL_CERT_FILE", str(simulator.certificate))
     with Client(cache="off", cache_dir=tmp_path, transport=transport, max_retries=0) as client:

@@ -13,13 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, field_validator
 
-from llm_provider import (
-    Budget,
-    Client,
-    Response,
-    Results,
-    Usage,
-)
+from llm_provider import Budget, Client, Response, Results, Usage
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Simulator
 

@@ -55,10 +55,7 @@ def of(name: str, remedy: str, *values: Any) -> list[Wrong]:
     """Wrong values of one parameter of a call."""
     return [
         Wrong(
-            lambda client, value=value: client.call(MODEL, "Hi", **{name: value}),
-            name,
-            cite(value),
-            remedy,
+            lambda client, value=value: client.call(MODEL, "Hi", **{name: value}), name, cite(value), remedy
         )
         for value in values
     ]

@@ -54,11 +54,7 @@ def make_items(seed: int = 29) -> Iterator[dict[str, Any]]:
     draw = random.Random(seed)
     for _ in range(ITEMS):
         question, (right, *wrong) = draw.choice(list(facts.items()))
-        choices = [
-            right,
-            *wrong,
-            draw.choice(["nothing at all", "the 7 sounds of a bell", "a café"]),
-        ]
+        choices = [right, *wrong, draw.choice(["nothing at all", "the 7 sounds of a bell", "a café"])]
         draw.shuffle(choices)
         filled = question.format(kind=draw.choice(kinds), time=draw.choice(times))
         yield {"question": filled, "choices": choices, "label": choices.index(right)}

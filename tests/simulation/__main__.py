@@ -40,9 +40,9 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
+    parser.add_argument("first", type=int, nargs="?", help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=1, help="the number of seeds")
-    parser.add_argument("--program", type=Path, nargs="+", help="play the programs of these files instead")
+    parser.add_argument("--program", type=Path, nargs="+", help="play the programs of these files first")
     parser.add_argument("--day", action="store_true", help="play a day of four processes instead")
     parser.add_argument("--show", action="store_true", help="print every program and its history")
     parser.add_argument("--digest", action="store_true", help="print a digest of every history")
@@ -67,8 +67,10 @@ def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]
         return
     for path in arguments.program or ():
         yield path.name, json.loads(path.read_text(encoding="utf-8"))
-    for seed in () if arguments.program else range(arguments.first, arguments.first + arguments.count):
-        yield f"seed {seed}", make_program(seed)
+    if arguments.first is not None or not arguments.program:
+        first = arguments.first or 0
+        for seed in range(first, first + arguments.count):
+            yield f"seed {seed}", make_program(seed)
 
 
 def run_programs(control: socket.socket, arguments: argparse.Namespace, started: float) -> int:

@@ -1,10 +1,10 @@
-"""One server per test module, cleared for every test, and the plainest client there is."""
+"""The plainest client there is."""
 
 import contextlib
 import functools
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import pytest
@@ -31,18 +31,6 @@ class Answer(NamedTuple):
 
 class Post(Protocol):
     def __call__(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer: ...
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulator]:
-    with Simulator() as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def simulator(server: Simulator) -> Simulator:
-    server.clear()
-    return server
 
 
 def send(simulator: Simulator, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:

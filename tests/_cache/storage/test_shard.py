@@ -9,14 +9,7 @@ import diskcache
 import pytest
 
 from llm_provider._cache.storage.row_format import BytesDisk
-from llm_provider._cache.storage.shard import (
-    DATABASE,
-    Reader,
-    Row,
-    Writer,
-    is_corrupt,
-    rescue,
-)
+from llm_provider._cache.storage.shard import DATABASE, Reader, Row, Writer, is_corrupt, rescue
 
 PATIENCE = 0.1
 

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import (
-    BadRequestError,
-    Client,
-    LLMError,
-)
+from llm_provider import BadRequestError, Client, LLMError
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, ask
 

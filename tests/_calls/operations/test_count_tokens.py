@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import (
-    APIResponseValidationError,
-    AuthenticationError,
-    Client,
-    Ledger,
-    count_tokens,
-    track,
-)
+from llm_provider import APIResponseValidationError, AuthenticationError, Client, Ledger, count_tokens, track
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = ["claude-sonnet-5-5", "gemini/gemini-3.8-flash"]

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider import (
-    BadRequestError,
-    BudgetExceededError,
-    Client,
-    ContextWindowExceededError,
-    price,
-)
+from llm_provider import BadRequestError, BudgetExceededError, Client, ContextWindowExceededError, price
 from llm_provider._calls.operations.embed import EMBED
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import default_prices_path

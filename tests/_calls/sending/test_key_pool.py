@@ -25,13 +25,7 @@ from llm_provider import (
     RequestError,
     Response,
 )
-from llm_provider._calls.sending.key_pool import (
-    Account,
-    KeyPool,
-    KeyPools,
-    KeySelection,
-    PooledAccount,
-)
+from llm_provider._calls.sending.key_pool import Account, KeyPool, KeyPools, KeySelection, PooledAccount
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Limiter, Scope

@@ -12,14 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import (
-    APITimeoutError,
-    Client,
-    LLMError,
-    RateLimitError,
-    Response,
-    Telemetry,
-)
+from llm_provider import APITimeoutError, Client, LLMError, RateLimitError, Response, Telemetry
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer
 from support import TooSlowError, ask, patiently
