@@ -3,8 +3,6 @@
 A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence

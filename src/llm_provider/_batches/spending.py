@@ -1,7 +1,5 @@
 """The money of one batch in the budgets of a job: reserved at batch prices before it is submitted."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Iterable
@@ -68,7 +66,6 @@ class Spending:
                 (await budget.reserve(Decimal(0))).settle(cost)
 
     def release(self) -> None:
-        """Return the money: nothing was submitted."""
         release(self._held)
         self._held = []
 

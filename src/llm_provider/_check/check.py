@@ -1,7 +1,5 @@
 """Checks accounts one after the other, and makes the report and the recording."""
 
-from __future__ import annotations
-
 import platform
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """What an account is asked, and what is made of the answers: one function for each group of rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Takes secrets and names of accounts out of reports and recordings."""
 
-from __future__ import annotations
-
 import json
 import re
 

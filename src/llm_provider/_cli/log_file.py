@@ -1,7 +1,5 @@
 """The log of `ask`, a private SQLite file of prompts and answers, without API keys, which can be searched."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """The checks of what a user asks `price` for."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 

@@ -5,8 +5,6 @@ usage, which are worth the prices of the table on both sides. No explanation exc
 cost.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

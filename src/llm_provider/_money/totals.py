@@ -101,7 +101,6 @@ class RowSums:
 
     @property
     def usage(self) -> Usage:
-        """The summed usage of everything that was billed."""
         return _usage(self.counts)
 
     def add(self, posting: Posting) -> None:

@@ -70,7 +70,6 @@ class ValkeyStore:
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     def put_many(self, values: Mapping[str, bytes]) -> None:
-        """Store values, and replace those that are stored."""
         batch: dict[str, bytes] = {}
         size = 0
         for key, value in values.items():

@@ -5,8 +5,6 @@ So an answer is stored under the key of the model that gave it. A model that is 
 other one answers, the call waits for the first that works again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Coroutine
 from dataclasses import replace

@@ -56,7 +56,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return ScoreRequest(model=model, context="", inputs=(), base_url=base_url)
 
     def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
-        """The payload without the texts."""
         encoded: EncodedRequest = load_scores(request.model, target).encode(request, target)
         return encoded
 
@@ -86,7 +85,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return canonical(self._texts(call, parts))
 
     def tokens(self, call: Call[Scores], parts: Sequence[int]) -> float:
-        """About one token for four bytes of text."""
         return len(self.prompt(call, parts)) / 4
 
     def facts(self, call: Call[Scores], parts: Sequence[int]) -> RequestFacts:

@@ -36,7 +36,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a message object into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "content")
     blocks = reply.get("content")

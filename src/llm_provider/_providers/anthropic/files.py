@@ -30,7 +30,6 @@ def limits(target: Target) -> FileLimits | None:
 
 
 def sdk_client(target: Target, key: Credential) -> Any:
-    """A client of the anthropic SDK for files, batches and lists of models."""
     import anthropic
 
     return shared.sdk_client(anthropic, "AsyncAnthropic", target, key, open_telemetry=False)

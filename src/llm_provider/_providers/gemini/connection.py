@@ -6,8 +6,6 @@ version. Requests take one of two routes through the SDK: `private_requests` wit
 `typed_requests`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib
@@ -80,7 +78,6 @@ class GeminiConnection:
             return genai.Client(vertexai=False, api_key=outgoing.key.reveal(), http_options=options)
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
-        """Post and return the body of a successful answer."""
         response = await self._requests.send(self._client(outgoing), outgoing)
         try:
             on_headers(response.headers)

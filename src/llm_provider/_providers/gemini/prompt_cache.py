@@ -34,7 +34,6 @@ def is_implicit(model: str) -> bool:
 
 
 def units(payload: JSONMapping) -> list[Unit]:
-    """The units of a prompt in the order in which Gemini's models read them."""
     result: list[Unit] = []
     system = payload.get("systemInstruction")
     if isinstance(system, Mapping):

@@ -22,7 +22,6 @@ def limits(target: Target) -> FileLimits | None:
 
 
 def sdk_client(target: Target, key: Credential) -> Any:
-    """A client of the openai SDK for files, batches and lists of models."""
     import openai
 
     return shared.sdk_client(openai, "AsyncOpenAI", target, key)

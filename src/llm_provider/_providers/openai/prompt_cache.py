@@ -7,8 +7,6 @@ newest message, which is different in every call of a batch. Explicit ones take 
 OpenAI's guide to prompt caching and the types of the openai SDK 3.52.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from hashlib import blake2b

@@ -42,7 +42,6 @@ _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
 
 
 def decode(reply: object) -> Answer:
-    """Turn a completion into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "choices")
     choices = reply.get("choices")

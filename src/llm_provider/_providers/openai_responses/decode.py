@@ -31,7 +31,6 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 
 
 def decode(reply: object) -> Answer:
-    """Turn a response object into an `Answer`; an `LLMError` if it is an error with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "status" if "status" in reply else "output")
     ended_early, counts = end_before_completion(reply), usage(reply)
