@@ -4,14 +4,12 @@ The probe asks a server for something that is known: the token that the model it
 log-probability with which it was written. Servers have failed in many ways that no other check can see.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import ScoreCheckError
 from ..._providers.openai.scores import ScoreForm, read_counts, read_ids, write_request
@@ -21,9 +19,7 @@ from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._types.usage import Usage
 from ..call import Call, Exchange, Sample
-
-if TYPE_CHECKING:
-    from ..lifecycle.engine import Engine
+from ..lifecycle.engine import Engine
 
 _MOST_REMEMBERED = 10_000
 """Encoded texts, and servers that passed the probe, that a client remembers."""
