@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from datetime import date
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,6 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
 
 def _rows_of(table: PriceTable, model: str, hosts: Mapping[str, Route]) -> list[PriceRow]:
     """Every row of a model: of any service level, prompt size and date."""
-    from datetime import date
-
     from .._money.price_rows import VARIANTS
     from .._requests.routing import find_route, price_names
     from .._settings import read_deployments

@@ -26,7 +26,6 @@ class Count(Exchange):
     billed = False
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        """The payload."""
         return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
@@ -34,7 +33,6 @@ class Count(Exchange):
         return 0.0
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
-        """The count in a reply."""
         return CountAnswer(FORMATS[call.target.route.adapter].decode(reply), usage=None)
 
     def usage(self, call: Call[Any], reply: Any) -> None:

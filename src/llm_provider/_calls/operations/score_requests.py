@@ -82,7 +82,6 @@ class PromptScores(Exchange):
     billed = True
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        """The payload."""
         return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
@@ -96,7 +95,6 @@ class PromptScores(Exchange):
         return answer
 
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
-        """The usage that the reply reports."""
         return read_counts(reply)
 
 
@@ -114,7 +112,6 @@ class Tokenize(PromptScores):
     billed = False
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
-        """The ids in a reply."""
         return TokenAnswer(read_ids(reply), usage=None)
 
 
