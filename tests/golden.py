@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import llm_provider
+from json_lines import json_lines
 from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
@@ -72,7 +73,6 @@ from llm_provider._types.results_pairs import pair_results
 from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
-WIDTH = 140
 
 
 class Pair(NamedTuple):
@@ -479,38 +479,6 @@ def write(subject: str, pairs: Mapping[str, Mapping[str, Any]]) -> None:
     path = FOLDER / f"{subject}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json_lines(made), encoding="utf-8")
-
-
-def json_lines(value: Any) -> str:
-    """JSON in lines of at most `WIDTH` characters, as few as that takes; only a long text needs more."""
-    return "\n".join(_lines(value, "")) + "\n"
-
-
-def _lines(value: Any, indent: str, head: str = "", tail: str = "") -> Iterator[str]:
-    flat = indent + head + json.dumps(value, ensure_ascii=False) + tail
-    if len(flat) <= WIDTH or not isinstance(value, (dict, list)) or not value:
-        yield flat
-        return
-    is_object = isinstance(value, dict)
-    yield indent + head + "{["[not is_object]
-    line = indent + " "
-    for number, name in enumerate(value, 1):
-        before = f"{json.dumps(name, ensure_ascii=False)}: " if is_object else ""
-        entry, after = value[name] if is_object else name, "," * (number < len(value))
-        text = before + json.dumps(entry, ensure_ascii=False) + after
-        if len(line) + 1 + len(text) <= WIDTH:
-            line += " " + text
-            continue
-        if line.strip():
-            yield line
-        line = indent + " "
-        if len(line) + 1 + len(text) <= WIDTH:
-            line += " " + text
-        else:
-            yield from _lines(entry, indent + "  ", before, after)
-    if line.strip():
-        yield line
-    yield indent + "}]"[not is_object] + tail
 
 
 def subjects() -> list[str]:
