@@ -27,16 +27,13 @@ def read_rows(page: Path) -> tuple[list[str], list[list[dict[str, Any] | None]]]
 
 
 @pytest.fixture
-def answers(run: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def answers(run: RunCommand, tmp_path: Path, simulator: Simulator) -> list[Path]:
     """The same answers as `map` writes them in both forms. One of three rows failed."""
     (tmp_path / "in.csv").write_text('id,prompt\na,What is 1+1?\nb,fails\nc,"{""sum"": 4}"\n')
     paths = [tmp_path / "answers.jsonl", tmp_path / "answers.csv"]
-    with Simulator() as simulator:
-        monkeypatch.setenv("OPENAI_BASE_URL", simulator.url("openai"))
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-        simulator.inject(Fault(status=400), times=None, match="fails")
-        for path in paths:
-            run("map", "gpt-6.1-sol", str(tmp_path / "in.csv"), str(path), "--id", "id", "--no-progress")
+    simulator.inject(Fault(status=400), times=None, match="fails")
+    for path in paths:
+        run("map", "gpt-6.1-sol", str(tmp_path / "in.csv"), str(path), "--id", "id", "--no-progress")
     return paths
 
 
@@ -72,10 +69,9 @@ def test_files_of_results_and_a_line_that_is_still_being_written(run: RunCommand
     assert ": 1 answers, " in run("view", str(path)).out
 
 
-def test_evidence_is_shown(run: RunCommand, tmp_path: Path) -> None:
+def test_evidence_is_shown(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
     path = tmp_path / "study.zip"
-    with Simulator() as simulator:
-        call_many("gpt-6.1-sol", ["1+1?", "2+2?"], base_url=simulator.url("openai")).export(path)
+    call_many("gpt-6.1-sol", ["1+1?", "2+2?"]).export(path)
     assert run("view", str(path)).code == 0
     _, rows = read_rows(path.with_suffix(".html"))
     assert [row[0] and row[0]["text"] for row in rows] == ["2", "4"]

@@ -124,17 +124,13 @@ def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
     assert (cells["id"], cells["none"], cells["deep"]) == (str(2**60 + 1), "nan", {"far": ["inf"]})
 
 
-def test_a_row_opens_into_its_parts(tmp_path: Path) -> None:
+def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> None:
     def weather(city: str) -> str:
         """The weather of a city."""
         return f"sunny in {city}"
 
     prompt = 'use the tool weather({"city": "Bern"})'
-    with Simulator() as simulator:
-        url = simulator.url("openai")
-        answer = call(
-            "gpt-5.5", prompt, tools=[weather], max_tool_rounds=3, reasoning_effort="none", base_url=url
-        )
+    answer = call("gpt-5.5", prompt, tools=[weather], max_tool_rounds=3, reasoning_effort="none")
     data, _ = read_page([answer, response("a", body=b"no JSON")], tmp_path)
     extra = data["rows"][0]["sides"][0]["extra"]
     messages = extra["messages"]
