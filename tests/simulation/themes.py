@@ -129,4 +129,11 @@ THEMES = {
     "tokens": Theme(
         features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
     ),
+    "refused batches": Theme(
+        features=("budgets", "processes", "samples"),
+        calls=("call", "call_many", "iter_many"),
+        scales=(3,),
+        others=0.05,
+        is_at_once=True,
+    ),
 }
