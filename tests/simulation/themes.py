@@ -130,9 +130,11 @@ THEMES = {
         features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
     ),
     "refused batches": Theme(
-        features=("budgets", "processes", "samples"),
-        calls=("call", "call_many", "iter_many"),
+        features=("budgets", "processes", "deaths"),
+        calls=("call_many", "iter_many"),
+        exact=0.8,
         scales=(3,),
+        processes=(2, 3, 4),
         others=0.05,
         is_at_once=True,
     ),
