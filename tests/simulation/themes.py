@@ -69,7 +69,7 @@ THEMES = {
         features=("processes", "budgets", "deaths"),
         calls=("call", "call", "call_many", "stream"),
         scales=(3,),
-        processes=(2, 3, 4),
+        processes=(3, 4),
         others=0.05,
         is_at_once=True,
     ),
