@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import llm_provider
+from json_lines import json_lines
 from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
@@ -61,7 +62,8 @@ from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
 from llm_provider._requests.inputs import batch_inputs
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import Target, price_names, resolve
-from llm_provider._schemas.reading import read as read_json
+from llm_provider._schemas import reading
+from llm_provider._schemas.json_schema import Search
 from llm_provider._schemas.structure import structure_of
 from llm_provider._telemetry.content import prompt_json
 from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
@@ -71,7 +73,6 @@ from llm_provider._types.results_pairs import pair_results
 from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
-WIDTH = 140
 
 
 class Pair(NamedTuple):
@@ -347,7 +348,10 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_money.ledger_file.read_postings": lambda lines: _read_lines(
         lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
     ),
-    "_schemas.reading.read": lambda text, response_format: read_json(text, structure_of(response_format)),
+    "_schemas.reading.read": lambda text, response_format: reading.read(text, structure_of(response_format)),
+    "_schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
+        value, schema, Search(schema, 10_000), {}
+    ),
     "_telemetry.content.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"
     ),
@@ -475,38 +479,6 @@ def write(subject: str, pairs: Mapping[str, Mapping[str, Any]]) -> None:
     path = FOLDER / f"{subject}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json_lines(made), encoding="utf-8")
-
-
-def json_lines(value: Any) -> str:
-    """JSON in lines of at most `WIDTH` characters, as few as that takes; only a long text needs more."""
-    return "\n".join(_lines(value, "")) + "\n"
-
-
-def _lines(value: Any, indent: str, head: str = "", tail: str = "") -> Iterator[str]:
-    flat = indent + head + json.dumps(value, ensure_ascii=False) + tail
-    if len(flat) <= WIDTH or not isinstance(value, (dict, list)) or not value:
-        yield flat
-        return
-    is_object = isinstance(value, dict)
-    yield indent + head + "{["[not is_object]
-    line = indent + " "
-    for number, name in enumerate(value, 1):
-        before = f"{json.dumps(name, ensure_ascii=False)}: " if is_object else ""
-        entry, after = value[name] if is_object else name, "," * (number < len(value))
-        text = before + json.dumps(entry, ensure_ascii=False) + after
-        if len(line) + 1 + len(text) <= WIDTH:
-            line += " " + text
-            continue
-        if line.strip():
-            yield line
-        line = indent + " "
-        if len(line) + 1 + len(text) <= WIDTH:
-            line += " " + text
-        else:
-            yield from _lines(entry, indent + "  ", before, after)
-    if line.strip():
-        yield line
-    yield indent + "}]"[not is_object] + tail
 
 
 def subjects() -> list[str]:

@@ -11,6 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
+from support import parse_module
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "llm_provider"
 
@@ -112,11 +114,6 @@ def module_name(path: Path) -> str:
 PATHS = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-@cache
-def tree_of(module: str) -> ast.Module:
-    return ast.parse(PATHS[module].read_text(encoding="utf-8"))
-
-
 def dotted_name(node: ast.expr) -> str:
     """ "a.b" for a name and its attributes; the attributes alone, as ".b", of what is no name."""
     parts: list[str] = []
@@ -158,7 +155,7 @@ def _imports(module: str) -> Iterator[Import]:
     package = ["llm_provider", *filter(None, module.split("."))]
     if PATHS[module].name != "__init__.py":
         package.pop()
-    for node, eager in statements(tree_of(module)):
+    for node, eager in statements(parse_module(PATHS[module])):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named = named_module(node.value)
             # A module names the package that it is in where it starts a program.
@@ -312,7 +309,7 @@ def test_what_a_simulation_replaces_has_one_module() -> None:
         (module, name)
         for module in PATHS
         if unit(module) != SEPARATE
-        for name in outside_names(tree_of(module))
+        for name in outside_names(parse_module(PATHS[module]))
         if seam_of.get(name, module) != module
     }
     assert direct == set(DIRECT_USES)
@@ -323,7 +320,7 @@ def test_uses_of_outside_names_are_seen() -> None:
     assert {"os.replace", "time.time", "time.gmtime()"} <= set(outside_names(ast.parse(code)))
     assert "time.gmtime()" not in set(outside_names(ast.parse("import time; time.gmtime(1.0)")))
     for seam, names in SEAMS.items():
-        assert set(names.split()) & set(outside_names(tree_of(seam)))
+        assert set(names.split()) & set(outside_names(parse_module(PATHS[seam])))
 
 
 def test_modules_and_functions_stay_short() -> None:
@@ -333,10 +330,9 @@ def test_modules_and_functions_stay_short() -> None:
         text = path.read_text(encoding="utf-8")
         if len(text.splitlines()) > MAX_MODULE_LINES:
             long.append(module)
-        tree = tree_of(module) if module in PATHS else ast.parse(text)
         long += [
             f"{module}: {node.name}"
-            for node in ast.walk(tree)
+            for node in ast.walk(parse_module(path))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
         ]

@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+from support import parse_module
 from tools.size import LIBRARY, is_participle, list_functions
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +41,7 @@ NAMED_BY_OTHERS = {"served_model_usage": "a method that inspect_ai calls"}
 
 def test_no_function_is_named_by_a_participle() -> None:
     modules = LIBRARY.rglob("*.py")
-    names = {name for path in modules for name in list_functions(path.read_text(encoding="utf-8"))}
+    names = {name for path in modules for name in list_functions(parse_module(path))}
     assert {name for name in names if is_participle(name)} == set(NAMED_BY_OTHERS)
 
 
@@ -52,7 +53,7 @@ VAGUE = frozenset(
 
 def list_names(path: Path) -> set[str]:
     """The variables, arguments and attributes that a module sets."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(parse_module(path)))
     variables = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     attributes = {
         node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)

@@ -100,7 +100,10 @@ class Server:
     def _read(self, connection: socket.socket) -> dict[str, object] | None:
         """Read an order, the signals for its program, or the end of a client."""
         pid = next((pid for pid, other in self._programs.items() if other is connection), None)
-        data, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+        except ConnectionResetError:  # it was killed before it read how its program had ended
+            data, descriptors = b"", []
         if pid is not None:
             for number in data or (signal.SIGKILL,):
                 os.kill(pid, number)

@@ -13,17 +13,15 @@ from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ._client.client import Client
 from ._errors import LLMError, RequestError
 from ._json_values import JSONMapping, JSONObject, json_value
+from ._money.budget import Budget
 from ._requests.inputs import batch_inputs
 from ._runtime.imports import import_optional, install_command
 from ._types.usage import Usage
-
-if TYPE_CHECKING:
-    from ._money.budget import Budget
 
 __all__ = ["Caller", "Embedder", "embed_dataset", "map_dataset"]
 

@@ -13,7 +13,7 @@ from llm_provider._requests.compatible_hosts import HOSTS
 from llm_provider._requests.routing import COMPATIBLE_HOSTS, ROUTES
 from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
-from support import copy_package, run_copy
+from support import copy_package, parse_module, run_copy
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
@@ -170,7 +170,7 @@ def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: 
 
 def strings(path: Path) -> Iterator[str]:
     """The texts in a module's code, without its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parse_module(path)
     documentation = {
         id(node.value)
         for node in ast.walk(tree)
@@ -183,16 +183,18 @@ def strings(path: Path) -> Iterator[str]:
 
 def test_no_other_module_names_a_host() -> None:
     names = set()
+    # "together" and "local" are words too: of these only the provider's whole name counts.
+    stems = {host: host.removesuffix("_ai") for host in set(COMPATIBLE_HOSTS) - HOSTS.keys()}
+    stems["together_ai"] = "together_ai"
     for path in (*PACKAGE.rglob("*.py"), *(ROOT / "tools" / "prices").glob("*.py")):
         if path in TABLES:
             continue
         file = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
         texts = set(strings(path))
+        text = "\n".join(texts)
         # Names of other hosts are words, such as "lambda".
-        for host in set(COMPATIBLE_HOSTS) - HOSTS.keys():
-            # "together" and "local" are words too: of these only the provider's whole name counts.
-            stem = host.removesuffix("_ai") if host != "together_ai" else host
-            name = re.compile(rf"(?i)(?<![a-z]){stem}(?![a-z])")
-            if host in texts or (host != "local" and any(name.search(text) for text in texts)):
+        for host, stem in stems.items():
+            found = host != "local" and re.search(rf"(?i)(?<![a-z]){stem}(?![a-z])", text)
+            if host in texts or found:
                 names.add((file, stem))
     assert names == set(OF_ONE_HOST)

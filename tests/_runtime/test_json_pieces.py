@@ -23,7 +23,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     VALUES, st.sampled_from([None, 1]), st.integers(1, 30), st.integers(0, 60), st.sampled_from(b'[]{},"x')
 )

@@ -21,7 +21,8 @@ from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 
-from golden import as_json, json_lines
+from golden import as_json
+from json_lines import json_lines
 from llm_provider.simulator import Fault, Simulator
 
 FOLDER = Path(__file__).parents[1] / "data" / "simulator"

@@ -3,18 +3,17 @@
 A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from .._calls.call import Call, Sample
+from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import find_mismatch, mismatch
 from .._calls.sending.attempt import parse_reply
 from .._calls.sending.recorder import BatchRow, Bound
@@ -32,14 +31,11 @@ from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_erro
 from .._providers.shared.served_by import read_origin
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
+from .._types.usage import Usage
 from .journal import Record, RowLine
 from .missing_rows import RESULTS_PATIENCE, MissingRows
 from .remote import Remote
 from .rows import call_of
-
-if TYPE_CHECKING:
-    from .._calls.lifecycle.engine import Engine
-    from .._types.usage import Usage
 
 _POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0
 """A batch is asked after again when this share of its age has passed, within two bounds in seconds."""
@@ -258,7 +254,6 @@ class Collector:
         return RowEnd(samples, sent=call.sent), writes
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
-        """Whether the cache keeps an answer."""
         if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
@@ -323,7 +318,6 @@ def _explain_missing(remote: RemoteBatch) -> LLMError:
 
 
 def _encode_error(error: LLMError) -> dict[str, object]:
-    """An error as JSON."""
     names = ("message", "code", "status", "retryable")
     fields = {"class": type(error).__name__} | {name: getattr(error, name) for name in names}
     return fields | {"maybe_billed": True} if error.cost is None else fields

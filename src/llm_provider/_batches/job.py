@@ -104,7 +104,6 @@ class Job:
         return stored and not row.sent and self.shared.cache == "use" and not record.has_failed(row.custom_id)
 
     def line_of(self, row: Wanted) -> RowLine:
-        """The contents of a row."""
         return RowLine.decode(self.spool.read(row.span))
 
     def call_of(self, row: Wanted) -> Call[Any]:
@@ -117,7 +116,6 @@ class Job:
         return call
 
     def files_of(self, rows: Iterable[Wanted]) -> tuple[Attachment, ...]:
-        """The files that some rows refer to."""
         if not self.uploads:
             return ()
         lines = [self.spool.read(row.span) for row in rows]

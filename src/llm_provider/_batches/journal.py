@@ -287,7 +287,6 @@ class Record:
         return None if span is None else self._line(*span)
 
     def has_failed(self, custom_id: str) -> bool:
-        """Whether a row ended with an error."""
         return "error" in (self.read_row(custom_id) or {})
 
     def _bytes(self, offset: int, length: int) -> bytes:

@@ -31,7 +31,6 @@ class Remote:
         self.connection: BatchConnection = when_imported(lambda: module.connect(target, key))
 
     async def upload(self, path: Path) -> str | None:
-        """Upload the file of a batch."""
         return await self._retry(lambda: self.connection.upload(path))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
@@ -77,7 +76,6 @@ class Remote:
                 await asyncio.to_thread(files.remove_file, scratch)
 
     async def cancel(self, identifier: str) -> None:
-        """Ask the provider to end a batch early."""
         await self._retry(lambda: self.connection.cancel(identifier))
 
     async def _retry(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:

@@ -128,7 +128,6 @@ def rows_of_call(
 
 
 def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
-    """What all rows of a batch share."""
     target, encoded = call.target, call.encoded
     return Header(
         id=name,

@@ -1,21 +1,17 @@
 """The money of one batch in the budgets of a job: reserved at batch prices before it is submitted."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._calls.call import Call
+from .._calls.lifecycle.engine import Engine
 from .._calls.sending.worst_case import worst_case
 from .._errors import LLMError, UnknownPriceError
 from .._money.budget import Budget, Reservation, release, reserve
 from .._runtime.exact_decimal import exact
-
-if TYPE_CHECKING:
-    from .._calls.lifecycle.engine import Engine
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for a row of unknown price with `allow_unknown`."""
@@ -70,7 +66,6 @@ class Spending:
                 (await budget.reserve(Decimal(0))).settle(cost)
 
     def release(self) -> None:
-        """Return the money: nothing was submitted."""
         release(self._held)
         self._held = []
 

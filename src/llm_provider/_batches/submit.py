@@ -247,7 +247,6 @@ class Submitter:
             files.remove_file(path)
 
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
-        """Write the file that is sent."""
         with files.create_file(path) as file:
             for row in rows_of(record):
                 body = with_ids(body_of(record.header, row), file_ids)

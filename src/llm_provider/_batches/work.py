@@ -51,7 +51,6 @@ class BatchWork:
         return self
 
     def give(self, index: int, call: Call[Any]) -> None:
-        """Add an input that is not stored."""
         self.add(index, call, lambda position, result: self._deliver([(position, result)]))
 
     def flush(self) -> None:
@@ -102,7 +101,6 @@ class BatchWork:
             self._engine.load(self.job.shared)
 
     async def submit(self) -> None:
-        """Submit the rows of the job."""
         if self.job is not None:
             if self._engine.cache.has_second_level and self.job.shared.cache in READING:
                 await _end_known_rows(self._engine, self.job)
@@ -114,7 +112,6 @@ class BatchWork:
             await self._wait(self.job, delivery_of(self._engine).run(self.job))
 
     async def run(self) -> None:
-        """Submit the rows and deliver every input."""
         if self.job is not None:
             await self._wait(self.job, self._submit_and_deliver(self.job))
 

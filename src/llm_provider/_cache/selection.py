@@ -1,17 +1,13 @@
 """Finds the answers of a part of the cache: those of some results, of a model, or of a `track` block."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from .._errors import LLMError, RequestError
 from .storage.entry import decode_entry, decode_question
-
-if TYPE_CHECKING:
-    from .storage.store import Store
+from .storage.store import Store
 
 
 class Selection(TypedDict, total=False):

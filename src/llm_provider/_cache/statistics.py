@@ -1,12 +1,8 @@
 """`CacheStatistics`: the use of a cache in this process, and its size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .second_level.access import SecondLevelStatistics
+from .second_level.access import SecondLevelStatistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,6 @@ class Call(Generic[T]):
     """The models that did not answer before this one; None unless it is one of a `fallback`."""
 
     def key(self, part: int) -> str:
-        """The cache key of a part."""
         is_first = part == self.parts[0]
         if is_first and self.first_key is not None:
             return self.first_key

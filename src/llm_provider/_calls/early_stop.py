@@ -84,7 +84,6 @@ class EarlyStop:
         return self.all_read and answered > 0 and left <= len(self.failing) <= few
 
     def note_answer(self) -> None:
-        """Note that a call was answered."""
         self._answered, self._count = True, 0
 
     def note_failure(self, error: LLMError) -> None:

@@ -1,17 +1,13 @@
 """Calls are observed from here alone: this module makes what `_telemetry` takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from .._errors import FailedAttempt
+from .._money.totals import Posting
 from .._telemetry.observed_call import EndedAttempt, ObservedCall, Payment
-
-if TYPE_CHECKING:
-    from .._errors import FailedAttempt
-    from .._money.totals import Posting
-    from .._telemetry.observer import Watch
-    from .call import Call
+from .._telemetry.observer import Watch
+from .call import Call
 
 T = TypeVar("T")
 

@@ -1,22 +1,18 @@
 """The account at one provider that is checked, and the cases of a recording: what it is asked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._client.client import Client
 from .._errors import BudgetExceededError, LLMError, UnsupportedParameterError
 from .._json_values import JSONObject
+from .._requests.route import Route
 from .._runtime import clock
+from .._tokens.models import Model
 from .report import Row, make_row
-
-if TYPE_CHECKING:
-    from .._client.client import Client
-    from .._requests.route import Route
-    from .._tokens.models import Model
-    from .traffic import Exchange, RecordingProxy
+from .traffic import Exchange, RecordingProxy
 
 _SPECIAL = re.compile(r"audio|realtime|image|live|search|transcri|tts|embed|guard|research|codex|vision|ocr")
 """Names of models that do more, or less, than answer a text."""

@@ -1,19 +1,18 @@
 """Checks accounts one after the other, and makes the report and the recording."""
 
-from __future__ import annotations
-
 import platform
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .._errors import LLMError, RequestError
 from .._evidence.manifest import describe_versions
 from .._json_values import JSONObject
+from .._money.budget import Budget
 from .._requests.api_keys import find_accounts, find_written_key
+from .._requests.route import Route
 from .._requests.routing import ROUTES, find_route, resolve
 from .._runtime import clock
 from .._settings import parse_settings
@@ -22,10 +21,6 @@ from .probes import PROBES, check_key, check_models, check_replies
 from .report import Row, make_row
 from .scrubbing import Scrubber
 from .traffic import RecordingProxy
-
-if TYPE_CHECKING:
-    from .._money.budget import Budget
-    from .._requests.route import Route
 
 _OF_CASE = ("name", "operation", "model", "inputs", "parameters", "result")
 _SET_A_KEY = (
@@ -44,8 +39,6 @@ class Check:
 
     def run(self, models: Mapping[str, str], limit: float) -> None:
         """Check providers, each with its model or "" for the cheapest, for at most `limit` USD."""
-        from .._money.budget import Budget
-
         budget, hosts = Budget(limit, allow_unknown=True), parse_settings({}).hosts
         for provider, model in models.items():
             try:

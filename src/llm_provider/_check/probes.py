@@ -1,7 +1,5 @@
 """What an account is asked, and what is made of the answers: one function for each group of rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -134,7 +132,6 @@ def check_questions(account: Account) -> None:
 
 
 def check_embedding(account: Account) -> None:
-    """Vectors of two texts."""
     for name in account.rank_models("embedding")[:1]:
         case = account.play("embedding", "embed", ["a bird", "a fish"], model=name)
         lengths = [round(math.hypot(*vector), 3) for vector in case.answer or ()]

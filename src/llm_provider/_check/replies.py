@@ -1,7 +1,5 @@
 """Compares replies, as a server wrote them, with the types of the installed SDKs, and with themselves."""
 
-from __future__ import annotations
-
 import enum
 import importlib
 import json

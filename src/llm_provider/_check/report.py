@@ -1,7 +1,5 @@
 """The rows of a check: what each expects, and their forms for terminals, JSON and Markdown."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from .._json_values import JSONObject

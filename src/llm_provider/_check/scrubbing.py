@@ -1,7 +1,5 @@
 """Takes secrets and names of accounts out of reports and recordings."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -33,6 +31,5 @@ class Scrubber:
         )
 
     def scrub_value(self, value: JSONObject) -> JSONObject:
-        """A JSON object whose texts are scrubbed."""
         scrubbed: JSONObject = json.loads(self.scrub(json.dumps(value, ensure_ascii=False)))
         return scrubbed

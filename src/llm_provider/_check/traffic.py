@@ -4,8 +4,6 @@ It works for every SDK and transport, and sees the bytes that a provider's serve
 and are not kept.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any, Self

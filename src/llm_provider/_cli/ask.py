@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._errors import RequestError
-from .._json_values import JSONObject
+from .._json_values import JSONObject, json_value
 from .._words import format_usd
 from .call_options import call_options, parameters_of
 from .output import (
@@ -179,7 +179,6 @@ def _log(
 
 
 def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool, at_once: bool) -> Response:
-    """Ask, and print the answer."""
     from .._client.functions import call, stream
 
     with_schema = "response_format" in parameters
@@ -213,19 +212,11 @@ def _print_pieces(pieces: Iterable[str]) -> None:
 
 
 def _as_object(response: Response) -> dict[str, object]:
-    return {
-        "text": response.text,
-        "finish_reason": response.finish_reason,
-        "model": response.model,
-        "provider": response.provider,
-        "id": response.id,
-        "usage": asdict(response.usage),
-        "cost": response.cost,
-        "cached": response.cached,
-        "timing": asdict(response.timing),
-        "tool_calls": [asdict(tool_call) for tool_call in response.tool_calls],
-        "reasoning": response.reasoning,
-    }
+    names = (
+        "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
+        "reasoning",
+    )  # fmt: skip
+    return {name: json_value(getattr(response, name)) for name in names}
 
 
 def _summary(response: Response) -> str:

@@ -1,21 +1,15 @@
 """The command `llm-provider cache`: lists, checks, copies and removes the answers stored on this machine."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from .._cache.response_cache import ResponseCache
+from .._cache.selection import Selection
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, parse_age
-
-if TYPE_CHECKING:
-    from .._cache.response_cache import ResponseCache
-    from .._cache.selection import Selection
-
 
 _EPILOG = f"""\
   {PROGRAM} cache stats
@@ -123,6 +117,4 @@ def _count(answers: int) -> str:
 
 def _open() -> ResponseCache:
     """The cache that `call` would use."""
-    from .._cache.response_cache import ResponseCache
-
     return ResponseCache()

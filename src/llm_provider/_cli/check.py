@@ -1,7 +1,5 @@
 """The command `llm-provider check`: what an account really does, beside what the library expects."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,19 +1,14 @@
 """The command `llm-provider export`: evidence that a stranger can check."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .._errors import RequestError
+from .._types.evidence import Evidence
 from .output import PROGRAM
 from .parsing import Command
-
-if TYPE_CHECKING:
-    from .._types.evidence import Evidence
 
 _EPILOG = f"""\
 Writes requests, replies, results, who answered, prices, versions and digests to OUT, and a statement about

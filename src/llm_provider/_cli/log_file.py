@@ -1,7 +1,5 @@
 """The log of `ask`, a private SQLite file of prompts and answers, without API keys, which can be searched."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
@@ -9,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import RequestError
 from .._runtime import files
 from .._runtime.databases import open_database
-
-if TYPE_CHECKING:
-    from .._types.messages import Message
+from .._types.messages import Message
 
 VARIABLE = "LLM_PROVIDER_LOGS"
 _OFF = frozenset({"off", "none", "no", "false", "0"})
@@ -100,7 +96,6 @@ class LogFile:
         self._by_words = by_words
 
     def add(self, ask: LoggedAsk) -> None:
-        """Append a question with its answer."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             # SQLite would give the file the permissions that the user's other files have.

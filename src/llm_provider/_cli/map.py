@@ -184,7 +184,6 @@ class _Work:
         return self.rows + len(self.invalid)
 
     def _valid(self) -> Iterator[_Question]:
-        """The valid rows of the whole file."""
         for row in self.file.rows():
             if row.index not in self.invalid:
                 with contextlib.suppress(RequestError):
@@ -280,7 +279,6 @@ class _Work:
                 yield question.prompt
 
     def take(self, number: int) -> _Question:
-        """The row of a result."""
         return self._pending.pop(number)
 
 
@@ -292,7 +290,6 @@ def _properties(form: Any) -> list[str]:
 
 
 def _id(row: Row, column: str) -> object:
-    """The id of a row."""
     value = row.fields.get(column)
     if value is None or isinstance(value, (dict, list)):
         content = "no value" if value is None else f"a {type(value).__name__}"

@@ -75,7 +75,6 @@ class Table:
 
     @property
     def head(self) -> bytes:
-        """The header."""
         return self._encode_record(self.columns)
 
     def name_columns(
@@ -123,7 +122,6 @@ class Table:
             yield record, None
 
     def name(self, value: object) -> str:
-        """The id or the position of a row, as a line that was read has it."""
         return _encode_cell(value)
 
     def _encode_record(self, cells: Iterable[str]) -> bytes:

@@ -177,7 +177,6 @@ class OutputFile:
             self._whole = new.tell()
 
     def write(self, line: JSONObject) -> None:
-        """Append a line."""
         self._append(self.form.encode(line))
 
     def _append(self, text: bytes) -> None:
@@ -194,7 +193,6 @@ class OutputFile:
             raise
 
     def close(self) -> None:
-        """Close the file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -249,7 +247,6 @@ class Tally:
         return self._bought + Cost.of(stored)
 
     def add(self, line: JSONObject) -> None:
-        """Count a line."""
         self.rows += 1
         error, reason = line["error"], line.get("finish_reason")
         request, price = hash(line["request"]), line.get("price")

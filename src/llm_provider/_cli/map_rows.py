@@ -88,7 +88,6 @@ class RowFile:
             raise RequestError(f"{self.name} is damaged or cut off: {error}") from None
 
     def close(self) -> None:
-        """Close the file."""
         self._files.close()
 
 

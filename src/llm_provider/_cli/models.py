@@ -1,20 +1,15 @@
 """The command `llm-provider models`: prints the models that can be called."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import click
 
 from .._errors import RequestError
+from .._tokens.models import Model
 from .output import PROGRAM, print_table
 from .parsing import Command
-
-if TYPE_CHECKING:
-    from .._tokens.models import Model
 
 _EPILOG = f"""\
   {PROGRAM} models haiku --json

@@ -1,23 +1,19 @@
 """The command `llm-provider prices`: prints the price table."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping
+from datetime import date
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import click
 
 from .._errors import RequestError
+from .._money.price_rows import COLUMNS, VARIANTS, PriceRow
+from .._money.pricing import PriceTable
+from .._requests.routing import Route, find_route, price_names
 from .output import PROGRAM, print_table
 from .parsing import Command, complete_model
-
-if TYPE_CHECKING:
-    from .._money.price_rows import PriceRow
-    from .._money.pricing import PriceTable
-    from .._requests.routing import Route
 
 _EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
@@ -33,7 +29,6 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
     from .._client.lifetime import prices_of
-    from .._money.price_rows import COLUMNS
     from .._requests.host_routes import read_hosts
 
     hosts = read_hosts()
@@ -53,10 +48,6 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
 
 def _rows_of(table: PriceTable, model: str, hosts: Mapping[str, Route]) -> list[PriceRow]:
     """Every row of a model: of any service level, prompt size and date."""
-    from datetime import date
-
-    from .._money.price_rows import VARIANTS
-    from .._requests.routing import find_route, price_names
     from .._settings import read_deployments
 
     provider, name = price_names(find_route(model, hosts, read_deployments()))

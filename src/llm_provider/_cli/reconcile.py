@@ -1,7 +1,5 @@
 """The command `llm-provider reconcile`: a ledger beside the provider's own reports of usage and costs."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -9,20 +7,18 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import click
 
 from .._errors import AuthenticationError, LLMError, MissingAPIKeyError, PermissionDeniedError, RequestError
+from .._money.reconciliation import Row, list_lines, reconcile
+from .._requests.credential import APIKey
+from .._requests.routing import Target, resolve
 from .output import FAILED, OK, PROGRAM, print_table, printable
 from .parsing import Command, parse_age, parse_since
 from .usage import list_files
-
-if TYPE_CHECKING:
-    from .._money.reconciliation import Row
-    from .._requests.credential import APIKey
-    from .._requests.routing import Target
 
 _KEYS = {
     "openai": ("OPENAI_ADMIN_KEY",),
@@ -87,9 +83,7 @@ def run_reconcile(
 ) -> int:
     """Compare a ledger with the provider's own reports of usage and costs."""
     from .._money.pricing import PriceTable
-    from .._money.reconciliation import list_lines, reconcile
     from .._money.usage_reports import read_report
-    from .._requests.routing import resolve
 
     accounts = _parse_keys(keys)
     servers = {name: resolve(f"{name}/any") for name in _KEYS if provider in (None, name)}

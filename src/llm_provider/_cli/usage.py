@@ -1,7 +1,5 @@
 """The command `llm-provider usage`: prints what calls cost, from ledgers and from files of answers."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,21 +8,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import orjson
 
 from .._errors import RequestError
+from .._money.ledger_rows import LedgerRow
+from .._money.totals import Posting, Totals
 from .._runtime.exact_decimal import total
 from .._types.served_by import FIELDS
 from .answer_files import read_lines
 from .output import PROGRAM, print_table, printable, say
 from .parsing import Command, parse_since
-
-if TYPE_CHECKING:
-    from .._money.ledger_rows import LedgerRow
-    from .._money.totals import Posting, Totals
 
 _KEYS = ("provider", "model", "served", "tag", "delivery")
 _WHO = tuple(name for name in FIELDS if name not in ("model", "request_id"))
@@ -116,8 +111,6 @@ def _add_up(
     files: list[Path], begin: float | None, names: list[str]
 ) -> tuple[dict[tuple[str, ...], Totals], Totals]:
     """The sums by the day and who answered, as far as the names have them; and the sum of everything."""
-    from .._money.totals import Totals
-
     groups: defaultdict[tuple[str, ...], Totals] = defaultdict(Totals)
     everything = Totals()
     for path in files:

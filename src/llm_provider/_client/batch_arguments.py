@@ -75,7 +75,6 @@ class BatchOptions:
 
     @property
     def each(self) -> Iterator[tuple[str, BatchInputs]]:
-        """Each model with its inputs."""
         return zip(self.models, self.inputs, strict=True)
 
     @property

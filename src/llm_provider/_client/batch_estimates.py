@@ -29,7 +29,6 @@ _check_kind = one_of(EstimateKind)
 def estimate_batch(
     runner: CallRunner, model: str | Models, inputs: Estimable, parameters: EstimateParameters
 ) -> Estimate | Estimates:
-    """The estimate of each model."""
     kind = _take_kind(model, parameters)
     if kind != "chat":
         return _estimate_texts(runner, model, inputs, parameters, kind)

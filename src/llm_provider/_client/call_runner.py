@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from .._calls.batch.preload import SHORTAGES, shortage
 from .._calls.call import Call, Operation
 from .._calls.lifecycle.engine import Engine
-from .._calls.operations.chat import CHAT
+from .._calls.operations.chat import CHAT, warn
 from .._errors import LLMError, RequestError
 from .._json_values import JSONMapping
 from .._limits.concurrency import Concurrency
@@ -72,7 +72,7 @@ class CallRunner:
                 self.fill(parameters, operation)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
             if call.encoded.dropped or call.fallback:
-                self._warn_of_dropped(call)
+                warn(call, self.warned)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
                 from .._runtime import event_loop
@@ -145,13 +145,8 @@ class CallRunner:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped or call.fallback:
-            self._warn_of_dropped(call)
+            warn(call, self.warned)
         return call
-
-    def _warn_of_dropped(self, call: Call[Any]) -> None:
-        from .._calls.operations.chat import warn
-
-        warn(call, self.warned)
 
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""

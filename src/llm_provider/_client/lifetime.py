@@ -50,14 +50,12 @@ class Lifetime:
                 closing.atexit = False
 
     def close(self) -> None:
-        """Close connections and files."""
         if not self._engine.closed:
             self._engine.closed = True
             self._close_engine()
             self._close_files()
 
     async def aclose(self) -> None:
-        """`close`, awaited."""
         if not self._engine.closed:
             self._engine.closed = True
             import asyncio

@@ -215,7 +215,6 @@ class Estimator:
         self._cached_input = collect_cached_input(self._first)
 
     def add(self, prompt: Prompt) -> None:
-        """Count an input."""
         index, self._inputs = self._inputs, self._inputs + 1
         try:
             call = self._prepare(prompt)

@@ -124,7 +124,6 @@ def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def sum_of(ranges: Iterator[Range]) -> Range:
-    """The sum of some ranges."""
     total = Range.exactly(0)
     for summand in ranges:
         total = total.plus(summand)

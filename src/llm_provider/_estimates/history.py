@@ -3,19 +3,15 @@
 How many tokens its own tokenizer makes of a text is one: most providers do not publish their tokenizers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from .._calls.call import Call
+from .._calls.lifecycle.engine import Engine
 from .._tokens.counting import input_tokens
 from .._tokens.range import Range
-
-if TYPE_CHECKING:
-    from .._calls.call import Call
-    from .._calls.lifecycle.engine import Engine
 
 _FEWEST, _MOST = 5, 200
 """The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""

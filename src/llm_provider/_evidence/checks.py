@@ -195,7 +195,6 @@ def _parse(result: JSONObject) -> Any:
 
 
 def sum_usage(answers: Sequence[Answer]) -> Usage:
-    """The usage of some answers together."""
     return sum((answer.usage for answer in answers if answer.usage is not None), Usage())
 
 

@@ -81,7 +81,6 @@ def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], writte
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -30,7 +30,6 @@ class Figures:
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, row: JSONObject) -> None:
-        """Count a row."""
         result = row["result"]
         provider, name = result["provider"], result["model"]
         model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
@@ -68,12 +67,10 @@ class Figures:
 
 
 def describe_parts(parts: Iterable[Part]) -> JSONObject:
-    """The sizes and digests of some parts."""
     return {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts}
 
 
 def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
-    """The manifest of some parts."""
     made = {"format": FORMAT, "version": VERSION, "parts": describe_parts(parts)}
     return {**made, "figures": figures.to_dict(), **about}
 

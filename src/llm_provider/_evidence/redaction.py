@@ -39,5 +39,4 @@ class Redaction:
         self._pattern = re.compile(b"|".join([*map(re.escape, order), _KEYS]))
 
     def apply(self, text: bytes) -> bytes:
-        """A text without secrets and paths."""
         return self._pattern.sub(lambda match: self._spelled.get(match[0], b"[secret]"), text)

@@ -67,7 +67,6 @@ class RowMaker:
             yield write_json(row), row
 
     def redact(self, value: JSONObject) -> JSONObject:
-        """JSON without secrets and paths."""
         clean: JSONObject = orjson.loads(self._redaction.apply(write_json(value)))
         return clean
 
@@ -228,7 +227,6 @@ def _strip_tools(fields: Any) -> None:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """The texts in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list, tuple)):

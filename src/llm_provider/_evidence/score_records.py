@@ -67,7 +67,6 @@ class _Model:
         self.log = f"inspect/{_write_time(begin).replace(':', '-')}_{words[0]}_{end}.json"
 
     def add(self, row: JSONObject, score: float, times: list[float]) -> None:
-        """Add the lines of a row."""
         prompt, texts, choices = _read_answer(row["result"])
         raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
         usage = row["result"]["usage"]

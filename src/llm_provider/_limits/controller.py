@@ -119,12 +119,10 @@ class AdaptiveController(Stored):
 
     @property
     def rate(self) -> float:
-        """Requests per second that may be sent now."""
         return self._estimator.rate
 
     @property
     def open(self) -> bool:
-        """Whether no limit on the rate is known yet."""
         return self._estimator.open
 
     @property

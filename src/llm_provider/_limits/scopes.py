@@ -205,7 +205,6 @@ class Scope:
         return max(0.0, self.controller.gate - self._loop.time())
 
     def join(self, slot_request: SlotRequest, *, first: bool) -> None:
-        """Add a call to the queue."""
         self._forget()
         slot_request.joined.append(self)
         self._enqueue(slot_request, first=first)
@@ -222,7 +221,6 @@ class Scope:
 
     @property
     def waiting(self) -> int:
-        """Calls in the queue."""
         return sum(not waiting.granted.done() for waiting in tuple(self._queue))
 
     def is_down(self) -> bool:
@@ -403,7 +401,6 @@ class Scope:
                 self._give_up_at = min(self._give_up_at, at)
 
     def statistics(self, provider: str, base_url: str | None, model: str, key: str) -> ScopeStatistics:
-        """The state of the scope now."""
         controller, now, down_since = self.controller, self._loop.time(), self.outage.down_since
         window, rate = controller.window, controller.rate
         return ScopeStatistics(

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import exact
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 
 class Balance(NamedTuple):
@@ -30,7 +28,6 @@ class Balance(NamedTuple):
     """The part of `reserved` whose request nobody waits for, so that nothing may ever end it."""
 
     def reserve(self, amount: Decimal) -> Balance:
-        """The balance after an amount was reserved."""
         return self._replace(reserved=exact().add(self.reserved, amount))
 
     def park(self, amount: Decimal) -> Balance:

@@ -140,7 +140,6 @@ class FileTransaction:
             lease.release(finished=False)
 
     def write(self) -> None:
-        """Save the balance if it has changed."""
         if self.balance != self._read:
             self._connection.execute(
                 "UPDATE balance SET spent = ?, reserved = ?, uncertain = ?, parked = ?",

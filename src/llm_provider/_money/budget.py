@@ -393,7 +393,6 @@ def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]
 
 
 def release(reservations: Iterable[Reservation]) -> None:
-    """Return the money of some reservations."""
     for reservation in reservations:
         reservation.release()
 

@@ -10,12 +10,9 @@ Only names of clouds load this module, because its patterns take a millisecond t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from .price_rows import CLOUDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SAME_BILL = {"azure_ai": "azure", "bedrock_mantle": "bedrock"}
 """An API of a cloud → the one whose prices hold where it has no row. genai-prices does not part the two."""

@@ -13,7 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import cast
 
@@ -221,8 +221,6 @@ def _check(line: object) -> JSONObject | None:
 
 def _amount(text: object) -> Decimal | bool | None:
     """The USD of a field; None if the field is null or missing, False if it is invalid."""
-    from decimal import Decimal, InvalidOperation
-
     if text is None:
         return None
     try:
@@ -235,7 +233,6 @@ def _amount(text: object) -> Decimal | bool | None:
 
 
 def posting_of(line: JSONObject) -> Posting:
-    """The posting of a valid line."""
     return Posting(
         line["time"],
         cast("PostingKind", line["outcome"]),

@@ -125,7 +125,8 @@ def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
 
 def prices_of(model: str) -> _Entry | None:
     """The entry of litellm's map for a model as litellm is asked for it; None if it has none with a price."""
-    prices = _find_map()
+    loaded = getattr(sys.modules.get("litellm"), "model_cost", None)
+    prices = loaded if isinstance(loaded, dict) and loaded else _read_map()
     provider, _, name = model.partition("/")
     entry = prices.get(model)
     if entry is None and name:
@@ -195,11 +196,6 @@ def _usage(litellm: Any, usage: Usage) -> object:
         cache_read_input_tokens=usage.cache_read_input_tokens,
         cache_creation_input_tokens=usage.cache_write_input_tokens,
     )
-
-
-def _find_map() -> _Entry:
-    prices = getattr(sys.modules.get("litellm"), "model_cost", None)
-    return prices if isinstance(prices, dict) and prices else _read_map()
 
 
 @functools.cache

@@ -78,7 +78,6 @@ class Answered(NamedTuple):
 
 
 def is_same_model(name: str, other: str) -> bool:
-    """Whether two names mean the same model."""
     name, other = _simplify(name), _simplify(other)
     return name == other or _drop_date(name) == other or _drop_date(other) == name
 

@@ -164,7 +164,6 @@ class PriceTable:
             self._variants(provider, model)[variant] = its_rows
 
     def __len__(self) -> int:
-        """The number of rows."""
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[PriceRow]:

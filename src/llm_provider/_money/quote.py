@@ -1,19 +1,12 @@
 """The checks of what a user asks `price` for."""
 
-from __future__ import annotations
-
 from datetime import date
-from typing import TYPE_CHECKING
+from decimal import Decimal
 
 from .._errors import RequestError, cite
 from .._types.usage import Usage
 from .price_rows import VARIANTS
-from .pricing import NO_PRICE, warn_of_unknown_cost
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from .pricing import PriceTable
+from .pricing import NO_PRICE, PriceTable, warn_of_unknown_cost
 
 
 def quote(

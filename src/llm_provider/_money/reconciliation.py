@@ -5,8 +5,6 @@ usage, which are worth the prices of the table on both sides. No explanation exc
 cost.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +84,6 @@ class Row:
         return {name: sides for name, sides in tokens.items() if any(sides)}
 
     def explain(self, word: str, amount: Decimal, lines: Iterable[Line] = ()) -> None:
-        """Explain a part of the difference."""
         if amount:
             self.explained[word] += amount
             self.candidates |= {line.position: line for line in lines}
@@ -146,12 +143,8 @@ def reconcile(
             if measure == "cost" and (measure, key.provider, WEB_SEARCH) in reported:
                 searches = _price_searches(line.posting, prices)
                 find(measure, key.provider, line.day, WEB_SEARCH, account, key.delivery).usd[0] += searches
-            _enter(
-                find(measure, key.provider, line.day, key.served, account, key.delivery),
-                line,
-                searches,
-                border,
-            )
+            row = find(measure, key.provider, line.day, key.served, account, key.delivery)
+            _enter(row, line, searches, border)
     for entry in entries:
         row = find(*entry[:4], entry.account or "", entry.delivery or "")
         row.usd[1] += entry.usd
@@ -188,12 +181,9 @@ def _enter(row: Row, line: Line, searches: Decimal, border: float) -> None:
 def _price(row: Row, side: int, prices: PriceTable) -> Decimal:
     """What tokens are worth, as those of many prompts."""
     usage, variant = Usage(**row.counts[side]), "batch" if row.name.delivery == "batch" else "standard"
-    day: dict[str, Any] = {
-        "at": date.fromisoformat(row.name.day),
-        "prompt": 0,
-        "requests": row.requests[side],
-    }
-    usd = prices.cost(row.name.provider, row.model, usage, variant=variant, **day)
+    day: dict[str, Any] = {"at": date.fromisoformat(row.name.day), "prompt": 0}
+    names = row.name.provider, row.model
+    usd = prices.cost(*names, usage, variant=variant, requests=row.requests[side], **day)
     return usage.total_tokens * _OF_A_TOKEN if usd is None else usd
 
 

@@ -101,11 +101,9 @@ class RowSums:
 
     @property
     def usage(self) -> Usage:
-        """The summed usage of everything that was billed."""
         return _usage(self.counts)
 
     def add(self, posting: Posting) -> None:
-        """Add a posting to the row."""
         kind, usd = posting.kind, posting.usd
         if kind == "hit":
             self.hits += 1
@@ -185,7 +183,6 @@ class Totals:
         self._timeline = Timeline()
 
     def post(self, posting: Posting) -> None:
-        """Add a posting."""
         self._pending.append(posting)
         if len(self._pending) >= _MOST_PENDING:
             self._add_unless_others_do()

@@ -4,8 +4,6 @@ Shapes are those of `openai.types.admin.organization` (openai 3.54) and of the r
 `usage_report/messages` and `cost_report` and of OpenRouter's `activity`. They were met on the simulator only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal

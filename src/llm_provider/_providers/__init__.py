@@ -2,7 +2,8 @@
 
 Each format is a folder. Its files have the same names everywhere: `encode` writes a request, `decode` reads a
 reply, `stream` folds the events of a stream into a reply, `connection` sends through the SDK, and `models`
-says what each family of models accepts. `adapter` names the pure parts as the protocol asks for them. Where a
+says what each family of models accepts. `adapter` names the pure parts as the protocol asks for them, which
+says what each of them does. Where a
 format has more, it has `messages`, `request_facts`, `rich_content`, `schema`, `prompt_cache`, `embeddings`,
 `batches` and `files`. What a folder does not have, the format shares: `openai` is the provider of two
 formats, `openai_chat` and `openai_responses`, and `litellm` takes and returns the first of them.

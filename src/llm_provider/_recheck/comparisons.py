@@ -122,7 +122,6 @@ class BorderPrompts:
         self._results: Results[Any] = Results()
 
     def plan(self, base: Recheck, left: float | None) -> Recheck:
-        """What can be seen with so many USD; `RequestError` if that is nothing."""
         self._left = left
         shares = _find_shares(self._known.values()) if self._known else _SUPPOSED
         least = len(shares) * (_ANSWERS + 1) + (0 if self._known else _GROUP * _TRIES)

@@ -68,7 +68,6 @@ class Attachment(str):
     def __new__(
         cls, text: str, media_type: str, size: int, path: str | None = None, data: bytes | None = None
     ) -> Self:
-        """See the class."""
         made = super().__new__(cls, text)
         made.media_type, made.size, made.path, made.data = media_type, size, path, data
         made._reference = None

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
-from .checks import CacheMode, InBatch, number
+from .checks import number
 from .inputs import is_missing, is_table
 from .parameter_table import CHECKS
-from .request import check_model_name, check_parameters, seal
+from .request import CommonArguments, check_model_name, check_parameters, seal
 
 if TYPE_CHECKING:
-    from .._limits.timeouts import Timeouts
-    from .._money.budget import Budget
-    from .api_keys import APIKey
     from .parameters import EmbedParameters
 
-
-SHARED = (
-    "strict_model", "timeout", "deadline", "max_retries", "outage_patience", "cache", "budget", "in_batch",
-    "extra_body", "extra_headers", "api_key", "base_url",
-)  # fmt: skip
+SHARED = tuple(CommonArguments.__dataclass_fields__)
 """The parameters that `call` has too, with the same meaning."""
 
 DEFAULTS = frozenset({*SHARED, "upstream"}) - {"extra_body"}
@@ -35,23 +28,11 @@ _CHECKS = {name: CHECKS[name] for name in (*SHARED, "upstream")} | {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextRequest:
+class TextRequest(CommonArguments):
     """What requests for given texts have in common."""
 
     model: str
     inputs: tuple[str, ...]
-    strict_model: bool | None = None
-    timeout: Timeouts | None = None
-    deadline: float | None = None
-    max_retries: int | None = None
-    outage_patience: float | None = None
-    cache: CacheMode | None = None
-    budget: Budget | None = field(default=None, repr=False)
-    in_batch: InBatch | None = None
-    extra_body: JSONMapping | None = None
-    extra_headers: Mapping[str, str] | None = None
-    api_key: APIKey | None = field(default=None, repr=False)
-    base_url: str | None = None
 
     max_tool_rounds: ClassVar[None] = None
     options: ClassVar[None] = None

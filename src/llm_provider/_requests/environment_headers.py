@@ -4,18 +4,14 @@ The SDKs would let them replace the API key, and send those for OpenAI to every 
 Here they are `extra_headers` of the provider that the variable names: checked, and part of the cache key.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from .embed_request import EmbedRequest
+from .request import Request
 from .routing import Target
-
-if TYPE_CHECKING:
-    from .embed_request import EmbedRequest
-    from .request import Request
 
 RequestT = TypeVar("RequestT", bound="Request | EmbedRequest")
 

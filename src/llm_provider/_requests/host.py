@@ -1,7 +1,5 @@
 """`Host`: OpenAI-compatible servers of the user's own. `host_routes` makes rows of hosts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

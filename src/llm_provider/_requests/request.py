@@ -32,9 +32,27 @@ _sent_values = attrgetter(*SENT)
 _UNSET = (None,) * len(SENT)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonArguments:
+    """The arguments that the requests of all operations have."""
+
+    strict_model: bool | None = None
+    timeout: Timeouts | None = None
+    deadline: float | None = None
+    max_retries: int | None = None
+    outage_patience: float | None = None
+    cache: CacheMode | None = None
+    budget: Budget | None = field(default=None, repr=False)
+    in_batch: InBatch | None = None
+    extra_body: JSONMapping | None = None
+    extra_headers: Mapping[str, str] | None = None
+    api_key: APIKey | None = field(default=None, repr=False)
+    base_url: str | None = None
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(CommonArguments):
     """One call as the user asked for it. `Request.build` makes it."""
 
     model: str
@@ -57,18 +75,6 @@ class Request:
     top_logprobs: int | None = None
     options: JSONMapping | None = None
     """The rare parameters that are set, by name; None if there are none."""
-    strict_model: bool | None = None
-    timeout: Timeouts | None = None
-    deadline: float | None = None
-    max_retries: int | None = None
-    outage_patience: float | None = None
-    cache: CacheMode | None = None
-    budget: Budget | None = field(default=None, repr=False)
-    in_batch: InBatch | None = None
-    extra_body: JSONMapping | None = None
-    extra_headers: Mapping[str, str] | None = None
-    api_key: APIKey | None = field(default=None, repr=False)
-    base_url: str | None = None
 
     @classmethod
     def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -392,12 +392,14 @@ def maker_names(target: Target) -> tuple[str, str]:
     return price_names(target) if target.route.cloud is None else (target.maker, target.known_model)
 
 
-def list_known_models() -> Iterable[str]:
+@functools.cache  # to read all rows takes 0.1 s, which each wrong name would take again
+def list_known_models() -> Sequence[str]:
     """The models of `prices.csv` without the clouds', as `provider/model`. They serve only as suggestions."""
     from .._money.price_rows import CLOUDS
     from .._money.pricing import PriceTable
 
-    return sorted({f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider not in CLOUDS})
+    names = {f"{row.provider}/{row.model}" for row in PriceTable.load() if row.provider not in CLOUDS}
+    return tuple(sorted(names))
 
 
 def _suggestion(model: str) -> str:

@@ -126,7 +126,6 @@ class TokenCredential(Credential):
         return token.headers(method, url, body, self._skew)
 
     def invalidate(self, headers: dict[str, str]) -> None:
-        """Use the token of these headers no longer, because a provider has refused it."""
         with self._lock:
             # Another call may have renewed it.
             if self._token is not None and self._token.secret.reveal() in headers["Authorization"]:

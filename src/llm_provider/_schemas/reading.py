@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._json_values import JSONObject
-from .json_schema import Search, TooManyStepsError, resolve
+from .json_schema import Schema, Search, TooManyStepsError, resolve
 from .structure import WRAPPER, Structure, strict_json
 
 ParsedFrom: TypeAlias = Literal["text", "fence", "prose"]
@@ -117,14 +117,17 @@ def _candidates(value: object, structure: Structure) -> Iterator[object]:
     for form in forms:
         yield form
         if structure.adaptable:
-            search = Search(structure.schema, _MOST_STEPS)
-            without = _drop_nulls(form, structure.schema, search, {})
+            without = drop_nulls(form, structure.schema)
             if without != form:
                 yield without
 
 
-def _drop_nulls(value: object, schema: object, search: Search, known: _Known) -> object:
+def drop_nulls(value: object, schema: Schema | None) -> object:
     """A value without the nulls of fields that may be absent but not null, as models write in strict mode."""
+    return _drop_nulls(value, schema, Search(schema, _MOST_STEPS), {})
+
+
+def _drop_nulls(value: object, schema: object, search: Search, known: _Known) -> object:
     for _ in range(100):
         if not isinstance(schema, dict) or "$ref" not in schema:
             break

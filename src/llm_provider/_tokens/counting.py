@@ -7,8 +7,6 @@
 docs/estimates.md gives the sources of the figures and their errors.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math
@@ -16,18 +14,16 @@ import re
 import struct
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from .._providers.shared.request_facts import RequestFacts
 from .._requests.routing import Target, maker_names
 from .._runtime.canonical_json import canonical
+from .._types.usage import Usage
 from .model_limits import limits_of_target
 from .range import Range
 from .text import text_tokens
 from .vocabularies import ENCODINGS, vocabulary_of
-
-if TYPE_CHECKING:
-    from .._providers.shared.request_facts import RequestFacts
-    from .._types.usage import Usage
 
 _BYTES_PER_TOKEN = 4
 """Bytes of a request's body per token. o200k_base has 3 to 5 in texts of all scripts: Chinese has more tokens

@@ -1,7 +1,5 @@
 """`Evidence`: what a file of evidence holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

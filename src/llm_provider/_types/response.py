@@ -380,7 +380,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             known["usage"] = usage_from_dict(known["usage"])
             known["timing"] = Timing(**known.get("timing") or {})
             known["failures"] = READERS["failures"](known.get("failures") or ())
-            known["body"] = _decode_body(known.get("body", "null"))
+            body = known.get("body", "null")
+            known["body"] = body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
             known["dropped"] = tuple(known.get("dropped") or ())
             known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
             known["origins"] = tuple(known.get("origins") or ())
@@ -445,10 +446,6 @@ def _encode_body(body: bytes) -> str | dict[str, str]:
         return body.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode()}
-
-
-def _decode_body(body: str | Mapping[str, str]) -> bytes:
-    return body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
 
 
 Result: TypeAlias = Response[Any] | LLMError

@@ -1,16 +1,12 @@
 """A `Response` as a notebook shows it. Imported when the first is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _html
 from .._errors import cite
+from .messages import ToolCall
 from .usage import cost_text
-
-if TYPE_CHECKING:
-    from .messages import ToolCall
 
 
 def as_html(response: Any) -> str:

@@ -159,7 +159,10 @@ class _Table:
             "name": run.name,
             "summary": run.summary,
             "columns": names,
-            "prompts": [_prompt_of(result) for result in run.results] if any(prompts) else [],
+            "prompts": [
+                each.context if isinstance(each, Scores) else _shorten_media(each.prompt)
+                for each in (run.results if any(prompts) else ())
+            ],
         }
         self.samples: list[Response | LLMError | Scores] = []
         self.of_result: list[list[int]] = []
@@ -209,10 +212,6 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
             elif worst == "ok":
                 worst = "same" if first.answer(row) == second.answer(other) else "different"
             yield worst, row, other
-
-
-def _prompt_of(result: Result | Scores) -> object:
-    return result.context if isinstance(result, Scores) else _shorten_media(result.prompt)
 
 
 def _shorten_media(prompt: object) -> object:

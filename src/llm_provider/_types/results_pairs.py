@@ -1,7 +1,5 @@
 """Which results of two runs answer the same input."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """`Results` as JSON lines and HTML. Imported when the first of these is made."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

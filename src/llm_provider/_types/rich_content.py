@@ -1,7 +1,5 @@
 """The parts of an answer besides its text: citations, images, audio, and tools that the provider ran."""
 
-from __future__ import annotations
-
 import base64
 import html
 import os

@@ -16,6 +16,5 @@ class RowLabel:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> RowLabel:
-        """The label that JSON has."""
         value, names = fields["value"], tuple(fields["names"])
         return cls(tuple(value) if len(names) > 1 else value, names)

@@ -1,7 +1,5 @@
 """`TokenCount`: the number of tokens of a request, and how it was found."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self, TypeAlias
 
 CountMethod: TypeAlias = Literal["provider", "tiktoken", "estimate"]

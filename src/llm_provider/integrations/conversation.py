@@ -6,18 +6,16 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from .._client.client import Client
 from .._client.functions import default_client
 from .._errors import ToolArgumentsError
 from .._json_values import JSONMapping, JSONObject
 from .._requests.parameters import Parameters
 from .._types.logprobs import TokenLogprob
-
-if TYPE_CHECKING:
-    from .._client.client import Client
-    from .._types.messages import Message, ToolCall
-    from .._types.response import Response
+from .._types.messages import Message, ToolCall
+from .._types.response import Response
 
 NAME = "llm_provider"
 """The key under which the messages and the metadata of another tool hold values of this library."""

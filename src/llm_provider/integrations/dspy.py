@@ -8,19 +8,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 from dspy import lm15
 
 from .._json_values import JSONMapping, JSONObject
 from .._providers.openai_chat import encode as chat
+from .._types.messages import Message
+from .._types.response import Response
 from .conversation import NAME, Variant, parameter_names
 from .dspy_requests import StreamParts, make_response, read_request, stream_end, translate_errors
-
-if TYPE_CHECKING:
-    from .._types.messages import Message
-    from .._types.response import Response
 
 _OF_DSPY = (chat.ACCEPTS.keys() | {"n"}) - {"allowed_tools", "endpoint", "modalities", "prompt_cache_key"}
 """Parameters that are in `LM.kwargs`, where optimizers read them, and in DSPy's requests."""

@@ -1,24 +1,20 @@
 """Requests of DSPy → calls of this library, and answers → responses of DSPy (`dspy.lm15`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dspy import lm15
 
 from .. import _errors as errors
 from .._json_values import JSONMapping, JSONObject
+from .._types.logprobs import TokenLogprob
+from .._types.messages import Delta, FinishReason, Message
+from .._types.response import Choice, Response
 from .._types.usage import Usage
 from . import conversation
 from .conversation import NAME, media_part
-
-if TYPE_CHECKING:
-    from .._types.logprobs import TokenLogprob
-    from .._types.messages import Delta, FinishReason, Message
-    from .._types.response import Choice, Response
 
 _FINISH: dict[FinishReason, str] = {
     "stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter",

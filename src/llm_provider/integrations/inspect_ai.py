@@ -4,14 +4,12 @@ Every model name of this library works after the prefix. The requests go through
 retries, budgets and ledger. docs/integrations.md describes the use.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from inspect_ai.log._samples import sample_active
@@ -46,13 +44,11 @@ from .._providers.openai_chat import encode as chat
 from .._requests.api_keys import APIKey
 from .._requests.routing import resolve
 from .._runtime.canonical_json import canonical
+from .._types.messages import FinishReason, Message
+from .._types.response import Choice, Response
+from .._types.usage import Usage
 from . import conversation
 from .conversation import NAME, Variant, answer_metadata, media_part
-
-if TYPE_CHECKING:
-    from .._types.messages import FinishReason, Message
-    from .._types.response import Choice, Response
-    from .._types.usage import Usage
 
 _LOGGER = logging.getLogger("llm_provider")
 

@@ -16,6 +16,7 @@ from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._providers import registry
 from llm_provider._providers.shared.request_facts import find_words, largest_limit
 from llm_provider._requests.request import Request
+from support import parse_module
 
 PACKAGE = Path(llm_provider.__file__).parent
 JSON_VALUES = st.recursive(
@@ -90,7 +91,7 @@ COLUMNS = frozenset({"input_audio", "input_image", "modalities"})
 
 
 def literals(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse_module(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):

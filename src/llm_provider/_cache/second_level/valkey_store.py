@@ -66,12 +66,10 @@ class ValkeyStore:
             return self._connected
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The values of those keys that have one."""
         values = self._server.mget([PREFIX + key for key in keys]) if keys else []
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     def put_many(self, values: Mapping[str, bytes]) -> None:
-        """Store values, and replace those that are stored."""
         batch: dict[str, bytes] = {}
         size = 0
         for key, value in values.items():

@@ -25,6 +25,7 @@ from collections.abc import (
     Sequence,
     Sized,
 )
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
@@ -123,26 +124,21 @@ class _Refusals:
         return self._count >= self._most
 
 
+@dataclass(slots=True, eq=False)
 class Observers:
     """What sees the results of a batch before the user gets them. They are entered before the first result.
 
     `labels` are those of the inputs in a pandas object, which each of several models has.
     """
 
-    def __init__(
-        self,
-        tell: Callable[[Result], object] | None = None,
-        begin: Callable[[], Progress] | None = None,
-        labels: Sequence[RowLabel] | None = None,
-    ) -> None:
-        self._tell = tell
-        self._begin = begin
-        self._labels = labels
-        self._progress: Progress | None = None
+    tell: Callable[[Result], object] | None = None
+    begin: Callable[[], Progress] | None = None
+    labels: Sequence[RowLabel] | None = None
+    _progress: Progress | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
-        if self._begin is not None:
-            self._progress = self._begin().__enter__()
+        if self.begin is not None:
+            self._progress = self.begin().__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,14 +147,14 @@ class Observers:
 
     def show(self, index: int, result: Result) -> tuple[int, Result]:
         """Show a result to all of them. It gets the label of its input."""
-        if self._tell is not None:
-            self._tell(result)
+        if self.tell is not None:
+            self.tell(result)
         if self._progress is not None:
             self._progress.update(result, index)
-        if self._labels:
+        if self.labels:
             # Inputs that are equal may share an error.
             result = result if result.row_label is None else copy.copy(result)
-            object.__setattr__(result, "row_label", self._labels[index % len(self._labels)])
+            object.__setattr__(result, "row_label", self.labels[index % len(self.labels)])
         return index, result
 
 
@@ -220,7 +216,6 @@ class Lane:
             raise error
 
     def flush(self) -> None:
-        """Note that no further input is read before a call has ended."""
         if self._carrier is not None:
             self._carrier.flush()
 
@@ -239,7 +234,6 @@ class Lane:
         self.exhausted = self.exhausted or self._refusals.enough
 
     def cancel(self) -> None:
-        """Cancel the calls under way."""
         if self._carrier is not None:
             self._carrier.cancel()
             # The carrier refers to its lane. A cycle would wait for the garbage collector.

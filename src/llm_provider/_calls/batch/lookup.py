@@ -4,8 +4,6 @@ The parts of a request that are equal for all prompts are encoded once (`templat
 looked up in groups. The prompts of other iterables are read one by one, as results are taken.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar, cast

@@ -1,20 +1,16 @@
 """What a batch loads before its connections may use up all file descriptors, which imports need too."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import weakref
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import APIConnectionError
-
-if TYPE_CHECKING:
-    from ..call import Call
-    from ..lifecycle.engine import Engine
+from ..call import Call
+from ..lifecycle.engine import Engine
 
 _NEEDED = 64
 """File descriptors that must be left before the first batch of a client: up to 48 for the eight shards of the

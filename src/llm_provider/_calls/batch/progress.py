@@ -1,7 +1,5 @@
 """The progress bar of a batch, on a terminal and in a notebook; elsewhere a line once a minute."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math
@@ -9,18 +7,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ..._errors import LLMError
 from ..._json_values import JSONObject
+from ..._limits.scopes import ScopeStatistics
 from ..._runtime import clock, threads
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
-from ..._telemetry.waits import print_line
+from ..._telemetry.waits import Waits, print_line
 from ..._words import format_clock_time, format_usd
-
-if TYPE_CHECKING:
-    from ..._limits.scopes import ScopeStatistics
-    from ..._telemetry.waits import Waits
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""

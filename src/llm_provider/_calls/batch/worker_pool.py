@@ -63,7 +63,6 @@ class LiveWork:
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
     ) -> WorkerPool:
-        """The workers."""
         self.load(call, waits)
         return WorkerPool(self, deliver, is_list=is_list)
 
@@ -92,11 +91,9 @@ class WorkerPool:
             self._gate = PrefixGate(self._take, is_list=is_list)
 
     def give(self, index: int, call: Call[Response]) -> None:
-        """Add a call for the workers."""
         self._background.inbox.post(self._take if self._gate is None else self._gate.take, index, call)
 
     def flush(self) -> None:
-        """Note that no further input is read now."""
         if self._gate is not None:
             self._background.inbox.post(self._gate.flush)
 

@@ -130,7 +130,6 @@ class Engine:
         return call
 
     def refuse_closed(self) -> None:
-        """Raise if the client is closed."""
         if self.closed:
             raise RuntimeError("this client is closed")
 

@@ -5,12 +5,10 @@ So an answer is stored under the key of the model that gave it. A model that is 
 other one answers, the call waits for the first that works again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ..._errors import (
     APIConnectionError,
@@ -29,18 +27,14 @@ from ..._errors import (
 from ..._limits.outage import still_waits
 from ..._limits.timeouts import Patience
 from ..._requests.environment_headers import read_headers
-from ..._requests.request import check_model_name
+from ..._requests.request import Request, check_model_name
+from ..._requests.routing import Target
 from ..._runtime import clock
+from ..._types.messages import Step
 from ..._types.passed_over import PassedOver
-from ..call import Call
+from ..._types.response import Response
+from ..call import Call, Emit
 from ..sent_requests import SentRequests
-
-if TYPE_CHECKING:
-    from ..._requests.request import Request
-    from ..._requests.routing import Target
-    from ..._types.messages import Step
-    from ..._types.response import Response
-    from ..call import Emit
 
 T = TypeVar("T")
 

@@ -1,7 +1,5 @@
 """The streams that the user iterates: first deltas, then `.response`. Closing one early cancels it."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
 from collections import deque

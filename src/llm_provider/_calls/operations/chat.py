@@ -44,7 +44,6 @@ class Chat(Operation[Request, Response]):
     build = staticmethod(Request.build)
 
     def bare_request(self, model: str, base_url: str | None) -> Request:
-        """A request without messages."""
         return Request(model=model, messages=(), base_url=base_url)
 
     def encode(self, request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
@@ -112,11 +111,9 @@ class Chat(Operation[Request, Response]):
         return call.body
 
     def facts(self, call: Call[Response], parts: Sequence[int]) -> RequestFacts:
-        """Those that the adapter reads from the payload."""
         return call.adapter.facts(call.encoded)
 
     def variant(self, call: Call[Response]) -> str:
-        """The one that the payload names."""
         return call.adapter.variant(call.encoded)
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
@@ -130,7 +127,6 @@ class Chat(Operation[Request, Response]):
         return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
-        """The usage as the adapter reads it."""
         return call.adapter.usage(reply)
 
     def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:

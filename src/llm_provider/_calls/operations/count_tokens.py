@@ -1,10 +1,8 @@
 """How many tokens a request has, by the provider's own count, for which providers bill nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LLMError
 from ..._providers.protocol import CountAnswer
@@ -12,10 +10,8 @@ from ..._providers.token_counts import FORMATS
 from ..._runtime.canonical_json import canonical
 from ..._types.response import Response
 from ..call import Call, Exchange
+from ..lifecycle.engine import Engine
 from ..lifecycle.several_parts import describe
-
-if TYPE_CHECKING:
-    from ..lifecycle.engine import Engine
 
 
 class Count(Exchange):
@@ -26,7 +22,6 @@ class Count(Exchange):
     billed = False
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        """The payload."""
         return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
@@ -34,7 +29,6 @@ class Count(Exchange):
         return 0.0
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
-        """The count in a reply."""
         return CountAnswer(FORMATS[call.target.route.adapter].decode(reply), usage=None)
 
     def usage(self, call: Call[Any], reply: Any) -> None:

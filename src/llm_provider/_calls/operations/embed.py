@@ -40,7 +40,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
     build = staticmethod(EmbedRequest.build)
 
     def bare_request(self, model: str, base_url: str | None) -> EmbedRequest:
-        """A request without texts."""
         return EmbedRequest(model=model, inputs=(), base_url=base_url)
 
     def encode(self, request: EmbedRequest, target: Target, adapter: Adapter) -> EncodedRequest:
@@ -125,7 +124,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return answer
 
     def usage(self, call: Call[Embeddings], reply: Any) -> Usage | None:
-        """The usage as the format reads it."""
         return _format(call).usage(reply)
 
     def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:

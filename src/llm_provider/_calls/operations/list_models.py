@@ -1,21 +1,15 @@
 """The models that a provider says a key reaches."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
-from typing import TYPE_CHECKING
 
 from ..._errors import LLMError, RequestError
 from ..._providers import registry
 from ..._providers.model_lists import LISTS, ListedModel
 from ..._requests.api_keys import Credential, find_accounts, find_key
-from ..._requests.routing import ROUTES, resolve
+from ..._requests.routing import ROUTES, Target, resolve
+from ..._settings import Settings
 from ..sending.attempt import send_with_retries
-
-if TYPE_CHECKING:
-    from ..._requests.routing import Target
-    from ..._settings import Settings
 
 
 def find_destination(

@@ -53,11 +53,9 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     build = staticmethod(ScoreRequest.build)
 
     def bare_request(self, model: str, base_url: str | None) -> ScoreRequest:
-        """A request without texts."""
         return ScoreRequest(model=model, context="", inputs=(), base_url=base_url)
 
     def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
-        """The payload without the texts."""
         encoded: EncodedRequest = load_scores(request.model, target).encode(request, target)
         return encoded
 
@@ -87,7 +85,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return canonical(self._texts(call, parts))
 
     def tokens(self, call: Call[Scores], parts: Sequence[int]) -> float:
-        """About one token for four bytes of text."""
         return len(self.prompt(call, parts)) / 4
 
     def facts(self, call: Call[Scores], parts: Sequence[int]) -> RequestFacts:
@@ -106,7 +103,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return ScoreAnswer(score, usage=usage, model=reply["model"])
 
     def usage(self, call: Call[Scores], reply: Any) -> Usage | None:
-        """The usage of a stored score."""
         return self.decode(call, reply, 1).usage
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], emit: Any, engine: Engine) -> Sample:

@@ -4,14 +4,12 @@ The probe asks a server for something that is known: the token that the model it
 log-probability with which it was written. Servers have failed in many ways that no other check can see.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import ScoreCheckError
 from ..._providers.openai.scores import ScoreForm, read_counts, read_ids, write_request
@@ -21,9 +19,7 @@ from ..._runtime import clock
 from ..._runtime.canonical_json import canonical
 from ..._types.usage import Usage
 from ..call import Call, Exchange, Sample
-
-if TYPE_CHECKING:
-    from ..lifecycle.engine import Engine
+from ..lifecycle.engine import Engine
 
 _MOST_REMEMBERED = 10_000
 """Encoded texts, and servers that passed the probe, that a client remembers."""
@@ -82,7 +78,6 @@ class PromptScores(Exchange):
     billed = True
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        """The payload."""
         return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
@@ -96,7 +91,6 @@ class PromptScores(Exchange):
         return answer
 
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
-        """The usage that the reply reports."""
         return read_counts(reply)
 
 
@@ -114,7 +108,6 @@ class Tokenize(PromptScores):
     billed = False
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
-        """The ids in a reply."""
         return TokenAnswer(read_ids(reply), usage=None)
 
 

@@ -52,7 +52,6 @@ class StoredChat(Chat):
     build: Callable[..., Request] = staticmethod(StoredRequest.build_stored)
 
     def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
-        """The stored payload."""
         question = request.question
         return EncodedRequest(question["operation"], question["payload"], request.extra_headers or {})
 

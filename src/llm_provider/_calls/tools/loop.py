@@ -6,8 +6,6 @@ Those of synchronous calls share a loop in a thread of its own: a slow function 
 requests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping

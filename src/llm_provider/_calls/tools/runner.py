@@ -116,7 +116,6 @@ async def _run_in_span(call: ToolCall, tools: Mapping[str, FunctionTool], spans:
 
 
 async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
-    """Run the tool of one call."""
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(tools)

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from ..._errors import LLMError
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..shared.batches import (
@@ -51,7 +50,6 @@ _STATUSES = {
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """How much a batch of Anthropic's may hold."""
     return _LIMITS if operation == OPERATION else None
 
 
@@ -69,7 +67,6 @@ class AnthropicBatches:
         self._batch_class = MessageBatch
 
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
-        """One row as a line of Anthropic's file, without a line break."""
         return b'{"custom_id":%s,"params":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
@@ -91,16 +88,13 @@ class AnthropicBatches:
         )
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """The present state of a batch."""
         return _remote(await self._batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """The batches of the account, newest first."""
         async for batch in self._batches.list(limit=_PAGE):
             yield _remote(batch)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """The ends of all rows that have one."""
         from anthropic import AnthropicError
 
         if not remote.results:
@@ -117,11 +111,9 @@ class AnthropicBatches:
                 raise
 
     async def cancel(self, identifier: str) -> None:
-        """Ask Anthropic to end a batch early."""
         await self._batches.cancel(identifier)
 
     async def close(self) -> None:
-        """Close every connection."""
         await close_clients(self._client)
 
 
@@ -152,18 +144,14 @@ def _reply(line: bytes) -> RowReply:
         name, result = str(row["custom_id"]), row["result"]
         kind = result["type"]
     except (ValueError, KeyError, TypeError):
-        raise cut(line[:60].decode("utf-8", "replace")) from None
+        raise cut(line) from None
     if kind == "succeeded":
         return RowReply(name, orjson.dumps(result.get("message")), None)
     if kind == "expired":
         return RowReply(name, None, expiry_error())
     if kind == "canceled":
         return RowReply(name, None, cancellation_error())
-    return RowReply(name, None, _error(result.get("error")))
-
-
-def _error(body: Any) -> LLMError:
-    """The error of a row. Its type stands for the status that a live request would have had."""
-    codes, message = error_fields(body)
+    # The type of an error stands for the status that a live request would have had.
+    codes, message = error_fields(result.get("error"))
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
-    return mark_unbilled(from_answer(status, codes=codes, message=message))
+    return RowReply(name, None, mark_unbilled(from_answer(status, codes=codes, message=message)))

@@ -7,7 +7,6 @@ from .decode import OPERATION
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
-    """Connect through the anthropic SDK."""
     import anthropic
 
     return PostConnection(

@@ -36,7 +36,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a message object into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "content")
     blocks = reply.get("content")
@@ -83,7 +82,6 @@ def explain_refusal(message: JSONMapping) -> str:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     return (
         None if reported is None else with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
@@ -159,8 +157,3 @@ def require_text(container: JSONMapping, name: str) -> str:
     if not isinstance(value, str):
         raise APIResponseValidationError(f"a {container.get('type')!r} of the answer has no {name}")
     return value
-
-
-def split(reply: object) -> list[Any]:
-    """The reply itself: a message is one sample."""
-    return [reply]

@@ -41,7 +41,6 @@ _ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the request."""
     family = family_of(target.known_model)
     if not family.schemas and request.response_format is not None:
         # Calls without a format do not need its modules.

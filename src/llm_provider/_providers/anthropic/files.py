@@ -26,12 +26,10 @@ _LIMITS = FileLimits(
 
 
 def limits(target: Target) -> FileLimits | None:
-    """How much a request and an upload to Anthropic may hold."""
     return _LIMITS if target.route.cloud is None else None
 
 
 def sdk_client(target: Target, key: Credential) -> Any:
-    """A client of the anthropic SDK for files, batches and lists of models."""
     import anthropic
 
     return shared.sdk_client(anthropic, "AsyncAnthropic", target, key, open_telemetry=False)
@@ -44,7 +42,6 @@ class AnthropicFiles(FileConnection):
         super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file to Anthropic, and wait until requests may refer to it."""
         with attachment.open() as file:
             uploaded = await self._client.beta.files.upload(
                 file=(name, file, attachment.media_type), betas=[_BETA], timeout=SECONDS_OF_A_FILE

@@ -227,17 +227,17 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
     blocks = []
     for position, entry in enumerate(parts):
         path, kind = f"{where}[{position}]", entry["type"]
+        if kind in _REFUSED:
+            raise _wrong(path, _REFUSED[kind])
         convert = _PARTS.get(kind)
-        if convert is None:
-            if kind != "thinking" and not is_anthropics(entry):
-                raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
-            convert = _own_part
+        if convert is None and kind != "thinking" and not is_anthropics(entry):
+            raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
-        blocks.append({**convert(entry, path), **own})
+        blocks.append({**(entry if convert is None else convert(entry, path)), **own})
     return blocks
 
 
@@ -263,15 +263,15 @@ def _image_part(entry: JSONMapping, where: str) -> Block:
         raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
     url = image["url"]
     if isinstance(url, UploadReference):
-        if url.media_type not in _IMAGES:
-            raise _wrong(where, f"is {url.media_type}; Anthropic accepts {', '.join(_IMAGES)}")
-        return {"type": "image", "source": {"type": "file", "file_id": url}}
-    if url.startswith("https://"):
+        media_type, source = url.media_type, {"type": "file", "file_id": url}
+    elif url.startswith("https://"):
         return {"type": "image", "source": {"type": "url", "url": url}}
-    media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+    else:
+        media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+        source = {"type": "base64", "media_type": media_type, "data": data}
     if media_type not in _IMAGES:
         raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+    return {"type": "image", "source": source}
 
 
 def _file_part(entry: JSONMapping, where: str) -> Block:
@@ -315,17 +315,10 @@ def _encode_source(entry: JSONMapping, where: str) -> Block:
     return dict(entry)
 
 
-def _own_part(entry: JSONMapping, where: str) -> Block:
-    return dict(entry)
-
-
-def _no_audio(entry: JSONMapping, where: str) -> Block:
-    raise _wrong(where, "is audio, which no Claude model accepts: send its transcript")
-
-
-def _no_video(entry: JSONMapping, where: str) -> Block:
-    raise _wrong(where, "is video, which no Claude model accepts: send its frames as images")
-
+_REFUSED = {
+    "input_audio": "is audio, which no Claude model accepts: send its transcript",
+    "video_url": "is video, which no Claude model accepts: send its frames as images",
+}
 
 _PARTS: Mapping[str, Callable[[JSONMapping, str], Block]] = {
     "text": _text_part,
@@ -333,8 +326,6 @@ _PARTS: Mapping[str, Callable[[JSONMapping, str], Block]] = {
     "image_url": _image_part,
     "file": _file_part,
     "document_url": _document_part,
-    "input_audio": _no_audio,
-    "video_url": _no_video,
     # Anthropic's own forms, for features that OpenAI's lack, such as citations.
     "image": _encode_source,
     "document": _encode_source,

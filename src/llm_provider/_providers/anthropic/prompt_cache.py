@@ -6,11 +6,18 @@ call on. The minima are those of Anthropic's guide and of litellm 1.109's model 
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
-from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
+from ..shared.prompt_cache import (
+    PrefixMark,
+    Unit,
+    add_at,
+    content_units,
+    is_in_any,
+    json_unit,
+    last_breakpoint,
+)
 from .decode import PROVIDER
 
 _LIFETIME = 300.0
@@ -42,12 +49,10 @@ def minimum(model: str) -> int:
 
 
 def lifetime(model: str) -> float:
-    """Seconds for which Anthropic keeps an unused entry at least."""
     return _LIFETIME
 
 
 def is_implicit(model: str) -> bool:
-    """Whether Anthropic finds common prefixes by itself, to the token and without a price for it."""
     return False
 
 
@@ -68,16 +73,9 @@ def units(payload: JSONMapping) -> list[Unit]:
 
 
 def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
-    """A copy of a payload that lets Anthropic cache a prefix."""
     path = last_breakpoint(units(payload)[: mark.length])
-    return payload if path is None else change_at(payload, path, _with_breakpoint)
-
-
-def _with_breakpoint(value: Any) -> Any:
-    control = {"type": "ephemeral"}
-    if isinstance(value, str):
-        return [{"type": "text", "text": value, "cache_control": control}]
-    return {**value, "cache_control": control}
+    field = {"cache_control": {"type": "ephemeral"}}
+    return payload if path is None else add_at(payload, path, field, "text")
 
 
 def _takes(block: JSONMapping) -> bool:
@@ -92,9 +90,4 @@ def _has_own(payload: JSONMapping) -> bool:
         payload.get("system"),
         *(message.get("content") for message in messages),
     )
-    return any(
-        isinstance(block, Mapping) and "cache_control" in block
-        for blocks in contents
-        if isinstance(blocks, (list, tuple))
-        for block in blocks
-    )
+    return is_in_any("cache_control", contents)

@@ -22,7 +22,6 @@ ADDS_INPUT = frozenset({"container", "mcp_servers"})
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """What estimates, budgets and rate limits need to know of a request to Anthropic."""
     payload = encoded.payload
     conversation = Conversation(_LABELS, medium)
     for name in ("system", "messages"):
@@ -47,7 +46,6 @@ def _special_prices(payload: JSONObject) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """The service level that a request asks Anthropic for, by its name in `prices.csv`."""
     return tier_variant(encoded.payload) or "standard"
 
 

@@ -33,12 +33,10 @@ def citation_of(entry: JSONMapping, start: int | None = None, end: int | None = 
 
 
 def images(reply: JSONMapping) -> list[GeneratedImage]:
-    """None."""
     return []
 
 
 def audio(reply: JSONMapping) -> GeneratedAudio | None:
-    """None."""
     return None
 
 

@@ -178,7 +178,6 @@ class Assembler:
         return self._ended
 
     def reply(self) -> Any:
-        """The message that the events add up to."""
         if not self._ended:
             began = self._message is not None or self._blocks
             raise APIResponseValidationError(
@@ -221,5 +220,4 @@ def _index(event: JSONMapping) -> int:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    """Folds a stream of this format."""
     return Assembler()

@@ -61,7 +61,6 @@ class GeminiBatches:
         return b'{"key":%s,"request":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
-        """Upload the file of a batch and return its name."""
         config = self._types.UploadFileConfig(
             display_name=path.name, mime_type="application/jsonl", http_options=self._long
         )
@@ -69,7 +68,6 @@ class GeminiBatches:
         return str(uploaded.name)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch. It must be sent at most once."""
         assert file is not None
         model = spec.operation.rpartition("/models/")[2].partition(":")[0]
         name = f"{_LABEL} {spec.label} {spec.content} {spec.origin}"
@@ -95,7 +93,6 @@ class GeminiBatches:
         return _remote(job)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """The present state of a batch."""
         job = await self._client.aio.batches.get(name=identifier)
         return _remote(job, self._operations.pop(identifier, None))
 
@@ -109,13 +106,11 @@ class GeminiBatches:
                     self._operations[f"batches/{identifier}"] = operation
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """The batches of the account, newest first."""
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
         async for job in await self._client.aio.batches.list(config=config):
             yield _remote(job)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """The ends of all rows that have one."""
         for name in remote.results:
             config = self._types.DownloadFileConfig(http_options=self._long)
             await self._client.aio.files.download(file=name, destination=scratch, config=config)
@@ -125,11 +120,9 @@ class GeminiBatches:
                         yield _reply(line)
 
     async def cancel(self, identifier: str) -> None:
-        """Ask Gemini to end a batch early."""
         await self._client.aio.batches.cancel(name=identifier)
 
     async def close(self) -> None:
-        """Close every connection."""
         await close_client(self._client, self._http_client)
 
 
@@ -171,7 +164,7 @@ def _reply(line: bytes) -> RowReply:
         row = orjson.loads(line)
         name, response, failure = str(row["key"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise cut(line[:60].decode("utf-8", "replace")) from None
+        raise cut(line) from None
     if isinstance(response, dict):
         if "embedding" in response:
             # The form of a live answer with one text.

@@ -6,8 +6,6 @@ version. Requests take one of two routes through the SDK: `private_requests` wit
 `typed_requests`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib
@@ -80,7 +78,6 @@ class GeminiConnection:
             return genai.Client(vertexai=False, api_key=outgoing.key.reveal(), http_options=options)
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
-        """Post and return the body of a successful answer."""
         response = await self._requests.send(self._client(outgoing), outgoing)
         try:
             on_headers(response.headers)
@@ -104,7 +101,6 @@ class GeminiConnection:
         return self._requests.stream(self._client(outgoing), outgoing, on_headers)
 
     async def close(self) -> None:
-        """Close every connection."""
         self._requests.prepare.cache_clear()
         while self._clients:
             await _close_client(self._clients.popitem()[1])
@@ -137,5 +133,4 @@ def without_warning(beginning: str) -> Iterator[None]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> GeminiConnection:
-    """Connect through the google-genai SDK."""
     return GeminiConnection(transport, most_bytes)

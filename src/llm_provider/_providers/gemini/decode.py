@@ -87,13 +87,11 @@ def _service_tier(usage: JSONMapping) -> str | None:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usageMetadata")
     return None if reported is None else with_tools(decode_usage(reported), *gemini_tools(reply))
 
 
 def split(reply: Any) -> list[Any]:
-    """Divide a reply with several candidates into one for each."""
     return split_reply(reply, "candidates", "usageMetadata")
 
 

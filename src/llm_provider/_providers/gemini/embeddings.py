@@ -78,14 +78,12 @@ def _check_dimensions(request: EmbedRequest, target: Target) -> None:
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
-    """The payload of one request for these texts."""
     if encoded.operation.endswith(":predict"):
         return {"instances": [{"content": text} for text in texts], **encoded.payload}
     return {"requests": [{**encoded.payload, "content": {"parts": [{"text": text}]}} for text in texts]}
 
 
 def limits(target: Target) -> EmbeddingLimits:
-    """How much one request may hold."""
     name = target.model.rpartition("/")[2]
     if target.route.cloud is not None and not name.startswith("gemini"):
         return _OF_PREDICT
@@ -102,7 +100,6 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
-    """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
     reply = _in_common_form(reply)
     entries = _entries(reply)
     if len(entries) != len(shares):

@@ -1,7 +1,5 @@
 """A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..._errors import RequestError

@@ -38,7 +38,6 @@ _PAUSES = (0.2, 5.0)
 
 
 def limits(target: Target) -> FileLimits | None:
-    """How much a request and an upload to Gemini may hold."""
     return _LIMITS if target.route.cloud is None else None
 
 
@@ -87,7 +86,6 @@ class GeminiFiles(FileConnection):
         self._types = types
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file to Gemini, and wait until requests may refer to it."""
         config = self._types.UploadFileConfig(
             display_name=name,
             mime_type=attachment.media_type,
@@ -116,7 +114,6 @@ class GeminiFiles(FileConnection):
         )
 
     async def close(self) -> None:
-        """Close every connection."""
         await close_client(self._client, self._http_client)
 
 

@@ -22,22 +22,18 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """The fewest tokens of a prefix that Gemini caches."""
     return _MINIMUM_OF_2_5 if model.startswith("gemini-2") else _MINIMUM
 
 
 def lifetime(model: str) -> float:
-    """Seconds for which Gemini keeps an unused entry at least."""
     return _LIFETIME
 
 
 def is_implicit(model: str) -> bool:
-    """Whether Gemini finds common prefixes by itself, to the token and without a price for it."""
     return True
 
 
 def units(payload: JSONMapping) -> list[Unit]:
-    """The units of a prompt in the order in which Gemini's models read them."""
     result: list[Unit] = []
     system = payload.get("systemInstruction")
     if isinstance(system, Mapping):

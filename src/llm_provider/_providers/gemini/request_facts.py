@@ -20,7 +20,6 @@ _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """What estimates, budgets and rate limits need to know of a request to Gemini."""
     payload = encoded.payload
     settings = _field(payload, "generationConfig")
     resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
@@ -46,7 +45,6 @@ def _special_prices(settings: Any) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """The service level that a request asks Gemini for, by its name in `prices.csv`."""
     tier = encoded.payload.get("serviceTier") or encoded.payload.get("service_tier")
     return variant_of(str(tier).lower() if tier else None) or "standard"
 

@@ -4,8 +4,6 @@ The SDK takes them as `aiohttp_client=` or `httpx_async_client=`. It has no para
 already encoded, and does not always return the HTTP response, so both travel beside it in a context variable.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -48,7 +48,6 @@ class Assembler:
         self._named: list[tuple[JSONObject, int, str]] = []
 
     def feed(self, event: Any) -> Step:
-        """Take one event; returns the text or delta of the first sample."""
         running = self._running
         if running is not None and (text := self._read_text(event)) is not None:
             running.append(text)
@@ -87,7 +86,6 @@ class Assembler:
         return text
 
     def feed_samples(self, event: Any) -> list[Step]:
-        """Take one event of several samples; returns what it adds to each, with the number of the sample."""
         return [number_step(self._add(index, piece), index) for index, piece in self._pieces_of(event)]
 
     def _pieces_of(self, event: Any) -> list[tuple[int, JSONObject]]:
@@ -247,7 +245,6 @@ class Assembler:
         )
 
     def reply(self) -> Any:
-        """The response that the events add up to."""
         for index, candidate in self._candidates.items():
             self._join(index, candidate["content"].get("parts", []))
         if not self._candidates and not part(self._head, "promptFeedback").get("blockReason"):
@@ -338,5 +335,4 @@ def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    """Folds a stream of this format."""
     return Assembler()

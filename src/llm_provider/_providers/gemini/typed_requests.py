@@ -4,8 +4,6 @@ The SDK encodes a content and a configuration of its own, which are never sent: 
 payload in their place. The SDK's retries, continuation of long answers and function calling are off.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping

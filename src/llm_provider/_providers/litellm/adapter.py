@@ -8,7 +8,8 @@ answers alike as "content_filter".
 
 from ..openai_chat.decode import usage
 from ..openai_chat.request_facts import facts, variant
-from .decode import decode, split
+from ..shared.replies import keep_whole as split
+from .decode import decode
 from .encode import encode
 from .errors import map_error
 from .stream import assembler

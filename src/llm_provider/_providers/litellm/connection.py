@@ -187,13 +187,11 @@ class LiteLLMConnection:
         if arguments.get("tools"):
             # Without it, litellm 1.106 imports MCP code that needs a package outside its dependencies.
             arguments["_skip_mcp_handler"] = True
-        return {**arguments, "timeout": self._timeout(outgoing), "num_retries": 0, "max_retries": 0}
-
-    def _timeout(self, outgoing: Outgoing) -> Any:
-        # Where litellm's code for a provider has no separate connect timeout, it uses the total for both.
         import httpx
 
-        return httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
+        # Where litellm's code for a provider has no separate connect timeout, it uses the total for both.
+        timeout = httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
+        return {**arguments, "timeout": timeout, "num_retries": 0, "max_retries": 0}
 
     def _lacks_key(self, model: str) -> bool:
         """Whether litellm would refuse to send without a key, which the user's own server may not need."""

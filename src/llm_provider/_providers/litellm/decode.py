@@ -9,7 +9,6 @@ from .encode import PROVIDER
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a completion into an `Answer`."""
     answer = chat.decode(reply)
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
         thinking = part(entry, "message").get("thinking_blocks")
@@ -18,8 +17,3 @@ def decode(reply: Any) -> Answer:
             kept = {"thinking_blocks": thinking}
             choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
     return answer
-
-
-def split(reply: Any) -> list[Any]:
-    """The reply itself: each request asks litellm for one sample."""
-    return [reply]

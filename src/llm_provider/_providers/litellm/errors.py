@@ -107,14 +107,10 @@ def unsent_error(error: Exception) -> LLMError:
 
 def _missing_package(error: ImportError) -> str:
     command = _INSTALL.search(str(error))
+    if command:
+        return command.group()
     module = (error.name or "").partition(".")[0]
-    return (
-        command.group()
-        if command
-        else f"pip install {_PACKAGES.get(module, module)}"
-        if module
-        else str(error)
-    )
+    return f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
 
 
 def _failure(error: BaseException, names: set[str], message: str) -> LLMError:

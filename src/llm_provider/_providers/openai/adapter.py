@@ -36,7 +36,6 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a chat completion or a response object into an `Answer`."""
     return responses_replies.decode(reply) if _is_response(reply) else chat_replies.decode(reply)
 
 

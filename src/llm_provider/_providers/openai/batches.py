@@ -35,7 +35,6 @@ _PAGE = 100
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """How much a batch of OpenAI's may hold."""
     service = target.route.batches
     if service is None or operation not in (service.operations or _OPERATIONS):
         return None
@@ -60,7 +59,6 @@ class OpenAIBatches:
         return b'%s,"body":%s}' % (head[:-1], body)
 
     async def upload(self, path: Path) -> str | None:
-        """Upload the file of a batch and return its name."""
         with path.open("rb") as file:
             uploaded = await self._client.files.create(
                 # OpenAI refuses a file of any other kind.
@@ -71,7 +69,6 @@ class OpenAIBatches:
         return str(uploaded.id)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
-        """Submit a batch. It must be sent at most once."""
         assert file is not None
         batch = await self._client.batches.create(
             input_file_id=file,
@@ -83,11 +80,9 @@ class OpenAIBatches:
         return _remote(batch)
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
-        """The present state of a batch."""
         return _remote(await self._client.batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        """The batches of the account, newest first."""
         async for batch in self._client.batches.list(limit=_PAGE):
             yield _remote(batch)
 
@@ -101,11 +96,9 @@ class OpenAIBatches:
                     yield _reply(line)
 
     async def cancel(self, identifier: str) -> None:
-        """Ask OpenAI to end a batch early."""
         await self._client.batches.cancel(identifier)
 
     async def close(self) -> None:
-        """Close every connection."""
         await close_clients(self._client)
 
 
@@ -140,7 +133,7 @@ def _reply(line: bytes) -> RowReply:
         row = orjson.loads(line)
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise cut(line[:60].decode("utf-8", "replace")) from None
+        raise cut(line) from None
     if isinstance(response, dict) and response.get("status_code") == 200:
         return RowReply(name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id")))
     return RowReply(name, None, _error(response, failure))

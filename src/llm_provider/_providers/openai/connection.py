@@ -17,7 +17,6 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
-    """Connect through the openai SDK, for OpenAI and all compatible hosts."""
     import openai
 
     return PostConnection(

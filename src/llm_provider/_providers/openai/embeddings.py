@@ -69,7 +69,6 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
-    """The payload of one request for these texts."""
     return {**encoded.payload, "input": list(texts)}
 
 
@@ -98,7 +97,6 @@ def _encoding(payload: JSONMapping, model: str) -> str | None:
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
-    """A reply to several texts as one for each; see `EmbeddingFormat.split`."""
     usages = apportion(without_cost(reply.get("usage")), shares)
     return [
         {**reply, "data": [{**entry, "index": 0}], **({"usage": used} if "usage" in reply else {})}
@@ -107,7 +105,6 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage that a reply reports; see `EmbeddingFormat.usage`."""
     counts = find_counts(reply, "usage") or {}
     if "prompt_tokens" in counts:
         return read_usage({**counts, "total_tokens": 0})

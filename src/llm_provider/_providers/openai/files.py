@@ -18,12 +18,10 @@ providers but Gemini take."""
 
 
 def limits(target: Target) -> FileLimits | None:
-    """How much a request and an upload to OpenAI may hold."""
     return _LIMITS if target.provider == "openai" else None
 
 
 def sdk_client(target: Target, key: Credential) -> Any:
-    """A client of the openai SDK for files, batches and lists of models."""
     import openai
 
     return shared.sdk_client(openai, "AsyncOpenAI", target, key)
@@ -36,7 +34,6 @@ class OpenAIFiles(FileConnection):
         super().__init__(sdk_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file to OpenAI, and wait until requests may refer to it."""
         with attachment.open() as file:
             uploaded = await self._client.files.create(
                 file=(name, file, attachment.media_type), purpose="user_data", timeout=SECONDS_OF_A_FILE

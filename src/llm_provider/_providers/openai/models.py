@@ -96,11 +96,6 @@ def _family_of(model: str) -> Family | None:
     return next((family for family in _FAMILIES if re.fullmatch(family.pattern, name)), None)
 
 
-def is_known(target: Target) -> bool:
-    """Whether the target is a model of OpenAI's whose parameters are known."""
-    return family_of(target) is not None
-
-
 def endpoint_of(request: Request, family: Family) -> Endpoint:
     """The endpoint that serves a model of OpenAI's with these parameters."""
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):

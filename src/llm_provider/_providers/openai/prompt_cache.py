@@ -7,8 +7,6 @@ newest message, which is different in every call of a batch. Explicit ones take 
 OpenAI's guide to prompt caching and the types of the openai SDK 3.52.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -16,8 +14,16 @@ from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
-from ..shared.prompt_cache import PrefixMark, Unit, change_at, content_units, json_unit, last_breakpoint
-from .models import is_known
+from ..shared.prompt_cache import (
+    PrefixMark,
+    Unit,
+    add_at,
+    content_units,
+    is_in_any,
+    json_unit,
+    last_breakpoint,
+)
+from .models import family_of
 
 _MINIMUM = 1024
 _LIFETIME, _LIFETIME_OF_BREAKPOINTS = 300.0, 1800.0
@@ -33,11 +39,10 @@ _INSTRUCT = ("system", "developer")
 
 def serves(target: Target) -> bool:
     """OpenAI's own models. Compatible hosts may refuse a field that they do not know."""
-    return target.route.cloud is None and is_known(target)
+    return target.route.cloud is None and family_of(target) is not None
 
 
 def minimum(model: str) -> int:
-    """The fewest tokens of a prefix that OpenAI caches."""
     return _MINIMUM
 
 
@@ -51,7 +56,6 @@ def is_implicit(model: str) -> bool:
 
 
 def lifetime(model: str) -> float:
-    """Seconds for which OpenAI keeps an unused entry at least."""
     return _LIFETIME if is_implicit(model) else _LIFETIME_OF_BREAKPOINTS
 
 
@@ -80,7 +84,6 @@ def units(payload: JSONMapping) -> list[Unit]:
 
 
 def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
-    """A copy of a payload that lets OpenAI cache a prefix."""
     prompt = units(payload)
     if not prompt:
         return payload
@@ -96,14 +99,8 @@ def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
     path = last_breakpoint(prompt[: mark.length])
     if path is None:
         return changed
-    text = "text" if path[0] == "messages" else "input_text"
-
-    def with_breakpoint(value: Any) -> Any:
-        if isinstance(value, str):
-            return [{"type": text, "text": value, "prompt_cache_breakpoint": _BREAKPOINT}]
-        return {**value, "prompt_cache_breakpoint": _BREAKPOINT}
-
-    return change_at(changed, path, with_breakpoint)
+    kind = "text" if path[0] == "messages" else "input_text"
+    return add_at(changed, path, {"prompt_cache_breakpoint": _BREAKPOINT}, kind)
 
 
 def _stable_digest(prefix: list[Unit]) -> bytes | None:
@@ -127,9 +124,4 @@ def _has_own(payload: JSONMapping, messages: Any) -> bool:
     if "prompt_cache_options" in payload:
         return True
     contents = [message.get("content") for message in messages or () if isinstance(message, Mapping)]
-    return any(
-        isinstance(part, Mapping) and "prompt_cache_breakpoint" in part
-        for content in contents
-        if isinstance(content, (list, tuple))
-        for part in content
-    )
+    return is_in_any("prompt_cache_breakpoint", contents)

@@ -4,8 +4,6 @@ Most of them tell those of a whole prompt with one request. llama.cpp's server t
 the next token: each token then takes a request.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple

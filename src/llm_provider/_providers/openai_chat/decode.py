@@ -42,7 +42,6 @@ _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
 
 
 def decode(reply: object) -> Answer:
-    """Turn a completion into an `Answer`; an `LLMError` if it is an error that came with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "choices")
     choices = reply.get("choices")
@@ -60,13 +59,11 @@ def decode(reply: object) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:
-    """Divide a completion with several choices into one for each."""
     return split_reply(reply, "choices", "usage")
 
 

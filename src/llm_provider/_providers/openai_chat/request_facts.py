@@ -37,7 +37,6 @@ _ADDS_INPUT = anthropic.ADDS_INPUT | {
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
-    """What estimates, budgets and rate limits need to know of a request to OpenAI."""
     payload = encoded.payload
     conversation = Conversation(_LABELS, _medium)
     for name in ("instructions", "messages", "input"):
@@ -72,7 +71,6 @@ def _special_prices(payload: JSONObject) -> SpecialPrices:
 
 
 def variant(encoded: EncodedRequest) -> str:
-    """The service level that a request asks OpenAI for, by its name in `prices.csv`."""
     payload = encoded.payload
     if payload.get("speed") == "fast":
         return "fast"

@@ -46,7 +46,6 @@ class Assembler:
         self._done = False
 
     def feed(self, event: Any) -> Step:
-        """Take one chunk; returns the text or delta of the first sample."""
         content = self._content
         if content is not None and (text := self._read_text(event)) is not None:
             content.append(text)
@@ -65,7 +64,6 @@ class Assembler:
         return steps[0] if len(steps) == 1 else join_steps(steps)
 
     def feed_samples(self, event: Any) -> list[Step]:
-        """Take one chunk of several samples; returns what it adds to each, with the number of the sample."""
         if event is END:
             self._done = True
             return [number_step(sample.show_refusal(), index) for index, sample in self._samples.items()]
@@ -117,7 +115,6 @@ class Assembler:
         return False
 
     def reply(self) -> Any:
-        """The completion that the chunks add up to."""
         if not self._samples:
             raise APIResponseValidationError("the stream was empty")
         choices = []

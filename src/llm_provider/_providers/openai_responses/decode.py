@@ -31,7 +31,6 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 
 
 def decode(reply: object) -> Answer:
-    """Turn a response object into an `Answer`; an `LLMError` if it is an error with status 200."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "status" if "status" in reply else "output")
     ended_early, counts = end_before_completion(reply), usage(reply)
@@ -112,7 +111,6 @@ def _logprobs(items: Sequence[JSONMapping]) -> tuple[TokenLogprob, ...] | None:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply."""
     reported = find_counts(reply, "usage")
     if reported is None:
         return None

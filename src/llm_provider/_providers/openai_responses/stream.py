@@ -46,7 +46,6 @@ class Assembler:
         self._order = _Order()
 
     def is_complete(self) -> bool:
-        """Whether the last event has arrived."""
         return self._response is not None
 
     def feed(self, event: Any) -> Step:

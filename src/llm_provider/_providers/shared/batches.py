@@ -171,6 +171,6 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield last
 
 
-def cut(text: str) -> Exception:
+def cut(line: bytes) -> Exception:
     """The exception for results whose last line is broken, so that they are read again."""
-    return ConnectionResetError(f"the results of the batch are cut: {text}")
+    return ConnectionResetError(f"the results of the batch are cut: {line[:60].decode('utf-8', 'replace')}")

@@ -32,7 +32,6 @@ def find_id(messages: Sequence[Message], result: int) -> str:
 
 
 def has_id(call: object) -> bool:
-    """Whether a tool call has an id."""
     return isinstance(call, Mapping) and bool(call.get("id"))
 
 

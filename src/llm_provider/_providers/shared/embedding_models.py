@@ -1,5 +1,6 @@
 """Models that do not embed, known by their names, and embedding models to suggest instead."""
 
+import functools
 import re
 
 from ..._errors import RequestError
@@ -18,11 +19,8 @@ _OTHER_MODELS = re.compile(
 )
 
 _EXAMPLES = (
-    "text-embedding-3-small",
-    "text-embedding-3-large",
-    "gemini-embedding-001",
-    "mistral/mistral-embed",
-)
+    "text-embedding-3-small", "text-embedding-3-large", "gemini-embedding-001", "mistral/mistral-embed",
+)  # fmt: skip
 
 
 def check_model(request: EmbedRequest, target: Target) -> None:
@@ -46,7 +44,8 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     raise RequestError(f"{request.model} {problem}", provider=target.provider, model=request.model)
 
 
-def examples(provider: str | None = None) -> list[str]:
+@functools.cache  # reads all rows of the file
+def examples(provider: str | None = None) -> tuple[str, ...]:
     """Embedding models of a provider that `prices.csv` lists, or well-known ones where it lists none.
 
     >>> examples("mistral")[-1]
@@ -59,4 +58,4 @@ def examples(provider: str | None = None) -> list[str]:
 
     rows = (row for row in PriceTable.load() if row.provider == provider and is_model_name(row.model))
     names = {f"{row.provider}/{row.model}" for row in rows}
-    return sorted(name for name in names if "embed" in name) or list(_EXAMPLES)
+    return tuple(sorted(name for name in names if "embed" in name)) or _EXAMPLES

@@ -6,7 +6,7 @@ A prompt is divided into units: tools, blocks of the system prompt, parts of mes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
@@ -160,11 +160,11 @@ def last_breakpoint(units: Sequence[Unit]) -> JSONPath | None:
     return next((unit.path for unit in reversed(units) if unit.path is not None), None)
 
 
-def change_at(payload: JSONObject, path: JSONPath, change: Callable[[Any], Any]) -> JSONObject:
-    """A copy of a payload in which one value is changed. The rest is shared with the payload.
+def add_at(payload: JSONObject, path: JSONPath, fields: JSONMapping, kind: str) -> JSONObject:
+    """A copy of a payload with more fields at one place, where a text becomes a part. The rest is shared.
 
-    >>> change_at({"a": [1, 2], "b": 3}, ("a", 1), lambda value: value + 5)
-    {'a': [1, 7], 'b': 3}
+    >>> add_at({"a": [1, "Hi"], "b": 3}, ("a", 1), {"c": 2}, "text")
+    {'a': [1, [{'type': 'text', 'text': 'Hi', 'c': 2}]], 'b': 3}
     """
     copied: Any = dict(payload)
     whole = copied
@@ -172,5 +172,13 @@ def change_at(payload: JSONObject, path: JSONPath, change: Callable[[Any], Any])
         inner = copied[step]
         copied[step] = inner = dict(inner) if isinstance(inner, Mapping) else list(inner)
         copied = inner
-    copied[path[-1]] = change(copied[path[-1]])
+    value = copied[path[-1]]
+    part = [{"type": kind, "text": value, **fields}] if isinstance(value, str) else {**value, **fields}
+    copied[path[-1]] = part
     return dict(whole)
+
+
+def is_in_any(name: str, contents: Iterable[Any]) -> bool:
+    """Whether a part of some contents has a field."""
+    lists = (content for content in contents if isinstance(content, (list, tuple)))
+    return any(isinstance(part, Mapping) and name in part for parts in lists for part in parts)

@@ -64,6 +64,11 @@ def count(container: JSONMapping, name: str) -> int:
     return value if value and type(value) is int and value > 0 else 0
 
 
+def keep_whole(reply: Any) -> list[Any]:
+    """The reply itself: a request asks for one sample."""
+    return [reply]
+
+
 def part(container: JSONMapping, name: str) -> JSONMapping:
     """A nested object; empty where it is absent or not an object."""
     value = container.get(name)

@@ -4,8 +4,6 @@ A module `rich_content` beside each adapter has the functions `citations`, `imag
 `server_tool_calls`. They raise nothing, because an answer with other shapes than theirs is valid.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib
 from typing import Any

@@ -7,17 +7,13 @@ Headers are read when the answer arrives, into a small dict, which is stored wit
 when somebody asks. So a call pays for one look at its headers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._requests.clouds import find_priced_region
+from ..._requests.routing import Target
 from ..._types.served_by import FIELDS, ServedBy
-
-if TYPE_CHECKING:
-    from ..._requests.routing import Target
 
 Origin: TypeAlias = Mapping[str, str]
 """What headers and the route say of who answered: fields of `ServedBy` by name."""

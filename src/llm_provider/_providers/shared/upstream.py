@@ -4,8 +4,6 @@ The sources are `providerpreferences.py` of openrouter 1.3 and the documentation
 OpenRouter `order` alone is no pin, because `allow_fallbacks` is true unless it is set.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Mapping

@@ -3,18 +3,14 @@
 The second request is part of the same attempt: a token that has expired is no sign of a limit.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..._requests.api_keys import Credential
+from ..._requests.routing import Target
 from ..shared.errors import GATEWAY_FAILURE
 from .http_client import library_of
-
-if TYPE_CHECKING:
-    from ..._requests.api_keys import Credential
-    from ..._requests.routing import Target
 
 _EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
 """AWS answers 403 to keys that have expired: in `x-amzn-errortype`, or in the message."""

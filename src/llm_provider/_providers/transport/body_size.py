@@ -85,7 +85,6 @@ class LimitedContent:
         return self._content
 
     def close(self) -> None:
-        """Close the connection."""
         self._answer.close()
 
 

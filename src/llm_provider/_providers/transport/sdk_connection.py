@@ -123,7 +123,6 @@ class PostConnection:
         return client
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
-        """Post and return the body of a successful answer."""
         endpoint = self._endpoint(outgoing)
         response = await endpoint.post(
             endpoint.url,
@@ -138,7 +137,6 @@ class PostConnection:
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of the events, in batches of those that arrived together."""
         encoded = outgoing.encoded
         payload = (
             encoded.add_labels(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
@@ -167,7 +165,6 @@ class PostConnection:
             await response.aclose()
 
     async def send_in_chunks(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[bytes, None]:
-        """Post and yield the body of a successful answer as it arrives."""
         endpoint = self._endpoint(outgoing)
         response = await self._open(outgoing, endpoint, endpoint.url, outgoing.body)
         try:
