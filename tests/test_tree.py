@@ -112,17 +112,9 @@ OF_NO_MODULE = {
 """Test file → its subject, which is not one private module."""
 
 NOT_MIRRORED = {
-    "benchmarks",
-    "browser",
-    "cluster",
-    "conformance",
-    "end_to_end",
-    "fuzz",
-    "integration",
-    "recorded",
-    "simulation",
-    "typing",
-}
+    "benchmarks", "browser", "cluster", "conformance", "end_to_end", "fuzz", "integration", "recorded",
+    "simulation", "typing",
+}  # fmt: skip
 """Folders of tests that have no folder in the package."""
 
 PUBLIC_PACKAGES = {"__init__.py", "simulator/__init__.py"}

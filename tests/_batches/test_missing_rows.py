@@ -70,8 +70,6 @@ FAILING: dict[str, dict[str, float]] = {
 
 
 # --- the ways to ask, each of which gives texts, and how the asking goes ---------------------------------
-
-
 def texts_of(results: Any) -> list[str]:
     return [result.text if isinstance(result, Response) else repr(result) for result in results]
 

@@ -67,8 +67,6 @@ def test_a_key_is_in_no_file(client: Client, own_cache: Path) -> None:
 
 
 # --- when the disk is in the way -------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Every database of a cache is locked by somebody else."""
@@ -196,8 +194,6 @@ def test_a_damaged_answer_is_asked_for_again(client: Client, simulator: Simulato
 
 
 # --- looking after it ------------------------------------------------------------------------------------
-
-
 def test_the_cost_that_hits_avoid_is_counted(client: Client, simulator: Simulator) -> None:
     paid = client.call(MODEL, "Hi").cost or 0
     assert client.cache.stats().saved == 0

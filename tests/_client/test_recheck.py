@@ -176,12 +176,8 @@ def read_bodies(simulator: Simulator) -> list[str]:
 
 
 ROUTED = (
-    "groq/gemma2-9b-it",
-    "gpt-6.1-sol",
-    "claude-haiku-5-5",
-    "gemini-3.8-flash",
-    "mistral/mistral-large-4",
-)
+    "groq/gemma2-9b-it", "gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "mistral/mistral-large-4",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ROUTED)

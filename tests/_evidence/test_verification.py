@@ -14,12 +14,9 @@ from llm_provider._evidence.json_lines import write_json
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = (
-    "gpt-6.1-sol",
-    "claude-haiku-5-5",
-    "gemini-3.8-flash",
-    "groq/openai/gpt-oss-120b",
+    "gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash", "groq/openai/gpt-oss-120b",
     "litellm/openai/gpt-4o",
-)
+)  # fmt: skip
 
 
 def weather(city: str) -> str:

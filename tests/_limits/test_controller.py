@@ -341,7 +341,7 @@ def perform(
     return now
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(before=OPERATIONS, after=OPERATIONS, seed=INDICES)
 def test_a_restored_controller_behaves_like_the_stored_one(
     before: list[Operation], after: list[Operation], seed: int

@@ -151,7 +151,7 @@ class TestRamp:
         assert not outage.watches
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_something_may_always_be_sent_again(seed: int) -> None:
     """Whatever happens, requests without an outcome are the only reason to wait for one."""

@@ -149,8 +149,6 @@ async def test_snapshots_of_a_model_share_a_scope() -> None:
 
 
 # --- against a server --------------------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm")
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "litellm/anthropic/claude-sonnet-5-5"])
 @pytest.mark.parametrize("streamed", [False, True])

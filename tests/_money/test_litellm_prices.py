@@ -24,13 +24,10 @@ from support import RunScript
 pytestmark = [*IGNORED_WARNINGS, needs_litellm]
 
 LIVE = [
-    "litellm/bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
-    "litellm/azure/gpt-4o",
-    "litellm/vertex_ai/gemini-2.5-pro",
-    "litellm/vertex_ai/gemini-3-flash-preview",
-    "moonshot/kimi-k3",
+    "litellm/bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", "litellm/azure/gpt-4o",
+    "litellm/vertex_ai/gemini-2.5-pro", "litellm/vertex_ai/gemini-3-flash-preview", "moonshot/kimi-k3",
     "litellm/dashscope/qwen-flash",
-]
+]  # fmt: skip
 UNLISTED = {"litellm/vertex_ai/gemini-2.5-pro", *LIVE[-2:]}
 ONLY_LITELLM = "moonshot/kimi-k3"
 

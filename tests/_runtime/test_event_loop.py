@@ -138,8 +138,6 @@ def test_open_connections_are_closed_quietly_at_the_end(
 
 
 # --- signals. tests/end_to_end/test_notebook.py interrupts real cells --------------------------------------
-
-
 async def connected() -> int:
     """The descriptor that wakes the loop on signals; -1 if there is none."""
     event_loop.wake_on_signals(asyncio.get_running_loop())

@@ -14,25 +14,17 @@ from llm_provider._runtime.frozen import LateValue, quickly_made
 from llm_provider._types.response import Choice
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Plain:
-    """The class that dataclasses makes."""
-
+class Fields:
     first: int
     second: str = "2"
     third: list[int] = dataclasses.field(default_factory=list)
     fourth: float = dataclasses.field(default=4.0, kw_only=True, repr=False)
 
 
-@quickly_made
-@dataclasses.dataclass(frozen=True, slots=True)
-class Quick:
-    """The same."""
-
-    first: int
-    second: str = "2"
-    third: list[int] = dataclasses.field(default_factory=list)
-    fourth: float = dataclasses.field(default=4.0, kw_only=True, repr=False)
+frozen = dataclasses.dataclass(frozen=True, slots=True)
+Plain: Any = frozen(type("Plain", (), dict(vars(Fields))))
+Quick: Any = quickly_made(frozen(type("Quick", (), dict(vars(Fields)))))
+"""The class that dataclasses makes, and that with the quick `__init__`."""
 
 
 @pytest.mark.parametrize(
@@ -88,7 +80,6 @@ def test_subclasses_stay_what_they_are() -> None:
 
 
 # --- fields that are made when they are read -------------------------------------------------------------
-
 TOKENS = (TokenLogprob(token="a", logprob=-1.0),)
 
 

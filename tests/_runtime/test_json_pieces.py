@@ -23,7 +23,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=100)
 @given(
     VALUES, st.sampled_from([None, 1]), st.integers(1, 30), st.integers(0, 60), st.sampled_from(b'[]{},"x')
 )
@@ -54,8 +54,6 @@ def test_a_text_that_looks_like_a_place_stays_a_text() -> None:
 
 
 # --- the garbage collector rests while a block is open in any thread ---------------------------------------
-
-
 @pytest.fixture(autouse=True)
 def enabled() -> Iterator[None]:
     gc.enable()

@@ -167,21 +167,10 @@ def test_the_committed_pages_are_those_of_the_results(
     assert len((tmp_path / "performance.md").read_text().splitlines()) < 80
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "__main__",
-        "clients",
-        "clients._wire",
-        "fleet",
-        "goals",
-        "hot_path",
-        "provider",
-        "report",
-        "scenarios",
-        "worker",
-    ],
-)
+MODULES = "__main__ clients clients._wire fleet goals hot_path provider report scenarios worker"
+
+
+@pytest.mark.parametrize("module", MODULES.split())
 def test_the_examples_in_the_docstrings_are_true(module: str) -> None:
     outcome = doctest.testmod(importlib.import_module(f"benchmarks.{module}"))
     assert outcome.attempted

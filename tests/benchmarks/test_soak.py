@@ -62,8 +62,6 @@ def test_every_kind_of_fault_does_something_and_names_errors_of_the_library() ->
 
 
 # --- the checks find what they are there for ---------------------------------------------------------------
-
-
 def whole(folder: Path) -> Record:
     """A run of two prompts without any fault."""
     record = Record(folder, began=100.0, ended=200.0)

@@ -78,14 +78,7 @@ def focused(page: Any) -> tuple[str, str]:
 
 def test_failures_come_first_and_states_filter(show: Show) -> None:
     page = show(make_results(100))
-    assert first_cells(page, "state", 6) == [
-        "failed",
-        "failed",
-        "incomplete",
-        "incomplete",
-        "incomplete",
-        "ok",
-    ]
+    assert first_cells(page, "state", 6) == ["failed"] * 2 + ["incomplete"] * 3 + ["ok"]
     assert first_cells(page, "text", 1) == ["slow down [p, m, HTTP 429]"]
     page.get_by_role("button", name="incomplete 3").click()
     assert count_rows(page) == "3"

@@ -86,7 +86,6 @@ def _envelopes(model: type[pydantic.BaseModel], reply: dict[str, Any], without: 
 
 
 # --- OpenAI: Chat Completions --------------------------------------------------------------------------
-
 _CHOICE = item_of(ChatCompletion.model_fields["choices"].annotation)
 _MESSAGE = _CHOICE.model_fields["message"].annotation
 
@@ -154,17 +153,11 @@ CHAT = Format(
 )
 
 # --- OpenAI: Responses ---------------------------------------------------------------------------------
-
 # The calls that the user has to answer. OpenAI's own tools run at OpenAI.
 _CLIENT_CALLS = {
-    "function_call",
-    "custom_tool_call",
-    "shell_call",
-    "local_shell_call",
-    "apply_patch_call",
-    "computer_call",
-    "mcp_approval_request",
-}
+    "function_call", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call",
+    "computer_call", "mcp_approval_request",
+}  # fmt: skip
 _DETAILS = members(Response.model_fields["incomplete_details"].annotation)[0]
 
 
@@ -229,9 +222,8 @@ RESPONSES = Format(
     turns="input",
 )
 
+
 # --- Anthropic -----------------------------------------------------------------------------------------
-
-
 def _anthropic_kinds() -> Iterator[Kind]:
     for block in members(item_of(AnthropicMessage.model_fields["content"].annotation)):
         values = samples(block)
@@ -279,7 +271,6 @@ ANTHROPIC = Format(
 )
 
 # --- Gemini --------------------------------------------------------------------------------------------
-
 _CANDIDATE = item_of(google.GenerateContentResponse.model_fields["candidates"].annotation)
 _BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
 

@@ -24,13 +24,9 @@ MARK = "§"
 _ALIASES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", ()))
 _UNIONS = (typing.Union, types.UnionType)
 _WRAPPERS = (
-    typing.Annotated,
-    typing.Required,
-    typing.NotRequired,
-    typing_extensions.Required,
-    typing_extensions.NotRequired,
-    typing_extensions.ReadOnly,
-)
+    typing.Annotated, typing.Required, typing.NotRequired, typing_extensions.Required,
+    typing_extensions.NotRequired, typing_extensions.ReadOnly,
+)  # fmt: skip
 _REQUIRED = (typing.Required, typing_extensions.Required)
 _LISTS = (list, Iterable, Sequence)
 _DICTS = (dict, Mapping)

@@ -137,8 +137,6 @@ def _is_misplaced(reply: JSON) -> bool:
 
 
 # --- every event ---------------------------------------------------------------------------------------
-
-
 def some(values: list[Any]) -> list[Any]:
     return values[:: 1 + len(values) // MOST]
 

@@ -120,6 +120,9 @@ class End:
         return self.text if self.text is not None or self.error is None else ""
 
 
+ANSWERED = End(text=TEXT)
+
+
 @dataclass(frozen=True, slots=True)
 class Raw:
     """A server that breaks HTTP."""
@@ -201,7 +204,7 @@ class Row:
     Args:
         name: The fault as the page names it.
         variants: By name, how to make it: a value, or a function of the cell and its API key.
-        ends: By selector, how a call ends. The empty selector is for all other cells.
+        ends: By selector, how a call ends. The empty selector is for all other cells: by default, an answer.
         advice: What the user can do about it.
         happens: What the library does, for the page.
         times: Requests that meet the fault; None for all.
@@ -211,7 +214,7 @@ class Row:
 
     name: str
     variants: Mapping[str, Made | Callable[[Cell, str], Made]]
-    ends: Mapping[str, End]
+    ends: Mapping[str, End] = field(default_factory=lambda: {"": ANSWERED})
     advice: str = "none"
     happens: str = ""
     routes: Sequence[str] = tuple(ROUTES)
@@ -243,7 +246,6 @@ def body(whole: bytes, streamed: bytes | None = None) -> Callable[[Cell, str], M
 
 
 # --- the provider reports a failure --------------------------------------------------------------------
-
 NEVER_BILLED = (errors.RateLimitError, errors.OverloadedError)
 CONGESTION = NEVER_BILLED
 BILLED = (errors.InternalServerError, errors.APITimeoutError, errors.APIResponseValidationError)
@@ -418,7 +420,6 @@ REPORTED = [
 ]
 
 # --- answers that are none -----------------------------------------------------------------------------
-
 DEEP = b"[" * 50_000 + b"]" * 50_000
 NO_ANSWERS = {
     "a web page": b"<!doctype html><html><title>Welcome</title></html>",
@@ -482,7 +483,6 @@ NOT_AN_ANSWER = [
             "null": Fault(shape="no_finish_reason"),
             "an empty text": Fault(shape="empty_finish_reason"),
         },
-        ends={"": End(text=TEXT)},
         routes=("openai", "anthropic"),
         happens="JSON with its usage is whole, and `[DONE]` ends a stream.",
     ),
@@ -500,7 +500,6 @@ NOT_AN_ANSWER = [
                 finish_reason="tool_calls", message={**MESSAGE, "tool_calls": [CUSTOM_CALL]}
             )
         },
-        ends={"": End(text=TEXT)},
         routes=("openai",),
         ways=WHOLE,
         happens="It is in `response.tool_calls`, with its type.",
@@ -576,7 +575,6 @@ NOT_AN_ANSWER = [
 ]
 
 # --- streams that break --------------------------------------------------------------------------------
-
 BEGUN = {"sent": 1, "billed": True, "text": "echo:"}
 SHOWN = "What was shown is not shown twice, so the call is not sent again."
 
@@ -648,7 +646,6 @@ BREAKS = [
 ]
 
 # --- connections ---------------------------------------------------------------------------------------
-
 NETWORK = "check the network and the base URL"
 
 CONNECTIONS = [
@@ -712,9 +709,8 @@ CONNECTIONS = [
     ),
 ]
 
+
 # --- hostile bytes -------------------------------------------------------------------------------------
-
-
 def valid_with(**fields: bytes) -> Callable[[Cell, str], Made]:
     """The plain answer, with the raw JSON of some more fields at its beginning."""
 
@@ -787,7 +783,6 @@ def bomb(cell: Cell, key: str) -> Raw:
     return Raw(raw_server.answering(compressed, headers={"content-type": kind, "content-encoding": "gzip"}))
 
 
-ANSWERED = End(text=TEXT)
 REFUSED_ONCE = ends_in(errors.APIResponseValidationError, text=TEXT, readable=True, sent=1)
 READ_OR_REFUSED = ends_in(errors.APIResponseValidationError, text=TEXT, readable=True)
 
@@ -837,7 +832,6 @@ HOSTILE = [
     Row(
         name="A stream with an event twice",
         variants={"twice": reorder(0, 0, 1)},
-        ends={"": End(text=TEXT)},
         routes=("responses",),
         ways=STREAMS,
         happens="Events of the Responses API are numbered, so a repeated event is read once.",
@@ -845,7 +839,6 @@ HOSTILE = [
     Row(
         name="A stream with events out of order",
         variants={"swapped": reorder(1, 0)},
-        ends={"": End(text=TEXT)},
         routes=("responses",),
         ways=STREAMS,
         happens="Events of the Responses API are numbered, so they are read in their order.",
@@ -853,7 +846,6 @@ HOSTILE = [
     Row(
         name="A byte order mark before a stream",
         variants={"BOM": stream_of(lambda shape: b"\xef\xbb\xbf" + shape.stream())},
-        ends={"": ANSWERED},
         ways=STREAMS,
     ),
     Row(
@@ -864,7 +856,6 @@ HOSTILE = [
             "comments": stream_of(lambda shape: shape.stream().replace(b"data: {", b": ping\n\ndata: {")),
             "no last blank line": stream_of(lambda shape: shape.stream().rstrip(b"\n")),
         },
-        ends={"": ANSWERED},
         ways=STREAMS,
     ),
     Row(
@@ -876,14 +867,12 @@ HOSTILE = [
             ),
             "the stream again": stream_of(lambda shape: shape.stream() * 2),
         },
-        ends={"": ANSWERED},
         ways=STREAMS,
         happens="The answer is complete, so nothing after it is read.",
     ),
 ]
 
 # --- bad input -----------------------------------------------------------------------------------------
-
 UNSENT = {"sent": 0, "billed": False}
 
 INPUT = [
@@ -945,7 +934,6 @@ INPUT = [
 ]
 
 # --- the environment -----------------------------------------------------------------------------------
-
 PROXY_PASSWORD = "canary-password"
 PROXIES = {"SOCKS": "socks5://127.0.0.1:9", "malformed": f"http://user:{PROXY_PASSWORD}@[not an address"}
 

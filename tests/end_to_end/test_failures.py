@@ -51,8 +51,6 @@ def own_key(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- keys ----------------------------------------------------------------------------------------------
-
-
 METHODS: Mapping[str, Callable[[Client, str], Any]] = {
     "call_many": lambda client, url: client.call_many(
         "gpt-6.1-sol", ["hi"], api_key=CANARY, base_url=url, on_error="raise"
@@ -78,8 +76,6 @@ def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: 
 
 
 # --- cancellation --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("way", ["call", STREAMS[0]])
 @every_route
 @pytest.mark.sampled(3)
@@ -105,8 +101,6 @@ def test_a_request_that_takes_too_long_ends_at_the_server_too(
 
 
 # --- retries -------------------------------------------------------------------------------------------
-
-
 WAITS = [
     ("0.4", "seconds", ""),
     ("400", "ms", ""),

@@ -277,8 +277,6 @@ def check_error(meeting: Meeting, error: Any) -> None:
 
 
 # --- the product ---------------------------------------------------------------------------------------
-
-
 def sampled(cells: Sequence[Cell], number: int) -> list[Cell]:
     """One whole and one streamed cell over aiohttp, and one over httpx, in ways that rotate.
 

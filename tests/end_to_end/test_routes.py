@@ -135,8 +135,6 @@ def at_the_simulator(simulator: Simulator, way: Way) -> dict[str, Any]:
 
 
 # --- answers -------------------------------------------------------------------------------------------
-
-
 def test_every_row_of_the_table_is_walked() -> None:
     # test_clouds.py walks those of clouds.
     clouds = {name for name in ROUTES if ROUTES[name].cloud}
@@ -218,8 +216,6 @@ def comparable(value: Any) -> Any:
 
 
 # --- keys, servers, connections ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("way", LIVE)
 def test_keys_and_servers_by_argument_client_and_environment(
     simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way
@@ -241,8 +237,6 @@ def test_keys_and_servers_by_argument_client_and_environment(
 
 
 # --- transports ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tls_server() -> Iterator[Simulator]:
     with Simulator(tls=True) as running:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from wire_shapes import SHAPES, Shape
 
-_quick = settings(max_examples=50, derandomize=True, database=None, deadline=None)
+_quick = settings(max_examples=100, derandomize=True, database=None, deadline=None)
 fuzzed = settings() if settings.get_current_profile_name() == "fuzz" else _quick
-"""The settings of every fuzz test: those of `make fuzz`, else fifty examples, always the same."""
+"""The settings of every fuzz test: those of `make fuzz`, else a hundred examples, always the same."""
 
 
 def nested(levels: int) -> Any:

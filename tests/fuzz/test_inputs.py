@@ -28,9 +28,8 @@ from llm_provider._money.ledger_file import LedgerWarning, read_postings
 from llm_provider._money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
 from llm_provider._providers.transport.sse import EventSplitter
 
+
 # --- streams of events ---------------------------------------------------------------------------------
-
-
 @fuzzed
 @given(st.lists(st.sampled_from(BYTES) | st.binary(max_size=3), max_size=30), cuts)
 def test_the_splitter_of_events(parts: list[bytes], positions: list[int]) -> None:
@@ -41,7 +40,6 @@ def test_the_splitter_of_events(parts: list[bytes], positions: list[int]) -> Non
 
 
 # --- headers -------------------------------------------------------------------------------------------
-
 NUMBERS = (
     "0", "1", "2.5", "60", "1e9", "-1", "+1", "nan", "inf", "0x1", "1_0", "\u0663", "9" * 30, "9" * 400, ".5",
     "1.", "",
@@ -103,7 +101,6 @@ def test_rate_limit_headers(answers: list[dict[str, str]]) -> None:
 
 
 # --- the cache -----------------------------------------------------------------------------------------
-
 KEY = "k" * 64
 ASKED = Question("openai", None, "chat", b'{"messages":[{"content":"Hi"}]}', {"x-a": "b"}, 0, "gpt-6.1-sol")
 ENTRY = Entry(b'{"text": "Hi"}', 0.5, 1_790_000_000.0, "gpt-6.1-sol-2026", ASKED)
@@ -188,7 +185,6 @@ def test_an_imported_line_with_a_valid_digest(folder: Path, changes: Any) -> Non
 
 
 # --- money ---------------------------------------------------------------------------------------------
-
 ROW = "openai,tiny,standard,0,2,0.1,2.5,4,10,,,,,,,,,2026-01-01,somewhere,2026-11-20"
 PRICES = "\n".join(
     [",".join(COLUMNS), ROW, ROW.replace("tiny", "small"), ROW.replace("tiny", '"big"'), ""]
@@ -251,7 +247,6 @@ def test_what_the_fuzz_tests_change_is_valid(folder: Path) -> None:
 
 
 # --- rate control --------------------------------------------------------------------------------------
-
 STATE = AdaptiveController().to_state()
 
 

@@ -83,8 +83,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 # --- the layout ------------------------------------------------------------------------------------------
-
-
 def test_it_is_a_fanout_cache(tmp_path: Path, store: Store) -> None:
     assert store.write(rows(40)) == {}
     store.close()
@@ -195,8 +193,6 @@ TestAsADict.settings = settings(max_examples=10, stateful_step_count=12, deadlin
 
 
 # --- whose directory it is -------------------------------------------------------------------------------
-
-
 def test_only_the_user_can_look_into_it(tmp_path: Path, store: Store) -> None:
     store.write(rows(1))
     for path in (tmp_path / "cache", tmp_path / "cache" / "v2"):
@@ -240,7 +236,6 @@ def test_another_versions_answers_are_left_alone_and_told_once(tmp_path: Path, m
 
 
 # --- several processes -----------------------------------------------------------------------------------
-
 WRITER = """
 import os, sys
 from pathlib import Path
@@ -329,8 +324,6 @@ def test_a_hundred_threads_share_the_files(tmp_path: Path, store: Store) -> None
 
 
 # --- damage ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("content", [b"", b"this was a database", b"\0" * 8192])
 @pytest.mark.parametrize("meets", ["reading", "writing"])
 def test_a_destroyed_database_is_put_aside(
@@ -408,8 +401,6 @@ def test_a_cache_that_was_left_half_made_is_swept(tmp_path: Path, store: Store) 
 
 
 # --- disks -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_read_only_disk_is_read(small_disk: Path, messages: list[str], clean: bool) -> None:
     writer = Store(small_disk / "cache", messages.append)

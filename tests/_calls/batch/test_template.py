@@ -72,7 +72,7 @@ def attributes_of(call: Call) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:Anthropic's API has no response_format")
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(sorted(MODELS.values())),
     st.fixed_dictionaries({}, optional=PARAMETERS),

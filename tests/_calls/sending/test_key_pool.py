@@ -63,8 +63,6 @@ def prompts(count: int, name: str = "prompt") -> list[str]:
 
 
 # --- a pool without a server -------------------------------------------------------------------------------
-
-
 def pool_of(*controllers: AdaptiveController | AIMD) -> KeyPool:
     """A pool of accounts with these controllers; call it on a loop."""
     accounts = [
@@ -268,8 +266,6 @@ async def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
 
 
 # --- against a server --------------------------------------------------------------------------------------
-
-
 def test_calls_are_spread(client: Client, simulator: Simulator) -> None:
     client.call_many(MODEL, prompts(30))
     assert min(Counter(senders(simulator))[key] for key in EVERY) >= 5

@@ -22,12 +22,8 @@ from llm_provider._types.usage import Usage
 TABLE = PriceTable.load()
 MAKER = Client(cache="off")
 MODELS = (
-    "gpt-6.1-sol",
-    "claude-haiku-5-5",
-    "claude-sonnet-5-5",
-    "gemini-3.8-flash",
-    "deepseek/deepseek-v4-pro",
-)
+    "gpt-6.1-sol", "claude-haiku-5-5", "claude-sonnet-5-5", "gemini-3.8-flash", "deepseek/deepseek-v4-pro",
+)  # fmt: skip
 
 
 def made(model: str, messages: Any = "Hi", **parameters: Any) -> Call:

@@ -10,12 +10,9 @@ from llm_provider._providers.openai_chat.usage import read_usage
 from openai_support import JSON_VALUES
 
 COUNTS = (
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "prompt_tokens_details",
+    "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
     "completion_tokens_details",
-)
+)  # fmt: skip
 
 
 @given(st.dictionaries(st.sampled_from(COUNTS), JSON_VALUES))

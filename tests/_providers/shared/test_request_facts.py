@@ -76,15 +76,9 @@ WIRE_FIELDS = frozenset(
 # users write them, and who answered as `ServedBy` names it. A check asks in the users' words, and a report of
 # what was billed has fields of its own.
 MAY_NAME_FIELDS = (
-    "_providers",
-    "simulator",
-    "_requests",
-    "_telemetry/content.py",
-    "_telemetry/spans.py",
-    "_check/probes.py",
-    "_money/usage_reports.py",
-    "integrations",
-)
+    "_providers", "simulator", "_requests", "_telemetry/content.py", "_telemetry/spans.py",
+    "_check/probes.py", "_money/usage_reports.py", "integrations",
+)  # fmt: skip
 
 # Columns of prices.csv, and of the table of models.
 COLUMNS = frozenset({"input_audio", "input_image", "modalities"})
