@@ -32,8 +32,8 @@ class MoneyJudge(Evidence):
     def _nothing_is_paid_twice(self) -> Iterator[str]:
         """Of each request, no more answers arrive undisturbed than were asked for.
 
-        Processes that wait for the request of another one each send their own after its call has ended
-        without an answer, be it that a request failed or that the call gave up before one was sent.
+        Processes that wait for the request of another one each send their own after it has failed. If its
+        call gives up before it sends one, only one of them does.
         """
         if self.loses_lines:
             return
@@ -77,7 +77,7 @@ class MoneyJudge(Evidence):
         return fresh + len(stored)
 
     def _count_given_up(self, path: str, body: bytes) -> int:
-        """The number of steps that asked a question and ended without its answer."""
+        """The number of steps that asked a question, tried to send it, and ended without its answer."""
         return sum(
             question in self._failed[step.plan["id"]] for step, question in self._list_askers(path, body)
         )
@@ -88,7 +88,9 @@ class MoneyJudge(Evidence):
         failed = {}
         for name, step in self.steps.items():
             questions = step.plan["questions"]
-            places = [event["index"] for event in step.results or () if "error" in event]
+            # A batch that fails as a whole says nothing of its calls.
+            failures = [event for event in step.results or () if "error" in event]
+            places = [each["index"] for each in failures if each["index"] is None or each.get("attempts")]
             # A model of a fallback may have been given up, and another one has answered.
             is_any = None in places or step.plan.get("fallback")
             failed[name] = set(questions if is_any else (questions[place] for place in places))

@@ -47,7 +47,8 @@ def make_program(seed: int) -> Program:
 class _Maker:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.name = chance.choice([*THEMES][2:]) if chance.random() < 0.5 else ""
+        # One of sixteen. `choice` would give each seed another theme whenever their number changes.
+        self.name = [*THEMES][2:][chance.getrandbits(4)] if chance.random() < 0.5 else ""
         if chance.random() < MANY:
             self.name = "many questions"
         self.theme = THEMES[self.name]
@@ -194,8 +195,8 @@ class _Maker:
             client["budget"] = {"limit": self.limit, "is_shared": is_shared}
         if chance.random() < (0.6 if self.is_about_money or self.name == "left batches" else 0.3):
             client["max_concurrent"] = chance.choice((1, 3))
-        if self.name == "money in line":
-            client["max_concurrent"] = chance.choice((2, 3))
+        if self.name in ("money in line", "refused batches"):
+            client["max_concurrent"] = chance.choice((2, 3)) if self.is_about_money else 1
         if chance.random() < 0.2:
             client["rate_control"] = "aimd"
         if on["keys"]:
@@ -236,6 +237,8 @@ class _Maker:
     def _choose_limit(self) -> float:
         """USD: room for no call, for some calls at a time, or for all."""
         ample = (10.0, 10_000.0) if not self.is_about_money else (5.5,)
+        if self.name == "refused batches" and self.chance.random() < 0.7:
+            ample = (0.5,) * 10
         calls = self.chance.choice((1.1, 1.1, 2.2, 3.3, *ample, 0.5 if self.chance.random() < 0.3 else 1.1))
         prompt, token = max(WORST_CASES[model] for model in self.models)
         limit = calls * (prompt + token * self.max_tokens)

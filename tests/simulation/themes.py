@@ -69,7 +69,7 @@ THEMES = {
         features=("processes", "budgets", "deaths"),
         calls=("call", "call", "call_many", "stream"),
         scales=(3,),
-        processes=(2, 3, 4),
+        processes=(3, 4),
         others=0.05,
         is_at_once=True,
     ),
@@ -128,5 +128,14 @@ THEMES = {
     "full disk": Theme(features=("processes", "full_disk"), calls=("call", "call_many"), scales=(1, 3)),
     "tokens": Theme(
         features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
+    ),
+    "refused batches": Theme(
+        features=("budgets", "processes", "deaths"),
+        calls=("call_many", "iter_many"),
+        exact=0.8,
+        scales=(3,),
+        processes=(2, 3, 4),
+        others=0.05,
+        is_at_once=True,
     ),
 }

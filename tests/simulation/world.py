@@ -395,7 +395,11 @@ class ServerConnection:
             self.cut()
         else:
             for piece in self._split(data):
-                self._requests.send(self.http.receive, piece)
+                self._requests.send(self._receive, piece)
+
+    def _receive(self, piece: bytes) -> None:
+        if not self._is_silent:
+            self.http.receive(piece)
 
     def lose(self) -> None:
         """Take the end of the client, if the provider notices it."""
@@ -432,6 +436,7 @@ class ServerConnection:
             later = world.now + world.random.random()
             asyncio.get_running_loop().call_at(later, self.process.send_later, self._number, "data", answer)
         elif world.random.random() < world.faults.end:
+            self._is_silent = True
             self._close(False)
         elif world.random.random() < world.faults.silent:
             self._is_silent = True

@@ -15,7 +15,8 @@ Decisions:
   forbids a retry, a follower sends the request again.
 - A failure reaches every follower of the process as a copy: an exception that several tasks raise would
   collect the tracebacks of all. Other processes only learn that the request has ended. Each then sends its
-  own request at once: in sequence, the last of sixteen would wait for fifteen failures.
+  own request at once: in sequence, the last of sixteen would wait for fifteen failures. If the leader gives
+  up before it has sent one, because of its budget or its deadline, one of them takes its place.
 - Only calls that read and write the cache share. "refresh" and "off" each ask for a new answer.
 - Streams neither lead nor follow: a follower would have missed the beginning.
 """
@@ -121,8 +122,10 @@ class Flight(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._flights.end(self, self._leader)
+        # A call that sent nothing, as its budget refused it, has no failure that others could meet too.
+        is_finished = error is None or (isinstance(error, Exception) and self._sent.attempts > 0)
         for lease in self._leases:
-            lease.release(finished=error is None or isinstance(error, Exception))
+            lease.release(finished=is_finished)
         if self._abandoned:
             self._hand_over()
         followers, self._followers = self._followers, {}
