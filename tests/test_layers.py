@@ -183,10 +183,6 @@ def unit(module: str) -> str:
     return module.partition(".")[0]
 
 
-def rank(name: str) -> int:
-    return LAYERS.index(name)
-
-
 def arrows() -> Iterator[tuple[str, str]]:
     """Every import of one unit by another."""
     for module in PATHS:
@@ -213,7 +209,7 @@ def test_imports_point_down() -> None:
     upward = {
         f"{here or '__init__'} imports {there or '__init__'}"
         for here, there in arrows()
-        if SEPARATE not in (here, there) and rank(there) >= rank(here)
+        if SEPARATE not in (here, there) and LAYERS.index(there) >= LAYERS.index(here)
     }
     assert upward == set()
 
