@@ -130,7 +130,7 @@ THEMES = {
         features=("clients", "threads", "cancellation"), calls=("call", "call_many", "stream", "iter_many")
     ),
     "refused batches": Theme(
-        features=("budgets", "processes", "deaths"),
+        features=("budgets", "processes", "deadlines", "deaths"),
         calls=("call_many", "iter_many"),
         exact=0.8,
         scales=(3,),
