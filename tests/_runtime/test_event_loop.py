@@ -1,19 +1,22 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
 import asyncio
+import linecache
 import queue
 import signal
 import sys
 import threading
-from types import SimpleNamespace
+import time
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from llm_provider import Client
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
 from loop_support import run_threads
-from support import RunScript
+from support import RunScript, wait_until
 
 
 async def where() -> tuple[int, int]:
@@ -22,7 +25,7 @@ async def where() -> tuple[int, int]:
 
 def test_there_is_one_loop_for_all_threads() -> None:
     seen: set[tuple[int, int]] = set()
-    run_threads(*[lambda: seen.add(event_loop.wait(event_loop.submit(where())))] * 20)
+    run_threads(*[lambda: seen.add(event_loop.wait(where()))] * 20)
     assert len(seen) == 1
     assert threading.get_ident() not in {thread for thread, _ in seen}
 
@@ -42,7 +45,7 @@ def test_a_cancelled_job_ends_at_once_though_its_task_goes_on() -> None:
         interrupted.set()
 
     # As single flight does while other calls need the request of a task.
-    job = event_loop.BackgroundTask(work(), finished, cancel=lambda task: None)
+    job = event_loop.BackgroundTask(work(), finished, cancel=lambda task: None).start()
     job.cancel()
     assert interrupted.wait(60)
     release.set()
@@ -135,6 +138,41 @@ def test_open_connections_are_closed_quietly_at_the_end(
         """
     )
     assert (ended.stdout, ended.stderr) == ("", "")
+
+
+async def count_tasks() -> int:
+    return len(asyncio.all_tasks())
+
+
+# Before the start there is nothing to cancel.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_an_interrupt_at_any_line_leaves_no_call_behind(client: Client, simulator: Simulator) -> None:
+    client.call("gpt-6.1-sol", "Hi")  # the SDK is loaded
+    idle = event_loop.submit(count_tasks()).result(60)
+    simulator.configure(latency=600.0)
+    task = event_loop.BackgroundTask
+    codes = {each.__code__ for each in (event_loop.wait, event_loop.submit, task.__init__, task.start)}
+    lines, last = 0, 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code in codes and event == "line":
+            lines += 1
+            if lines == last:
+                sys.settrace(None)
+                interrupted.append(linecache.getline(event_loop.__file__, frame.f_lineno))
+                time.sleep(0.2)  # the loop goes on meanwhile
+                raise KeyboardInterrupt
+        return trace
+
+    interrupted: list[str] = [""]
+    while "future.result()" not in interrupted[-1]:
+        lines, last = 0, last + 1
+        sys.settrace(trace)
+        with pytest.raises(KeyboardInterrupt):
+            client.call("gpt-6.1-sol", f"{last}")
+        assert wait_until(lambda: event_loop.submit(count_tasks()).result(60) == idle, 5), interrupted[-1]
+    assert last > 10
 
 
 # --- signals. tests/end_to_end/test_notebook.py interrupts real cells --------------------------------------

@@ -170,9 +170,10 @@ class Batch:
             TimeoutError: it is not done by then. The batch goes on.
             LLMError: its state or its results cannot be read.
         """
-        future = self._submit("wait", self._finish())
+        event_loop.refuse_own_thread("Batch.wait")
+        future: Future[None] = Future()
         try:
-            future.result(timeout)
+            event_loop.submit(self._finish(), future=future).result(timeout)
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(f"the batch goes on at its provider: `llm-provider batches wait {self.id}`")
             raise
@@ -293,12 +294,9 @@ class Batch:
         except LLMError as error:
             return error
 
-    def _submit(self, name: str, work: event_loop.Work[T]) -> Future[T]:
-        event_loop.refuse_own_thread(f"Batch.{name}")
-        return event_loop.submit(work)
-
     def _wait(self, name: str, work: event_loop.Work[T]) -> T:
-        return event_loop.wait(self._submit(name, work))
+        event_loop.refuse_own_thread(f"Batch.{name}")
+        return event_loop.wait(work)
 
 
 def submit_inputs(
@@ -309,7 +307,7 @@ def submit_inputs(
     for index, entry in enumerate(work.lookup(inputs)):
         take(index, entry)
     work.load()
-    event_loop.wait(event_loop.submit(work.submit()))
+    event_loop.wait(work.submit())
     return _batch_of(engine, work, results, on_error)
 
 

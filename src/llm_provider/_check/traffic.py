@@ -66,11 +66,11 @@ class RecordingProxy:
         self.exchanges: list[Exchange] = []
 
     def __enter__(self) -> Self:
-        event_loop.wait(event_loop.submit(self._start()))
+        event_loop.wait(self._start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        event_loop.wait(event_loop.submit(self._end()))
+        event_loop.wait(self._end())
 
     async def _start(self) -> None:
         import aiohttp

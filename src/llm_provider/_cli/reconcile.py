@@ -177,7 +177,7 @@ def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -
     if provider == "openrouter":
         queries = [("/activity", {"api_key_hash": name}) for name in accounts] or [("/activity", {})]
     try:
-        return event_loop.wait(event_loop.submit(_fetch_pages(target, key, queries)))
+        return event_loop.wait(_fetch_pages(target, key, queries))
     except LLMError as error:
         remedy = ""
         if isinstance(error, (AuthenticationError, PermissionDeniedError)):

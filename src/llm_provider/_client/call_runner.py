@@ -82,7 +82,7 @@ class CallRunner:
                 if result is None:
                     engine.load(call)
                 if call.request.max_tool_rounds is None:
-                    result = event_loop.wait(event_loop.submit((run or self.run)(call), engine.cancel))
+                    result = event_loop.wait((run or self.run)(call), engine.cancel)
                 else:
                     from .._calls.tools import loop as tool_loop
 
@@ -199,7 +199,8 @@ class CallRunner:
             return tool_loop.start_stream(self.engine, call, hit, here=function == "astream")
 
         def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            return event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel).cancel
+            task = event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel)
+            return task.start().cancel
 
         return start
 

@@ -359,7 +359,7 @@ class Client(BatchMethods):
         settings, defaults = self._engine.settings, self._runner.defaults
         target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
         self._lifetime.start()
-        listed = event_loop.wait(event_loop.submit(ask_for_models(target, key, settings.max_retries)))
+        listed = event_loop.wait(ask_for_models(target, key, settings.max_retries))
         return complete_models(self._runner.prices(), provider, listed)
 
     def batches(self) -> list[Batch]:

@@ -39,8 +39,8 @@ def count_and_wait(
         return call
     runner.engine.load(call)
     with _telling_failures(runner):
-        work = event_loop.submit(count_tokens(runner.engine, call), runner.engine.cancel)
-        return _remember(runner, call, event_loop.wait(work))
+        counted = event_loop.wait(count_tokens(runner.engine, call), runner.engine.cancel)
+        return _remember(runner, call, counted)
 
 
 async def count_soon(

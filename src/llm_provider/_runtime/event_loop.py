@@ -163,7 +163,11 @@ class BackgroundTask(Generic[T]):
         self._cancel = cancel
         self._background = current()
         self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> "BackgroundTask[T]":
+        """Have the loop run it, from any thread."""
         self._background.inbox.post(self._start)
+        return self
 
     def _start(self) -> None:
         if self._settle is None:
@@ -208,11 +212,12 @@ class BackgroundTask(Generic[T]):
         self._coroutine.close()
 
 
-def submit(coroutine: Work[T], cancel: Cancel = cancel_task) -> Future[T]:
+def submit(coroutine: Work[T], cancel: Cancel = cancel_task, future: Future[T] | None = None) -> Future[T]:
     """Run a coroutine on the loop. Cancelling the future cancels it, by `cancel`."""
-    future: Future[T] = Future()
+    future = Future() if future is None else future
     task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel)
     future.add_done_callback(lambda waiter: task.cancel() if waiter.cancelled() else None)
+    task.start()
     return future
 
 
@@ -230,7 +235,7 @@ async def run(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     hand_over = functools.partial(inbox_here().post_with_others, _settle, future)
-    task = BackgroundTask(coroutine, hand_over, cancel)
+    task = BackgroundTask(coroutine, hand_over, cancel).start()
     try:
         return await future
     except asyncio.CancelledError:
@@ -285,9 +290,11 @@ def _drain(woken: socket.socket) -> None:
         woken.recv(4096)
 
 
-def wait(future: Future[T]) -> T:
-    """Block until a submitted coroutine has ended. Interrupting the wait (Ctrl-C) cancels it."""
+def wait(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
+    """Block until a coroutine has ended on the loop. An interrupt (Ctrl-C) at any moment cancels it."""
+    future: Future[T] = Future()
     try:
+        submit(coroutine, cancel, future)
         return future.result()
     finally:
         future.cancel()

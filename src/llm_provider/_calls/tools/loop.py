@@ -258,7 +258,11 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
     A `RuntimeError` says that this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
-    return _result(event_loop.wait(_submit(Rounds(engine, call).run(stored))))
+    future = _submit(Rounds(engine, call).run(stored))
+    try:
+        return _result(future.result())
+    finally:
+        future.cancel()
 
 
 def start_stream(engine: Engine, call: Call[Response], stored: Response | None, *, here: bool) -> Start:
