@@ -90,7 +90,12 @@ class MoneyJudge(Evidence):
             questions = step.plan["questions"]
             # A batch that fails as a whole says nothing of its calls.
             failures = [event for event in step.results or () if "error" in event]
-            places = [each["index"] for each in failures if each["index"] is None or each.get("attempts")]
+            is_batch = len(questions) > 1
+            places = [
+                each["index"]
+                for each in failures
+                if each.get("attempts") or (each["index"] is None and is_batch)
+            ]
             # A model of a fallback may have been given up, and another one has answered.
             is_any = None in places or step.plan.get("fallback")
             failed[name] = set(questions if is_any else (questions[place] for place in places))
