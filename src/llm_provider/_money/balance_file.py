@@ -103,9 +103,9 @@ class FileTransaction:
         now = clock.monotonic()
         return (
             self._connection.execute(
-                "SELECT 1 FROM line WHERE holder <> ?1 AND looked BETWEEN ?2 AND ?3"
-                " AND number < coalesce((SELECT number FROM line WHERE holder = ?1), 1e300) LIMIT 1",
-                (self._store.holder, now - _STALE_SECONDS, now + _STALE_SECONDS),
+                "SELECT 1 FROM line WHERE holder <> :own AND looked BETWEEN :from AND :to"
+                " AND number < coalesce((SELECT number FROM line WHERE holder = :own), 1e300) LIMIT 1",
+                {"own": self._store.holder, "from": now - _STALE_SECONDS, "to": now + _STALE_SECONDS},
             ).fetchone()
             is None
         )
@@ -125,8 +125,9 @@ class FileTransaction:
     def settle_dead_claims(self) -> None:
         """Count the claims of dead processes as spent, and take these processes out of the queue."""
         others = self._connection.execute(
-            "SELECT holder FROM claims WHERE holder <> ?1 UNION SELECT holder FROM line WHERE holder <> ?1",
-            (self._store.holder,),
+            "SELECT holder FROM claims WHERE holder <> :own"
+            " UNION SELECT holder FROM line WHERE holder <> :own",
+            {"own": self._store.holder},
         ).fetchall()
         for (holder,) in others:
             lease = hold(self._store.leases, holder)
