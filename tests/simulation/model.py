@@ -189,6 +189,8 @@ class _Judge(Evidence):
             ]
             for event in step.results or ():
                 is_own = event.get("error") == "APIConnectionError" and event["attempts"] == len(requests) > 0
+                # What never reached the provider is not among the requests. They are of another call.
+                is_own = is_own and not event["text"].startswith("no connection could be made")
                 if is_own and all(map(self._arrived_undisturbed, requests)):
                     yield f"{name}: the whole stream arrived, and {event['text']}"
 
