@@ -1,18 +1,21 @@
 """The background loop: one per process, waits that cancel, a clean end."""
 
 import asyncio
+import gc
 import linecache
 import queue
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from llm_provider import Client
+from llm_provider import Client, Stream
+from llm_provider._calls.tools import loop as tool_loop
 from llm_provider._runtime import event_loop
 from llm_provider.simulator import Simulator
 from loop_support import run_threads
@@ -144,14 +147,43 @@ async def count_tasks() -> int:
     return len(asyncio.all_tasks())
 
 
+def count_all_tasks() -> int:
+    return sum(
+        event_loop.submit(count_tasks(), inbox=inbox).result(60)
+        for inbox in (event_loop.current().inbox, tool_loop._own_loop.start())
+    )
+
+
+def answer(question: str) -> str:
+    return question
+
+
+def read_stream(client: Client, prompt: str, **parameters: Any) -> None:
+    with client.stream("gpt-6.1-sol", prompt, **parameters) as stream:
+        for _ in stream:
+            pass
+
+
+def wait_for_answer(client: Client, prompt: str, **parameters: Any) -> None:
+    client.call("gpt-6.1-sol", prompt, **parameters)
+
+
 # Before the start there is nothing to cancel.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_an_interrupt_at_any_line_leaves_no_call_behind(client: Client, simulator: Simulator) -> None:
-    client.call("gpt-6.1-sol", "Hi")  # the SDK is loaded
-    idle = event_loop.submit(count_tasks()).result(60)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"tools": [answer], "max_tool_rounds": 2}], ids=["call", "rounds"]
+)
+@pytest.mark.parametrize("ask", [wait_for_answer, read_stream])
+def test_an_interrupt_at_any_line_leaves_no_call_behind(
+    client: Client, simulator: Simulator, ask: Callable[..., None], parameters: dict[str, Any]
+) -> None:
+    ask(client, "Hi", **parameters)  # the SDK is loaded
+    idle = count_all_tasks()
     simulator.configure(latency=600.0)
-    task = event_loop.BackgroundTask
-    codes = {each.__code__ for each in (event_loop.wait, event_loop.submit, task.__init__, task.start)}
+    task, stream = event_loop.BackgroundTask, Stream
+    functions: list[Any] = [event_loop.wait, event_loop.submit, task.__init__, task.start]
+    functions += [tool_loop.run_and_wait, stream.__mro__[1].__init__, stream.__next__]
+    codes = {function.__code__ for function in functions}
     lines, last = 0, 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -160,19 +192,21 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(client: Client, simulato
             lines += 1
             if lines == last:
                 sys.settrace(None)
-                interrupted.append(linecache.getline(event_loop.__file__, frame.f_lineno))
-                time.sleep(0.2)  # the loop goes on meanwhile
+                interrupted.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+                time.sleep(0.02)  # the loop goes on meanwhile
                 raise KeyboardInterrupt
         return trace
 
     interrupted: list[str] = [""]
-    while "future.result()" not in interrupted[-1]:
+    while not any(wait in interrupted[-1] for wait in ("future.result()", "_items.get()")):
         lines, last = 0, last + 1
         sys.settrace(trace)
-        with pytest.raises(KeyboardInterrupt):
-            client.call("gpt-6.1-sol", f"{last}")
-        assert wait_until(lambda: event_loop.submit(count_tasks()).result(60) == idle, 5), interrupted[-1]
+        with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps the last traceback
+            ask(client, f"{last}", **parameters)
+        assert wait_until(lambda: count_all_tasks() == idle, 5), (interrupted[-1], kept)
     assert last > 10
+    del kept
+    gc.collect()  # here the warnings of what never began are ignored
 
 
 # --- signals. tests/end_to_end/test_notebook.py interrupts real cells --------------------------------------

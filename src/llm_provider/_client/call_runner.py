@@ -7,6 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from .._calls.batch.preload import SHORTAGES, shortage
@@ -22,9 +23,10 @@ from .._requests.request import check
 from .._requests.routing import price_names
 
 if TYPE_CHECKING:
-    from .._calls.lifecycle.stream import Arrived, Start
+    from .._calls.lifecycle.stream import Arrived, MakeSource
     from .._money.pricing import PriceTable
     from .._types.messages import Prompt
+    from .._types.response import Response
     from .._types.token_count import TokenCount
     from .batch_arguments import DeliveryOptions
 
@@ -174,11 +176,11 @@ class CallRunner:
         engine, prices = self.engine, self.prices
         return all(uses_batch_api(engine, prices, model, delivery.mode, parameters) for model in models)
 
-    def start_stream(
+    def prepare_stream(
         self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
-    ) -> Start:
-        """What starts a streamed call, or replays a stored one."""
-        from .._calls.lifecycle.stream import replay
+    ) -> MakeSource:
+        """What makes a streamed call, or replays a stored one."""
+        from .._calls.lifecycle.stream import Replay
         from .._runtime import event_loop
 
         event_loop.refuse_own_thread(function)
@@ -189,20 +191,19 @@ class CallRunner:
         hit = self.engine.lookup(call)
         rounds = call.request.max_tool_rounds
         if hit is not None and rounds is None:
-            return replay(hit, call.request.n)
+            return partial(Replay, hit, call.request.n)
         self.start()
         if function == "stream" and hit is None:
             self.engine.load(call)
         if rounds is not None:
             from .._calls.tools import loop as tool_loop
 
-            return tool_loop.start_stream(self.engine, call, hit, here=function == "astream")
+            return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
-        def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-            task = event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel)
-            return task.start().cancel
+        def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+            return event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel)
 
-        return start
+        return make
 
     def tell_of(self, result: object) -> None:
         """Tell the user's `on_result` of a result, if there is one."""

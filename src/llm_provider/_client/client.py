@@ -149,8 +149,8 @@ class Client(BatchMethods):
         from .._calls.lifecycle.stream import Stream
 
         runner = self._runner
-        start = runner.start_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
-        return Stream(start, runner.tell_of)
+        make = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
+        return Stream(make, runner.tell_of)
 
     @take_types_of(lambda: functions.astream)
     @with_parameters
@@ -160,8 +160,8 @@ class Client(BatchMethods):
         from .._calls.lifecycle.stream import AsyncStream
 
         runner = self._runner
-        start = runner.start_stream("astream", model, messages, parameters, runner.concurrency)
-        return AsyncStream(start, runner.tell_of)
+        make = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
+        return AsyncStream(make, runner.tell_of)
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:

@@ -48,10 +48,10 @@ class Inbox:
     Waking a loop takes a system call and a change of threads, which take longer than most functions.
     """
 
-    __slots__ = ("_loop", "_posted", "_woken")
+    __slots__ = ("_posted", "_woken", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._posted: deque[_Task] = deque()
         self._woken = False
 
@@ -61,7 +61,7 @@ class Inbox:
         # `_empty` clears the mark before it reads the queue, so a function appended before that is found.
         if not self._woken:
             self._woken = True
-            self._loop.call_soon_threadsafe(self._empty)
+            self.loop.call_soon_threadsafe(self._empty)
 
     def post_with_others(self, function: Callable[..., object], *arguments: object) -> None:
         """`post` once the iteration of the caller's event loop ends, whose functions wake this one together.
@@ -78,7 +78,7 @@ class Inbox:
 
     def _wake(self) -> None:
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._empty)
+            self.loop.call_soon_threadsafe(self._empty)
 
     def _empty(self) -> None:
         self._woken = False
@@ -90,7 +90,7 @@ class Inbox:
             function(*arguments)
         if posted and not self._woken:
             self._woken = True
-            self._loop.call_soon(self._empty)
+            self.loop.call_soon(self._empty)
 
 
 class BackgroundLoop:
@@ -152,21 +152,27 @@ cancel_task: Cancel = asyncio.Task.cancel
 
 
 class BackgroundTask(Generic[T]):
-    """A task of the background loop, with the context variables of the thread that made it."""
+    """A task with the context variables of the thread that made it, on the background loop or another one."""
 
-    __slots__ = ("_background", "_cancel", "_context", "_coroutine", "_settle", "_task")
+    __slots__ = ("_cancel", "_context", "_coroutine", "_inbox", "_settle", "_task")
 
-    def __init__(self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = cancel_task) -> None:
+    def __init__(
+        self,
+        coroutine: Work[T],
+        settle: Settle[T],
+        cancel: Cancel = cancel_task,
+        inbox: Inbox | None = None,
+    ) -> None:
         self._coroutine = coroutine
         self._context = contextvars.copy_context()
         self._settle: Settle[T] | None = settle
         self._cancel = cancel
-        self._background = current()
+        self._inbox = current().inbox if inbox is None else inbox
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "BackgroundTask[T]":
         """Have the loop run it, from any thread."""
-        self._background.inbox.post(self._start)
+        self._inbox.post(self._start)
         return self
 
     def _start(self) -> None:
@@ -195,7 +201,7 @@ class BackgroundTask(Generic[T]):
         """Cancel the task from any thread. It has no effect on one that has ended."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, so the task has ended
             # Not by the inbox, which may hold many tasks that would all be started before.
-            self._background.loop.call_soon_threadsafe(self._cancel_here)
+            self._inbox.loop.call_soon_threadsafe(self._cancel_here)
 
     def _cancel_here(self) -> None:
         if self._settle is None:
@@ -212,10 +218,15 @@ class BackgroundTask(Generic[T]):
         self._coroutine.close()
 
 
-def submit(coroutine: Work[T], cancel: Cancel = cancel_task, future: Future[T] | None = None) -> Future[T]:
+def submit(
+    coroutine: Work[T],
+    cancel: Cancel = cancel_task,
+    inbox: Inbox | None = None,
+    future: Future[T] | None = None,
+) -> Future[T]:
     """Run a coroutine on the loop. Cancelling the future cancels it, by `cancel`."""
     future = Future() if future is None else future
-    task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel)
+    task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel, inbox)
     future.add_done_callback(lambda waiter: task.cancel() if waiter.cancelled() else None)
     task.start()
     return future
@@ -231,11 +242,11 @@ def _settle(future: Future[T] | asyncio.Future[T], outcome: T | BaseException) -
             future.set_result(outcome)
 
 
-async def run(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
+async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     hand_over = functools.partial(inbox_here().post_with_others, _settle, future)
-    task = BackgroundTask(coroutine, hand_over, cancel).start()
+    task = BackgroundTask(coroutine, hand_over, cancel, inbox).start()
     try:
         return await future
     except asyncio.CancelledError:
@@ -290,11 +301,11 @@ def _drain(woken: socket.socket) -> None:
         woken.recv(4096)
 
 
-def wait(coroutine: Work[T], cancel: Cancel = cancel_task) -> T:
+def wait(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None) -> T:
     """Block until a coroutine has ended on the loop. An interrupt (Ctrl-C) at any moment cancels it."""
     future: Future[T] = Future()
     try:
-        submit(coroutine, cancel, future)
+        submit(coroutine, cancel, inbox, future)
         return future.result()
     finally:
         future.cancel()

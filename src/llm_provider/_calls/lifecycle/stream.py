@@ -5,7 +5,7 @@ import queue
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Self, TypeAlias
+from typing import Generic, Protocol, Self, TypeAlias
 
 from ..._errors import LLMError
 from ..._foreign_attributes import Hinting
@@ -17,23 +17,35 @@ from ..call import delta_of_choice
 Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""
 
-Start: TypeAlias = Callable[[Callable[[Arrived], None]], Callable[[], object]]
-"""Starts a streamed call, and returns a function that cancels it. The call gives its items to the argument,
-from another thread."""
+
+class Source(Protocol):
+    """A streamed call that has not started."""
+
+    def start(self) -> object: ...
+    def cancel(self) -> object: ...
+
+
+MakeSource: TypeAlias = Callable[[Callable[[Arrived], None]], Source]
+"""Makes a streamed call that gives its items to the argument, from another thread."""
 
 
 class _Running(Hinting, Generic[T_co]):
     """The common part of both kinds of stream: a call under way and its items."""
 
     def __init__(
-        self, start: Start, put: Callable[[Arrived], None], tell: Callable[[Result], object]
+        self, make: MakeSource, put: Callable[[Arrived], None], tell: Callable[[Result], object]
     ) -> None:
         self._ended = False
         self._tell = tell
         self._response: Response[T_co] | None = None
         self._here: deque[Step] = deque()
         # `put` has no reference to the stream, so a dropped stream is deleted and cancelled at once.
-        self._cancel = start(put)
+        self._source = make(put)
+        try:
+            self._source.start()
+        except BaseException:  # an interrupt, whose traceback keeps this stream
+            self.close()
+            raise
 
     @property
     def response(self) -> Response[T_co]:
@@ -50,10 +62,10 @@ class _Running(Hinting, Generic[T_co]):
         """Stop reading. If the request is still under way, it is cancelled at the server."""
         if not self._ended:
             self._ended = True
-            self._cancel()
+            self._source.cancel()
 
     def __del__(self) -> None:
-        if hasattr(self, "_cancel"):
+        if hasattr(self, "_source"):
             self.close()
 
     def _take(self, arrived: Arrived) -> bool:
@@ -75,9 +87,9 @@ class _Running(Hinting, Generic[T_co]):
 class Stream(_Running[T_co]):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
-    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
+    def __init__(self, make: MakeSource, tell: Callable[[Result], object]) -> None:
         self._items: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
-        super().__init__(start, self._items.put, tell)
+        super().__init__(make, self._items.put, tell)
 
     def __iter__(self) -> Self:
         return self
@@ -106,7 +118,7 @@ class Stream(_Running[T_co]):
 class AsyncStream(_Running[T_co]):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
-    def __init__(self, start: Start, tell: Callable[[Result], object]) -> None:
+    def __init__(self, make: MakeSource, tell: Callable[[Result], object]) -> None:
         items: asyncio.Queue[Arrived] = asyncio.Queue()
         self._items = items
         try:
@@ -115,7 +127,7 @@ class AsyncStream(_Running[T_co]):
             raise RuntimeError(
                 "astream() needs a running event loop: call it in an async function, or call stream()"
             ) from None
-        super().__init__(start, partial(inbox.post_with_others, items.put_nowait), tell)
+        super().__init__(make, partial(inbox.post_with_others, items.put_nowait), tell)
 
     def __aiter__(self) -> Self:
         return self
@@ -145,12 +157,19 @@ class AsyncStream(_Running[T_co]):
         self.close()
 
 
-def replay(response: Response, samples: int = 1) -> Start:
+class Replay:
     """A stream of a stored answer: one delta with all of each sample."""
 
-    def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-        put([delta_of_choice(choice, index) for index, choice in enumerate(response.choices[:samples])])
-        put(response)
-        return lambda: None
+    def __init__(self, response: Response, samples: int, put: Callable[[Arrived], None]) -> None:
+        self._items: list[Arrived] = [
+            [delta_of_choice(choice, index) for index, choice in enumerate(response.choices[:samples])],
+            response,
+        ]
+        self._put = put
 
-    return start
+    def start(self) -> None:
+        for arrived in self._items:
+            self._put(arrived)
+
+    def cancel(self) -> None:
+        """Nothing is under way."""

@@ -6,12 +6,10 @@ Those of synchronous calls share a loop in a thread of its own: a slow function 
 requests.
 """
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from ..._json_values import JSONMapping, JSONObject
@@ -24,14 +22,9 @@ from ..._types.usage import Timing, Usage
 from ..batch.lookup import with_metadata
 from ..call import Call, Emit, delta_of_choice
 from ..lifecycle.engine import Engine
-from ..lifecycle.stream import Arrived, Start
+from ..lifecycle.stream import Arrived, MakeSource
 from ..sent_requests import SentRequests, sum_of_prices
 from .runner import run_tools
-
-_Work: TypeAlias = Coroutine[Any, Any, Response]
-
-_Ended: TypeAlias = Response | BaseException
-"""How rounds ended. A task must not raise `KeyboardInterrupt`, which would end the event loop."""
 
 
 class Rounds:
@@ -258,31 +251,24 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
     A `RuntimeError` says that this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
-    future = _submit(Rounds(engine, call).run(stored))
-    try:
-        return _result(future.result())
-    finally:
-        future.cancel()
+    return event_loop.wait(Rounds(engine, call).run(stored), inbox=_own_loop.start())
 
 
-def start_stream(engine: Engine, call: Call[Response], stored: Response | None, *, here: bool) -> Start:
-    """The start of a stream of all rounds, with `here` on the event loop of the caller.
+def prepare_stream(
+    engine: Engine, call: Call[Response], stored: Response | None, *, here: bool
+) -> MakeSource:
+    """What makes a stream of all rounds, with `here` on the event loop of the caller.
 
     `stored` is the answer of the first round, if it is stored.
     """
-    loop = asyncio.get_running_loop() if here else None
     if not here:
         _own_loop.refuse_its_thread()
 
-    def start(put: Callable[[Arrived], None]) -> Callable[[], object]:
-        def put_end(done: Future[_Ended]) -> None:
-            put(asyncio.CancelledError() if done.cancelled() else done.result())
+    def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+        inbox = event_loop.inbox_here() if here else _own_loop.start()
+        return event_loop.BackgroundTask(Rounds(engine, call, put).run(stored), put, inbox=inbox)
 
-        future = _submit(Rounds(engine, call, put).run(stored), loop)
-        future.add_done_callback(put_end)
-        return future.cancel
-
-    return start
+    return make
 
 
 def batch_of(
@@ -299,14 +285,14 @@ def batch_of(
 
     `metadata` gives that of each input, in their order. With `here`, the rounds run on the caller's loop.
     """
-    loop: asyncio.AbstractEventLoop | None = None
+    inbox: event_loop.Inbox
     if not here:
         _own_loop.refuse_its_thread()
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
-        nonlocal loop
+        nonlocal inbox
         # `aiter_many` may be called before the loop runs that reads its results.
-        loop = asyncio.get_running_loop() if here else None
+        inbox = event_loop.inbox_here() if here else _own_loop.start()
         for prompt in inputs:
             described = None if metadata is None else metadata(prompt)
             try:
@@ -318,7 +304,7 @@ def batch_of(
                 yield with_metadata(error, described)
 
     async def run_call(call: Call[Response]) -> Response:
-        return _result(await asyncio.wrap_future(_submit(Rounds(engine, call).run(), loop)))
+        return await event_loop.run(Rounds(engine, call).run(), inbox=inbox)
 
     return lookup, run_call
 
@@ -334,12 +320,12 @@ class _OwnLoop:
         self._background: event_loop.BackgroundLoop | None = None
         self._abandoned: event_loop.BackgroundLoop | None = None
 
-    def start(self) -> asyncio.AbstractEventLoop:
+    def start(self) -> event_loop.Inbox:
         with self._lock:
             if self._background is None:
                 self._background = event_loop.BackgroundLoop("llm_provider-tools")
                 event_loop.at_exit(self.stop)
-            return self._background.loop
+            return self._background.inbox
 
     def refuse_its_thread(self) -> None:
         """Raise in the thread of the loop, where a wait for the rounds would last for ever."""
@@ -362,26 +348,6 @@ class _OwnLoop:
 
 
 _own_loop = _OwnLoop()
-
-
-def _submit(rounds: _Work, loop: asyncio.AbstractEventLoop | None = None) -> Future[_Ended]:
-    """Run rounds on a loop, by default on that of synchronous calls. Cancelling the future cancels them."""
-    return asyncio.run_coroutine_threadsafe(_end(rounds), loop or _own_loop.start())
-
-
-async def _end(rounds: _Work) -> _Ended:
-    try:
-        return await rounds
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:
-        return error
-
-
-def _result(ended: _Ended) -> Response:
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
 
 
 run_around_forks(after_in_child=_own_loop.forget_parent)
