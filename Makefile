@@ -53,7 +53,7 @@ setup: .venv/.ready ## create .venv with the development tools and every extra b
 demo: setup ## evaluate four simulated providers, then again from the cache
 	@$(RUN) examples/demo.py
 
-test: lint .venv-highest/.ready .venv-lowest/.ready ## lint, types, SDK tests on the newest and oldest versions, full suite
+test: lint ## lint, types, SDK tests on the newest and oldest versions, full suite
 	@$(MAKE) --no-print-directory --jobs suite types sdk-tests-highest sdk-tests-lowest
 
 suite: setup
