@@ -189,9 +189,12 @@ class _Judge(Evidence):
             ]
             for event in step.results or ():
                 is_own = event.get("error") == "APIConnectionError" and event["attempts"] == len(requests) > 0
-                # What never reached the provider is not among the requests. They are of another call.
+                # What never reached the provider is not among the requests. They are of another call, whose
+                # answer may come later.
                 is_own = is_own and not event["text"].startswith("no connection could be made")
-                if is_own and all(map(self._arrived_undisturbed, requests)):
+                if is_own and all(
+                    self._arrived_undisturbed(each) and each.delivered_at <= step.ended for each in requests
+                ):
                     yield f"{name}: the whole stream arrived, and {event['text']}"
 
     def _group_steps(self, process: str) -> Iterator[tuple[str, list[Step]]]:
