@@ -44,7 +44,7 @@ STATES: dict[str, tuple[Fault | None, str | None, bool]] = {
     "limited": (Fault(status=429, retry_after="0.01"), "RateLimitError", True),
     "poor": (Fault(quota=True), "QuotaExceededError", True),
     "long": (Fault(context_length=True), "ContextWindowExceededError", True),
-    "unusable": (Fault(finish="no_choices"), "APIResponseValidationError", True),
+    "unusable": (Fault(body="<html>", content_type="text/html"), "APIResponseValidationError", True),
     "refuses": (Fault(finish="refusal"), "RefusalError", True),
     "filtered": (Fault(finish="content_filter"), "RefusalError", True),
     "wrong": (Fault(status=400), "BadRequestError", False),
@@ -100,7 +100,7 @@ class Plan:
             if error == "SchemaMismatchError":
                 sent[provider] += 1  # it is asked again once
             if error is None:
-                sent[provider] += self.kind == "tools" and state == "up"
+                sent[provider] += self.kind == "tools" and state in ("up", "mismatched")
                 return number, None, sent, tuple(passed)
             if not leads_on:
                 return number, error, sent, tuple(passed)
@@ -167,7 +167,9 @@ def compare_plan(plan: Plan, simulator: Simulator, folder: Path) -> None:
         check_money(outcome, lines, budget, simulator)
         if lines and lines[-1]["outcome"] == "answered" and lines[-1]["provider"] == outcome.provider:
             entries = [{"model": entry.model, "error": entry.error} for entry in outcome.passed_over]
-            assert lines[-1].get("passed_over", []) == entries
+            # Rounds after the first one ask the model that answered it.
+            own = [line for line in lines if line["provider"] == outcome.provider]
+            assert own[0 if plan.kind == "tools" else -1].get("passed_over", []) == entries
         if outcome.cost is not None and highest.cost is not None and plan.kind in ("plain", "samples"):
             assert outcome.cost <= highest.cost.high
         check_rerun(plan, outcome, client, simulator, {"fallback": others, **parameters})
