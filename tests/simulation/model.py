@@ -228,7 +228,12 @@ class _Judge(Evidence):
                 if not any(
                     step.process == request.process
                     and step.begun is not None
-                    and (step.ended is None or request.at <= step.ended + slack)
+                    and (
+                        step.ended is None
+                        or request.at <= step.ended + slack
+                        # A thread cannot be stopped: the user's function goes on and calls.
+                        or step.plan.get("tool") == "calls back"
+                    )
                     for question in questions
                     for step in self.askers[question]
                 ):
