@@ -59,7 +59,7 @@ class Check:
             RecordingProxy(target.base_url or "") as proxy,
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
-                max_tokens=400,
+                max_tokens=400, outage_patience=10.0,
             ) as client,
         ):  # fmt: skip
             account = Account(route, client, proxy, self._tell, model)
