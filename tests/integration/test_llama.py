@@ -110,12 +110,12 @@ def test_a_stream_that_fails_before_its_first_word_raises(llama: LlamaServer) ->
 def test_log_probabilities_are_those_of_the_tokens(llama: LlamaServer) -> None:
     answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=4, temperature=0, top_logprobs=3)
     tokens = answer.logprobs or ()
-    assert "".join(token["token"] for token in tokens) == answer.text
+    assert "".join(token.token for token in tokens) == answer.text
     # This server reads `top_logprobs` and ignores `logprobs`.
     assert [len(token.top) for token in tokens] == [3] * 4
     for token in tokens:
         best, *others = (entry.logprob for entry in token.top)
-        assert token["logprob"] == best <= 0.0
+        assert token.logprob == best <= 0.0
         assert all(other <= best for other in others)
 
 
