@@ -56,12 +56,8 @@ demo: setup ## evaluate four simulated providers, then again from the cache
 test: lint ## lint, types, SDK tests on the newest and oldest versions, full suite
 	@$(MAKE) --no-print-directory --jobs suite types sdk-tests-highest sdk-tests-lowest
 
-suite: .venv/.compiled
+suite: setup
 	@$(RUN) -m pytest $(PARALLEL)
-
-# Processes that begin together would each compile the packages that they import, for 13 s of processor time.
-.venv/.compiled: .venv/.ready
-	@$(RUN) -c "import anthropic, google.genai, hypothesis, litellm, openai.resources.chat, pandas, pytest" && touch $@
 
 coverage: setup ## the full suite with branch coverage, which must reach the floor of pyproject.toml (takes half as long again)
 	@$(RUN) -m pytest $(PARALLEL) $(WITH_LONG) --cov --cov-report=term:skip-covered
