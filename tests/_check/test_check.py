@@ -9,7 +9,7 @@ from llm_provider import RequestError
 from llm_provider._check.check import Check, choose_models
 from llm_provider._check.report import BAD, Row, write_markdown
 from llm_provider._check.scrubbing import Scrubber
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._behaviour.deviations import DEVIATIONS
 from llm_provider.simulator._behaviour.score_shapes import SCORE_CHANGES
 
@@ -93,6 +93,12 @@ def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     assert any(row.name == row_name and text in row.observed for row in named), named
     # No other group of rows blames something else.
     assert len(named) <= 8
+
+
+def test_batches_that_cannot_be_submitted_do_not_hold_it(account: Simulator) -> None:
+    account.inject(Fault(status=500), match="files", times=None)
+    rows, _ = run("openai")
+    assert [row.name for row in rows if row.verdict == "failed"] == ["batch"]
 
 
 def test_all_deviations_of_answers_are_shown() -> None:

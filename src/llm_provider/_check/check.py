@@ -57,6 +57,7 @@ class Check:
         with (
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
             RecordingProxy(target.base_url or "") as proxy,
+            # The patience is that of requests about batches, to which a gateway may answer 500 for ever.
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
                 max_tokens=400, outage_patience=10.0,

@@ -224,7 +224,7 @@ def submit(
     inbox: Inbox | None = None,
     future: Future[T] | None = None,
 ) -> Future[T]:
-    """Run a coroutine on the loop. Cancelling the future cancels it, by `cancel`."""
+    """Run a coroutine on the loop, or on that of `inbox`. Cancelling the future cancels it, by `cancel`."""
     future = Future() if future is None else future
     task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel, inbox)
     future.add_done_callback(lambda waiter: task.cancel() if waiter.cancelled() else None)
