@@ -64,7 +64,7 @@ CHANGED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("chat", '"finish_reason":"tool_calls"', '"finish_reason":"stop"', WRONG, "calls ends with stop"),
         ("chat", r"data: \[DONE\]\n", "", WRONG, "the stream ends without [DONE]"),
         ("chat.*stream", '"content":"', '"content":"\u2028', "call", ""),
-        ("chat", '"content":"42"', '"content":"4\\\\u001b[2J\\\\n2"', "call", r"4 \x1b[2J 2"),
+        ("chat", '"content":"42"', '"content":"4\\\\u001b[2J\\\\n2"', "call", r"4\x1b[2J 2"),
         ("chat", r"^404\n.*", '404\n{"error":"no"}', WRONG, "status 404 has no error.message"),
         ("chat.*hello", '"usage":', '"usage":"?","used":', WRONG, "cannot be compared"),
         ("GET .*/batches/", "^200", "404", "batch", "batch_0000"),
