@@ -111,9 +111,9 @@ def check_call(account: Account) -> None:
     account.tell(not problems, "served by", "; ".join(problems) or who)
 
 
-def _is_snapshot(asked: str, answered: str | None) -> bool:
+def _is_snapshot(requested: str, answered: str | None) -> bool:
     """Whether two names mean one model: one may have a date or a version more."""
-    names = [name.rpartition("/")[2].lower().removesuffix("-latest") for name in (asked, answered or "")]
+    names = [name.rpartition("/")[2].lower().removesuffix("-latest") for name in (requested, answered or "")]
     short, long = sorted(names, key=len)
     more = r"([-@:](latest|preview|exp|free|v?\d{2}[\d-]+))*(\.gguf)?"
     return bool(short and re.fullmatch(re.escape(short) + more, long))
@@ -282,8 +282,8 @@ def check_replies(account: Account) -> None:
     verdicts: dict[str, str | bool] = {UNKNOWN: "note", WRONG: False}
     for row, verdict in verdicts.items():
         texts = [f"{text} ({case})" for (name, text), case in sorted(findings.items()) if name == row]
-        found = verdict if texts else bool(usual) or "skipped"
-        account.tell(found, row, "; ".join(texts) or usual or "no reply to compare")
+        word = verdict if texts else bool(usual) or "skipped"
+        account.tell(word, row, "; ".join(texts) or usual or "no reply to compare")
 
 
 PROBES: tuple[Callable[[Account], None], ...] = (
