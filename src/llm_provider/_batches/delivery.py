@@ -113,7 +113,7 @@ class BatchDelivery:
     ) -> None:
         header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=key.identity)
         spending = Spending(self._engine, job.shared)
-        await spending.reserve(job.call_of(row) for row in group)
+        await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
             file_ids = await self._upload_files(job, group, key)
@@ -254,7 +254,7 @@ class BatchDelivery:
         if spending is not None:
             spending.settle(collector.spent)
         elif shared is not None:
-            await Spending(self._engine, shared).count(collector.at_most)
+            await Spending(self._engine, shared).count(collector.at_most, record.id)
         return None
 
     def _patience(self, shared: Call[Any] | None) -> float:
@@ -326,8 +326,10 @@ class BatchDelivery:
 
     async def cancel(self, record: Record) -> bool:
         """End a batch early, unless it has ended: rows that are done are kept, and billed."""
-        header = record.header
-        if not await self.refresh(record) or header is None or record.remote is None:
+        header, is_under_way = record.header, True
+        with contextlib.suppress(PendingBatchError):  # a provider that does not find it may cancel it
+            is_under_way = await self.refresh(record)
+        if not is_under_way or header is None or record.remote is None:
             return False
         try:
             await self._remote_of(header).cancel(record.remote)
