@@ -43,6 +43,7 @@ _RESCUE = (
     " ORDER BY rowid LIMIT ?"
 )
 _RESCUED_AT_ONCE = 200
+_UNREADABLE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
 _MOST_UNREADABLE = 20_000
 """Rows without one between them that can be read. A damaged page of SQLite's tree may hide thousands."""
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH})
@@ -250,23 +251,29 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
     """
     batch: list[Row] = []
     with (
-        contextlib.suppress(sqlite3.Error),
+        contextlib.suppress(sqlite3.Error, OverflowError),
         contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
     ):
         first, count, unreadable = 0, _RESCUED_AT_ONCE, 0
         while unreadable < _MOST_UNREADABLE:
             try:
-                found = damaged.execute(_RESCUE, (first, count)).fetchall()
+                rows = damaged.execute(_RESCUE, (first, count)).fetchall()
             except sqlite3.Error as error:
-                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR):
+                # A key that is no UTF-8 has no code.
+                if getattr(error, "sqlite_errorcode", _UNREADABLE[0]) & 0xFF not in _UNREADABLE:
                     break
                 # One by one up to the damage, and past it.
                 first, unreadable, count = first + (count == 1), unreadable + (count == 1), 1
                 continue
-            if not found:
+            if not rows:
                 break
-            batch += [(key, value, tag) for _, key, value, tag in found]
-            first, count, unreadable = found[-1][0] + 1, _RESCUED_AT_ONCE if unreadable else count, 0
+            batch += [(key, value, tag) for _, key, value, tag in rows]
+            # The number of a damaged row may be any.
+            first, count, unreadable = (
+                max(first, rows[-1][0]) + 1,
+                _RESCUED_AT_ONCE if unreadable else count,
+                0,
+            )
             if len(batch) >= _RESCUED_AT_ONCE:
                 yield batch
                 batch = []
