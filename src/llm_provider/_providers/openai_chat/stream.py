@@ -188,8 +188,7 @@ class _Sample:
             self._spoke = self._spoke or bool(spoken)
             text = spoken or (self.show_refusal() if self.finish_reason else "")
         fragments = dicts(delta.get("tool_calls"), "tool_calls")
-        added = [self._add_call(fragment, place) for place, fragment in enumerate(fragments)]
-        calls = [call for call in added if call is not None]
+        calls = [*filter(None, map(self._add_call, fragments, range(len(fragments))))]
         if isinstance(delta.get("function_call"), dict):
             begun = self._legacy_call or _Call()
             call = begun.add({"function": delta["function_call"]}, 0)
