@@ -94,7 +94,10 @@ CALL = {"functionCall": {"name": "f", "args": "no object"}}
 INPUT = {"type": "tool_use", "id": "t1", "name": "f", "input": None}
 FAILED: dict[str, list[Any]] = {
     "gpt-5.5-pro": [
-        {"type": "response.failed", "response": {**FAILURE, "usage": COUNTS, "status": "failed"}}
+        {
+            "type": "response.failed",
+            "response": {"object": "response", **FAILURE, "usage": COUNTS, "status": "failed"},
+        }
     ],
     "openrouter/m": [{**FAILURE, "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}],
     "gemini-3.8-flash": [

@@ -230,10 +230,10 @@ class _Sample:
                 self._audio[name] = value
         return text_of(piece.get("transcript")) or ""
 
-    def _add_call(self, fragment: JSONObject, place: int) -> ToolCallDelta | None:
+    def _add_call(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
         index = _index(fragment)
         call = self._call_at.get(index)
-        if call is None or call.is_another(fragment, listed=place > 0 and fragment.get("index") is None):
+        if call is None or call.is_another(fragment, listed=position > 0 and fragment.get("index") is None):
             call = self._call_at[index] = _Call()
         added = call.add(fragment, len(self._calls))
         if added is not None and added.index == len(self._calls):
