@@ -71,7 +71,9 @@ def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> N
     batch = client.submit_many("gpt-5.5", "{question}", rows=rows, metadata=ids[:2])
     assert [result.metadata for result in batch.results()] == ids[:2]
     simulator.configure(batch_errored=1.0)
-    failed = client.call_many("gpt-5.5", ["a", "b", "a"], delivery="batch", metadata=ids, max_retries=0)
+    with Client(cache_dir=client.cache.directory, max_retries=0) as another:
+        failed = another.call_many("gpt-5.5", ["a", "b", "a"], delivery="batch", metadata=ids)
+        assert len(another.batches()) == 3
     assert [result.metadata for result in failed] == ids
     assert not any(isinstance(result, Response) for result in failed)
 

@@ -6,11 +6,14 @@ from llm_provider import AuthenticationError, Client
 from llm_provider.simulator import Fault, Simulator
 
 
-def test_polling_goes_on_through_failures(client: Client, simulator: Simulator) -> None:
-    for fault in (Fault(status=503), Fault(status=429, retry_after="0.01"), Fault(abort_after=0)):
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
+def test_polling_goes_on_through_failures(client: Client, simulator: Simulator, model: str) -> None:
+    odd = (Fault(body="<html>a proxy</html>"), Fault(body="null"), Fault(body="{}"))
+    for fault in (Fault(status=503), Fault(status=429, retry_after="0.01"), Fault(abort_after=0), *odd):
         simulator.inject(fault, match="batches.retrieve")
-    simulator.inject(Fault(status=500), match="files.upload")
-    (result,) = client.call_many("gpt-5.5", ["1+1?"], delivery="batch")
+    for fault in (Fault(status=500), *odd):
+        simulator.inject(fault, match="files.upload")
+    (result,) = client.call_many(model, ["1+1?"], delivery="batch")
     assert result.text == "2"  # type: ignore[union-attr]  # it did not fail
 
 

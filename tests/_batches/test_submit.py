@@ -25,6 +25,7 @@ from llm_provider.simulator import Fault, Simulator
 
 MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
 INPUTS = ["1+1?", "2+2?"]
+ODD_BODIES = ("{}", "null", '{"data":{"id":"x"}}', "<html>a proxy</html>")
 
 
 def wanted(size: int, parts: int = 1) -> Wanted:
@@ -44,11 +45,18 @@ def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_submission_whose_answer_is_lost_is_found(client: Client, simulator: Simulator, model: str) -> None:
-    simulator.inject(Fault(abort_after=0), match="batches.create")
+@pytest.mark.parametrize("fault", [Fault(abort_after=0), *(Fault(body=body) for body in ODD_BODIES)])
+@pytest.mark.sampled(5)
+def test_a_submission_whose_answer_is_lost_is_found(
+    client: Client, simulator: Simulator, model: str, fault: Fault
+) -> None:
+    simulator.inject(fault, match="batches.create")
+    simulator.inject(Fault(body="<html>a proxy</html>"), match="batches.list")
     results = client.call_many(model, INPUTS, delivery="batch")
     assert results.texts == ["2", "4"]
     assert simulator.ledger().answered == 2
+    # Another one is not submitted before the provider's list was read.
+    assert simulator.ledger().faults == 2
 
 
 def test_a_refusal_is_tried_again_and_a_mistake_is_not(client: Client, simulator: Simulator) -> None:
@@ -136,9 +144,13 @@ def test_an_ended_batch_is_recognised_by_its_rows(
         simulator.inject(fault, match="batches.results")
         simulator.configure(batch_results_late=2)
     simulator.inject(Fault(abort_after=0) if accepted else Fault(status=500), match="batches.create")
-    results = client.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
+    budget = Budget(1.0)
+    results = client.call_many(
+        "claude-haiku-5-5", INPUTS, max_tokens=9, delivery="batch", budget=budget, max_retries=0
+    )
     assert results.texts == ["2", "4"]
     assert simulator.ledger().answered == 2 * (theirs + 1)
+    assert (float(budget.spent), budget.reserved) == (pytest.approx(float(results.cost)), 0)
 
 
 @pytest.mark.parametrize("model", ["gpt-5.5", "gemini/gemini-3.8-flash"])

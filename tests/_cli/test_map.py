@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -50,23 +51,36 @@ def test_every_row_is_answered_in_order(
     assert simulator.requests()[0].body["messages"][0]["content"] == "Brief."
 
 
+@pytest.mark.parametrize(
+    ("suffix", "by_id"), [(".jsonl", ()), (".jsonl", ("--id", "name")), (".csv", ("--id", "name"))]
+)
 def test_a_second_run_sends_nothing(
-    run: RunCommand, simulator: Simulator, source: Path, target: Path
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, suffix: str, by_id: tuple[str, ...]
 ) -> None:
-    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    target = tmp_path / f"out{suffix}"
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE, *by_id)
     run(*words)
     before = target.read_bytes()
     ended = run(*words, "--cache", "off", "--max-concurrent", "3", "--budget", "1")
     assert (ended.code, "12 before this run, $0.00" in ended.out) == (0, True)
-    with source.open("a") as file:
-        file.write('{"a": 40, "name": "n40"}\n')
+    rows = source.read_text().splitlines()
+    rows.insert(5 if by_id else 12, '{"a": 40, "name": "n40"}')
+    source.write_text("\n".join(rows))
     assert "13 of 13 rows answered" in run(*words).out
     assert simulator.ledger().requests == 13
-    assert target.read_bytes().startswith(before)
+    assert by_id or target.read_bytes().startswith(before)
+    assert [int(record["index"]) for record in records(target)] == list(range(13))
+    assert [int(record["text"]) - 1 for record in records(target)] == [json.loads(row)["a"] for row in rows]
+    sent = target.read_bytes()
+    assert run(*words).code == 0
+    assert target.read_bytes() == sent
     again = run(*words, "--overwrite")
     assert "13 of 13 rows answered" in again.out
     assert "13 from the cache" in again.out
-    assert (simulator.ledger().requests, lines(target)[0]["cached"]) == (13, True)
+    assert (simulator.ledger().requests, str(records(target)[0]["cached"]).lower()) == (13, "true")
+    os.link(source, twin := tmp_path / "twin.jsonl")
+    assert run("map", MODEL, str(source), str(twin), "--overwrite").code == 2
+    assert source.read_text() == "\n".join(rows)
 
 
 @pytest.mark.parametrize(

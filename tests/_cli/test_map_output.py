@@ -80,8 +80,19 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
     first.open(overwrite=False)
     with pytest.raises(RequestError, match="another process writes"):
         second.open(overwrite=False)
+    second.read_answered(by_id=False)
+    for number in (1, 0):
+        first.write(line(number))
+    third = OutputFile(tmp_path / "out")
+    third.read_answered(by_id=False)
+    first.arrange(2)
     first.close()
-    second.close()
+    whole = (tmp_path / "out").read_bytes()
+    for stale in (second, third, first):
+        with pytest.raises(RequestError, match="another process has written"):
+            stale.open(overwrite=False)
+        stale.close()
+    assert (tmp_path / "out").read_bytes() == whole
 
 
 def test_the_place_of_the_file_must_exist(tmp_path: Path) -> None:

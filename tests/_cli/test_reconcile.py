@@ -151,7 +151,7 @@ def test_what_cannot_be_compared_is_an_error_with_a_remedy(
     ended = run("reconcile", str(tmp_path / "missing"))
     assert (run("reconcile").code, ended.code, "name the file of Client(ledger=FILE)" in ended.err) == (
         2,
-        1,
+        2,
         True,
     ), ended
     text = Path(ledger).read_text().replace('"time":17', '"time":16')
@@ -180,9 +180,72 @@ def test_calls_near_midnight_may_be_billed_on_the_next_day(
     run: RunCommand, ledger: str, simulator: Simulator
 ) -> None:
     simulator.configure(billing_clock=86_400.0)
-    with Client(ledger=ledger, cache="off") as client:
+    with Client(ledger=ledger, cache="refresh") as client:
         client.call("gpt-6.1-sol", "late " * 50, max_tokens=50)
+        simulator.configure(billing_clock=-4 * 86_400.0)
+        client.call_many("gpt-6.1-sol", ["collected days later"], max_tokens=50, delivery="batch")
     ended = run("reconcile", ledger, "--provider", "openai", "--border", "1d", "--json")
     assert ended.code == 0
     words = [row["explained"] for row in json.loads(ended.out)["rows"] if row["model"] == "gpt-6.1-sol"]
     assert any(word.get("another day", 0) < 0 for word in words)
+
+
+def test_a_provider_whose_report_is_empty_is_compared(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "calls.jsonl"
+    simulator.configure(prices=default_prices_path())
+    with Client(ledger=path, cache="off") as client:
+        client.call(MODELS[0], "1 + 1 = ?", max_tokens=50)
+    line = path.read_text()
+    other = line.replace('"openai"', '"anthropic"').replace("/openai/v1", "/anthropic")
+    path.write_text(line + other + line.replace("/openai", "/elsewhere"))
+    ended = run("reconcile", str(path))
+    found = ended.out.count("nothing in the report"), "1 lines of other" in ended.err
+    assert (ended.code, *found) == (1, 2, True)
+    monkeypatch.delenv("ANTHROPIC_ADMIN_KEY")
+    path.write_text(line + other.replace('"time":17', '"time":16'))
+    assert run("reconcile", str(path), "--since", "1d").code == 0
+
+
+LINE = """{"time":1795170000,"outcome":"answered","provider":"openai","model":"m","served":"m","tag":"",
+ "usd":"0.1"}""".replace("\n", "")
+
+
+def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
+    rows = [
+        {
+            "object": "organization.costs.result",
+            "line_item": name,
+            "amount": {"value": usd, "currency": "usd"},
+        }
+        for name, usd in costs
+    ]
+    return json.dumps({"data": [{"start_time": 1795132800, "results": [*rows, *others.values()]}]})
+
+
+@pytest.mark.parametrize(
+    ("report", "options", "code", "message"),
+    [
+        (bucket(("m, input", 0.1)), "", 0, "usage: not compared for openai"),
+        (f"[{bucket(('m', 0.1))}, {bucket(('m', 0.1))}]", "", 2, "rows that another page or file has too"),
+        (bucket(("m", 0.1), ("Credit\x1b", -0.01)), "", 1, "a credit or a refund"),
+        (bucket(("m", 0.1), (None, 0.01)), "", 1, "no line_item: "),
+        (bucket(("m", float("nan"))), "", 2, "is no report"),
+        (bucket(("m", "1e999999999")), "", 2, "is no report"),
+        (bucket(row={"object": "", "model": "m", "num_model_requests": 1.5}), "", 2, "is no report"),
+        ("[" * 100_000, "", 2, "is no JSON"),
+        (bucket(("m", 0.1)), "--tolerance nan", 2, "percentage"),
+        (bucket(("m", 0.1)), "--since 999999d", 2, "expected a day"),
+        (bucket(("m", 0.1)), f"--border {'9' * 400}w", 2, "expected a number"),
+    ],
+)
+def test_saved_reports_of_every_kind(
+    run: RunCommand, tmp_path: Path, report: str, options: str, code: int, message: str
+) -> None:
+    for name, text in ("calls", LINE), ("report", report):
+        (tmp_path / name).write_text(text)
+    ended = run("reconcile", f"{tmp_path}/calls", "--report", f"{tmp_path}/report", *options.split())
+    assert (ended.code, message in ended.out + ended.err, "\x1b" in ended.out) == (code, True, False), ended

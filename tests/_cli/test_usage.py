@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client
+from llm_provider import Client, Ledger
 from llm_provider._cli.main import main
 from llm_provider._money.ledger_file import LedgerFile
 from llm_provider._money.totals import Key, Posting
@@ -83,12 +83,15 @@ def test_the_environment_names_the_ledger(
 def test_wrong_lines_names_and_files_are_reported(
     run: RunCommand, ledgers: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Path(ledgers[0]).open("a") as file:
-        file.write("no ledger\n")
-    assert main(["usage", ledgers[0]]) == 0
-    assert "invalid lines are left out (1, the first is line 8)" in capsys.readouterr().err
+    whole = Path(ledgers[0]).read_text()
+    # The second line is behind the beginning of one that a killed process left.
+    Path(ledgers[0]).write_text(whole + "no ledger\n" + whole[:40] + whole)
+    assert main(["usage", ledgers[0], "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "invalid lines are left out (1, the first is line 8)" in printed.err
+    assert json.loads(printed.out)["total"]["requests"] == Ledger.read(ledgers[0]).total.requests
     assert "not 'modle'" in run("usage", ledgers[0], "--by", "modle").err
-    assert run("usage", "absent.jsonl").code == 1
+    assert run("usage", "absent.jsonl").code == 2
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])

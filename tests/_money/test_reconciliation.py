@@ -13,11 +13,20 @@ from llm_provider._money.ledger_file import LedgerFile
 from llm_provider._money.pricing import PriceTable
 from llm_provider._money.reconciliation import Row, list_lines, reconcile
 from llm_provider._money.totals import Key, Posting
-from llm_provider._money.usage_reports import Entry
+from llm_provider._money.usage_reports import WEB_SEARCH, Entry
 from llm_provider._types.usage import Usage
 
 DAY = 1_795_132_800  # 2026-11-20, midnight in UTC
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-haiku-5-5", "openrouter": "openai/gpt-6.1-sol"}
+OTHERS = {
+    "openai": [("gpt-4", "gpt-4-0613", "gpt-4-0613", "")], "anthropic": [],
+    "openrouter": [
+        ("openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol-2026-10-21", ""),
+        ("vendor/new-5", "vendor/5-new-20261001", "vendor/new-5", "vendor/5-new-20261001"),
+    ],
+}  # fmt: skip
+"""Names that a call asks for, that a reply has, that the report has, and its second one."""
+TOOLS, OWN_PRICE = "code interpreter sessions", Decimal("0.0123")
 PRICES = PriceTable.load()
 
 
@@ -29,32 +38,47 @@ class World:
         self.random = random.Random(seed)
         self.usd: defaultdict[tuple[str, ...], Decimal] = defaultdict(Decimal)
         self.usage: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self.varied = False
 
     def request(self, cause: str, day: int, provider: str, batch: bool, account: str) -> Decimal:
         """One request; returns its USD. OpenRouter has no batches."""
         if provider == "openrouter" and batch:
             cause, batch = "known", False
         model, delivery = MODELS[provider], "batch" if batch else "live"
+        others = OTHERS[provider] if self.varied else []
+        names = self.random.choice([(model, model, f"{model}-2026-10-21", ""), *others])
         usage = Usage(
             input_tokens=self.random.randrange(1, 5000), output_tokens=self.random.randrange(1, 500)
         )
-        usd = PRICES.cost(provider, model, usage, variant="batch" if batch else "standard")
-        assert usd is not None
+        usd = PRICES.cost(provider, names[1], usage, variant=delivery if batch else "standard") or OWN_PRICE
+        # Of its searches and tools, which the report lists under names of their own.
+        apart = {WEB_SEARCH: Decimal(0), TOOLS: Decimal(0)}
+        if self.varied and provider != "openrouter" and usd != OWN_PRICE and self.random.random() < 0.5:
+            usage += Usage(web_searches=1)
+            apart[WEB_SEARCH] = PRICES.cost(provider, model, Usage(web_searches=1), requests=0) or OWN_PRICE
+            if cause == "unpriced tools":
+                usage, apart[TOOLS] = usage + Usage(unpriced_tools=1), OWN_PRICE
+        whole = usd + sum(apart.values())
         second, billed = self.random.randrange(4000, 82_000), day
-        if cause == "border":
+        if cause in ("border", "unknown near the border"):
             second, billed = (30, day - 1) if self.random.random() < 0.5 else (86_390, day + 1)
         elif cause == "late batch":
             billed = day - self.random.randrange(1, 3)
-        key = Key(provider, model, model, "", delivery)
+        key = Key(provider, names[0], names[1], "", delivery)
         moment, more = float(DAY + day * 86_400 + second), {"account": f"fp-{account}"}
         if cause in ("known", "border", "late batch", "unbilled"):
-            self.file.append(Posting(moment, "answered", key, usd, usage), **more)
-        elif cause == "unknown":
-            posting = Posting(moment, "failed", key, None, None, usd * 3)
+            self.file.append(Posting(moment, "answered", key, whole, usage), **more)
+        elif cause == "unpriced tools":
+            self.file.append(Posting(moment, "answered", key, None, usage), **more)
+        elif cause.startswith("unknown"):
+            posting = Posting(moment, "failed", key._replace(served=names[0]), None, None, whole * 3)
             self.file.append(posting, error="APIConnectionError", **more)
         if cause != "unbilled":
-            name = (provider, f"2026-11-{20 + billed}", f"{model}-2026-10-21", f"fp-{account}", delivery)
+            name = (provider, f"2026-11-{20 + billed}", names[2], f"fp-{account}", delivery)
             self.usd[name] += usd
+            for tool, part in apart.items():
+                if part:
+                    self.usd[(*name[:2], tool, *name[3:])] += part
             self.usage[name].update(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, n=1)
         return usd
 
@@ -71,7 +95,14 @@ class World:
         ]  # fmt: skip
 
     def rows(self, *measures: str, decimals: int = 12, by_key: bool = True) -> list[Row]:
-        entries = [entry for measure in measures for entry in self.report(measure, decimals)]
+        aliases = {name: alias for names in OTHERS.values() for _, _, name, alias in names}
+        entries = [
+            entry._replace(alias=aliases.get(entry.model, ""))
+            for measure in measures
+            for entry in self.report(measure, decimals)
+        ]
+        for number in range(0, len(entries) if self.varied else 0, 9):
+            entries[number] = entries[number]._replace(delivery=None)
         lines = list(list_lines([self.path]))
         return reconcile(
             lines, entries, PRICES, days=("2026-11-20", "2026-11-30"), border=3600, by_key=by_key
@@ -90,8 +121,11 @@ def add_up(rows: list[Row]) -> tuple[Decimal, Counter[str]]:
 @pytest.mark.sampled(7)
 def test_what_the_ledger_knows_of_is_explained(tmp_path: Path, seed: int, measures: tuple[str, ...]) -> None:
     world = World(tmp_path / "calls.jsonl", seed)
+    world.varied = seed % 4 > 0
+    causes = ["known", "known", "unknown", "border", "late batch"]
+    causes += ["unknown near the border", "unpriced tools"] if world.varied else []
     for _ in range(200):
-        cause = world.random.choice(("known", "known", "unknown", "border", "late batch"))
+        cause = world.random.choice(causes)
         batch = cause == "late batch" or (cause == "known" and world.random.random() < 0.2)
         world.request(cause, world.random.randrange(3, 6), world.random.choice(list(MODELS)), batch, "a")
     unexplained, words = add_up(world.rows(*measures))
@@ -143,9 +177,11 @@ def test_rounded_costs_are_explained_by_half_of_the_last_digit(tmp_path: Path) -
     world = World(tmp_path / "calls.jsonl", 2)
     for number in range(300):
         world.request("known", number % 3, "openai", False, "a")
-    unexplained, words = add_up(world.rows("cost", decimals=2))
-    assert (unexplained, set(words)) == (0, {"rounding"})
-    assert words["rounding"] <= Decimal("0.015")
+    # No report is rounded to whole dollars.
+    for decimals in (2, 0):
+        unexplained, words = add_up(world.rows("cost", decimals=decimals))
+        assert (unexplained > 0, set(words)) == (decimals == 0, {"rounding"})
+        assert words["rounding"] <= Decimal("0.015")
 
 
 def test_another_price_is_named_by_its_ratio(tmp_path: Path) -> None:
@@ -175,14 +211,24 @@ def test_a_model_without_a_price_is_compared_by_its_tokens(tmp_path: Path) -> No
     file.append(Posting(DAY + 1.0, "answered", key, None, Usage(input_tokens=10), None))
     entry = Entry("usage", "openai", "2026-11-20", "new", counts={"input_tokens": 12}, requests=1)
     cost = Entry("cost", "openai", "2026-11-20", "new", usd=Decimal(1))
+    # Its client had another price of searches than the table, and its tokens are not in the report yet.
+    model = MODELS["anthropic"]
+    usage = Usage(input_tokens=100, web_searches=1)
+    file.append(Posting(DAY + 1.0, "answered", Key("anthropic", model, model, ""), Decimal("0.008"), usage))
+    names = "cost", "anthropic", "2026-11-20"
+    both = [Entry(*names, model, usd=Decimal("0.003")), Entry(*names, WEB_SEARCH, usd=Decimal("0.005"))]
+    days, requested = ("2026-11-20", "2026-11-20"), {("usage", "anthropic")}
     rows = reconcile(
-        list(list_lines([path])),
-        [entry, cost],
+        list_lines([path]),
+        [entry, cost, *both],
         PRICES,
-        days=("2026-11-20", "2026-11-20"),
+        days=days,
         border=0,
         by_key=False,
+        requested=requested,
     )
-    assert [row.unexplained for row in rows] == [0, Decimal("0.000002")]
-    assert rows[0].explained == {"unknown cost": 1}, "its line has no cost"
-    assert list(rows[0].candidates) == [f"{path}:1"]
+    assert [row.unexplained for row in rows] == [0, 0, 0, -rows[3].usd[0], Decimal("0.000002")]
+    words = [set(row.explained) for row in rows]
+    assert words == [{"searches"}, {"searches"}, {"unknown cost"}, set(), set()]
+    assert rows[3].reason.startswith("nothing in the report")
+    assert list(rows[2].candidates) == [f"{path}:1"], "its line has no cost"

@@ -189,6 +189,9 @@ class Collector:
                     group = []
         except NotFoundError:
             results_exist = False
+        except LLMError:
+            await self._take(group)
+            raise
         await self._take(group)
         return foreign, results_exist
 

@@ -160,7 +160,12 @@ class BatchDelivery:
             job.give_up(self._engine, error, record.rows)
             return
         for row in list(job.wanted.values()):
-            if row.custom_id in record.rows and row.custom_id not in job.failed:
+            if row.custom_id not in record.rows or row.custom_id in job.failed:
+                continue
+            if record.state == "forgotten" and record.remote is None:
+                # It was never submitted: `_send_again` submits its rows.
+                row.sent -= 1
+            else:
                 # Another process has read the results, or an earlier job of this one.
                 name, call = row.custom_id, job.calls[row.kind]
                 whole = functools.partial(job.call_of, row)
@@ -235,6 +240,8 @@ class BatchDelivery:
         if record.remote is None:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
+            if record.id in self._spending:
+                self._spending.pop(record.id).release()
             return None
         shared = self._find_waiting(record)
         collector = Collector(

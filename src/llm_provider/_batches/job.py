@@ -36,14 +36,14 @@ class Job:
     """
 
     def __init__(
-        self, shared: Call[Any], deliver: Callable[[int, Any], object], resend: Resend = "batch"
+        self, engine: Engine, shared: Call[Any], deliver: Callable[[int, Any], object], resend: Resend
     ) -> None:
         self.id = new_id()
         self.shared = shared
         self.deliver = deliver
         self.resend: Resend = resend
         retries = shared.request.max_retries
-        self.resends = RESENT if retries is None else min(RESENT, retries)
+        self.resends = min(RESENT, engine.settings.max_retries if retries is None else retries)
         self.spool = Spool()
         # The import of an SDK may lie between the lookup of the first row and this.
         self._since = clock.time() - (clock.perf_counter() - shared.started) - _LOOKUP_SECONDS

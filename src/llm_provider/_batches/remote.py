@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .._errors import LLMError, RequestError
+from .._errors import APIResponseValidationError, LLMError, RequestError
 from .._limits.retry import LONGEST_RETRY_AFTER
 from .._providers import registry
 from .._providers.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
@@ -88,6 +88,9 @@ class Remote:
 
     def _map_error(self, error: Exception) -> LLMError:
         """An exception as a typed error, without the key and the objects of the SDK."""
+        if isinstance(error, (AttributeError, KeyError, TypeError)):
+            # The SDK met a body of another shape, such as the page of a proxy.
+            error = APIResponseValidationError(f"the answer cannot be read: {type(error).__name__}: {error}")
         mapped = error if isinstance(error, LLMError) else self._adapter.map_error(error)
         mapped.provider = mapped.provider or self._provider
         mapped.message = self._key.scrub(mapped.message)

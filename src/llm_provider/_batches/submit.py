@@ -15,6 +15,7 @@ from .._errors import LLMError, NotFoundError, UncertainBatchError
 from .._providers.shared.batches import BatchLimits, BatchSpec, RemoteBatch
 from .._providers.shared.files import with_ids
 from .._runtime import clock, files
+from .._runtime.files import full_disk
 from .journal import Destination, Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 from .rows import Spool, Wanted, body_of
@@ -219,7 +220,10 @@ class Submitter:
     async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
         try:
-            await asyncio.to_thread(self._write, record, spec, path, file_ids)
+            try:
+                await asyncio.to_thread(self._write, record, spec, path, file_ids)
+            except OSError as error:
+                raise full_disk(error, path, "nothing was submitted") or error from None
             if record.file is None:
                 file = await self._remote.upload(path)
                 if file is not None:

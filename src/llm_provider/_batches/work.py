@@ -92,7 +92,7 @@ class BatchWork:
                 "leave cache='off' out, or use cache='refresh'"
             )
         if self.job is None:
-            self.job = Job(call, deliver, self._resend)
+            self.job = Job(self._engine, call, deliver, self._resend)
         self.job.add(self._engine, index, call)
 
     def load(self) -> None:

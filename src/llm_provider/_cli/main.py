@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError):
             abandon_output()
         say("error", str(error))
-        codes = {OutputError: INCOMPLETE_ANSWER, RequestError: WRONG_USAGE}
+        codes = {OutputError: INCOMPLETE_ANSWER, RequestError: WRONG_USAGE, FileNotFoundError: WRONG_USAGE}
         return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
 
 

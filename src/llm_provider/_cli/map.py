@@ -74,7 +74,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
-@click.argument("source", metavar="IN", type=click.Path(allow_dash=True))
+@click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
 @click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")
 @click.option("--column", metavar="NAME", help="the field that holds the prompt")
@@ -126,8 +126,8 @@ def run_map(
     resolve(model, parameters.get("base_url"), hosts=read_hosts())
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
     with ExitStack() as stack:
-        output = None if target in (None, "-") else OutputFile(Path(target).expanduser())
-        if source != "-" and output is not None and Path(source).resolve() == output.path:
+        output = None if target in (None, "-", "/dev/stdout") else OutputFile(Path(target).expanduser())
+        if source != "-" and output is not None and output.is_kept and output.path.samefile(source):
             raise RequestError("IN and OUT are the same file")
         maker = PromptMaker(template, column)
         parameters_of_answers = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
@@ -254,6 +254,12 @@ class _Work:
                 "and pays only for answers that are not in the cache"
             )
 
+    def order(self) -> dict[bytes, int] | None:
+        """The index of each row by its token; None where rows are named by their positions."""
+        if self.id_column is None:
+            return None
+        return {question.token: question.row.index for question in self._valid()}
+
     def name_columns(self, output: OutputFile) -> None:
         """Tell the columns to an output that is a table."""
         from .map_forms import Table
@@ -325,11 +331,16 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         cost = _send(work, output, parameters, sent)
         tally = sent
         if isinstance(output, OutputFile):
-            tally = output.arrange(max(work.positions, output.positions)) if output.is_kept else Tally()
+            order = work.order()
+            rows = max(work.positions, output.positions) if order is None else max(order.values()) + 1
+            tally = output.arrange(rows, order) if output.is_kept else sent
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(_describe_rest(work, output, sent, parameters))
         raise
     except OSError as error:
+        if error.strerror is None:
+            # It is of another file, which it names.
+            raise
         left = _describe_rest(work, output, sent, parameters)
         raise full_disk(error, output.name, left) or error from None
     if isinstance(output, OutputFile):
@@ -383,6 +394,9 @@ def _report_failures(work: _Work, tally: Tally) -> int:
     if tally.errors:
         failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
         say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
+        return FAILED
+    if tally.rows < work.rows:
+        say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
         return FAILED
     if tally.incomplete:
         count = tally.incomplete.total()

@@ -10,10 +10,11 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from .._types.response import Response, Result
 from .._types.results import Cost
 from .map_forms import Table, choose_form
 from .map_rows import COMPRESSED, Row
+
+_INDEX = re.compile(rb'^(\{"index": ?)?\d+')
+"""The index at the beginning of a line of either form."""
 
 
 def request_name(model: str, prompt: object, parameters: JSONObject) -> str:
@@ -98,14 +102,15 @@ class OutputFile:
         if path.suffix.lower() in COMPRESSED:
             raise RequestError(f"{path}: a compressed file cannot be continued; leave out {path.suffix}")
         self.form = choose_form(path, strict=True)
-        # A link keeps pointing to the file that replaces the old one.
-        self.path = path.resolve()
+        # A link keeps pointing to the file that replaces the old one. That to a pipe resolves to no path.
+        self.path = path if path.exists() and not path.is_file() else path.resolve()
         if self.path.is_dir():
             raise RequestError(f"{path} is a folder; give the name of a file")
         if not self.path.parent.is_dir():
             raise RequestError(f"there is no folder {path.parent} for {path.name}")
         self._descriptor: int | None = None
         self._whole = 0
+        self._read: os.stat_result | None = None
         self.positions = 0
 
     @property
@@ -116,7 +121,10 @@ class OutputFile:
     def read_answered(self, *, by_id: bool) -> set[bytes]:
         """The tokens of the rows that the file answers, by their ids or positions. A failed row has none."""
         self._whole = self.positions = 0
-        return {token for _, token in self._tokens(by_id=by_id)} if self.is_kept else set()
+        if not self.is_kept:
+            return set()
+        self._read = self.path.stat()
+        return {token for _, token in self._tokens(by_id=by_id)}
 
     def first_other(self, known: set[bytes], *, by_id: bool) -> int | None:
         """The number of the first line that answers none of the known tokens."""
@@ -146,8 +154,19 @@ class OutputFile:
 
     def open(self, *, overwrite: bool) -> None:
         """Begin to write: after the whole lines of the file, or in an empty file. No other process may."""
-        if isinstance(self.form, Table) and self._whole and not overwrite:
-            self._widen(self.form)
+        descriptor = self._lock(overwrite=overwrite)
+        if isinstance(self.form, Table) and self._whole and not overwrite and self._widen(self.form):
+            self.close()
+            self._read = self.path.stat()
+            descriptor = self._lock(overwrite=False)
+        if self.is_kept:
+            files.ftruncate(descriptor, 0 if overwrite else self._whole)
+            if os.fstat(descriptor).st_size:
+                return
+        self._append(self.form.head)
+
+    def _lock(self, *, overwrite: bool) -> int:
+        """Open the file for this process alone; an error if another one has written it since it was read."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = descriptor = files.open_descriptor(self.path, flags, 0o666)
         if self.is_kept:
@@ -158,23 +177,24 @@ class OutputFile:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise RequestError(f"another process writes {self.name}; wait for its end") from None
-            files.ftruncate(descriptor, 0 if overwrite else self._whole)
-            if os.fstat(descriptor).st_size:
-                return
-        self._append(self.form.head)
+            now, read = os.fstat(descriptor), self._read
+            known = now.st_size == (read.st_size if read else 0) and os.path.samestat(now, read or now)
+            if not (known or overwrite) or not os.path.samestat(now, self.path.stat()):
+                raise RequestError(f"another process has written {self.name}; run the same command again")
+        return descriptor
 
-    def _widen(self, table: Table) -> None:
-        """Give the file the columns that are new. Those that it has stay."""
-        missing = [name for name in table.columns if name not in table.columns_read]
-        if not missing:
+    def _widen(self, table: Table) -> bool:
+        """Give the file the columns that are new, in a new file. Those that it has stay."""
+        if set(table.columns) <= set(table.columns_read):
             table.columns = table.columns_read
-            return
+            return False
         table.columns = [*table.columns, *(name for name in table.columns_read if name not in table.columns)]
         with files.replace_file(self.path) as new:
             new.write(table.head)
             for _, _, line in self._lines():
                 new.write(table.encode(line))
             self._whole = new.tell()
+        return True
 
     def write(self, line: JSONObject) -> None:
         self._append(self.form.encode(line))
@@ -197,8 +217,11 @@ class OutputFile:
         if descriptor is not None:
             os.close(descriptor)
 
-    def arrange(self, rows: int) -> Tally:
-        """Put the lines into the order of the input, one for each of so many rows, and count them."""
+    def arrange(self, rows: int, order: Mapping[bytes, int] | None = None) -> Tally:
+        """Put the lines into the order of the input, one for each of so many rows, and count them.
+
+        `order` has the index of each row by its token, where rows have ids: the input may have changed.
+        """
         tally = Tally()
         if not self.is_kept:
             return tally
@@ -207,17 +230,19 @@ class OutputFile:
         last, ordered = -1, True
         for _, offset, line in self._lines():
             index = line["index"]
-            ordered = ordered and index > last
+            if order is not None:
+                index = order.get(line_token(self.form.name(line.get("id")), line["request"]), rows)
+            ordered = ordered and line["index"] == index > last
             last = index
             if index < rows:
                 offsets[index], lengths[index] = offset, self._whole - offset
         if not ordered:
             with files.replace_file(self.path) as new, self.path.open("rb") as old:
                 new.write(self.form.head)
-                for offset, length in zip(offsets, lengths, strict=True):
+                for index, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
                     if offset >= 0:
                         old.seek(offset)
-                        new.write(old.read(length))
+                        new.write(_INDEX.sub(rb"\g<1>%d" % index, old.read(length), count=1))
         for _, _, line in self._lines():
             tally.add(line)
         return tally

@@ -1,6 +1,7 @@
 """The rows that `llm-provider map` reads, and the prompt of each.
 
-A file is read twice: once to check every row before anything is sent, and once to send them. So its rows are
+A file is read twice: once to check every row before anything is sent, and once to send them; with ids once
+more, to order the answers. So its rows are
 never in memory together. Standard input and other pipes are copied to a temporary file first.
 """
 

@@ -25,7 +25,7 @@ exit codes:
   0    success
   1    the provider or the connection to it failed, some rows failed, the output could not be written, or the
        cache is damaged
-  2    wrong usage, or a request that cannot be served as it is
+  2    wrong usage, a file that is missing, or a request that cannot be served as it is
   3    the model refused, a filter stopped it, or the answer was cut at its token limit; its text is printed
   130  interrupted by Ctrl-C; the request is cancelled at the provider
   141  the reader of the output closed it, as `| head -1` does

@@ -23,6 +23,8 @@ from OPENAI_API_KEYS) and never from the command line, which other users can see
 """
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+_MOST_DIGITS, _LATEST = 9, 2.2e11
+"""Of an age, and in Unix seconds: about the year 8900, so that days can be added."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -137,7 +139,9 @@ def explain(error: click.UsageError) -> str:
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         context = error.ctx or click.Context(click.Command(PROGRAM))
-        text = f"the {error.param.param_type_name} {error.param.make_metavar(context)} is missing"
+        option = isinstance(error.param, click.Option)
+        name = error.param.opts[0] if option else error.param.make_metavar(context)
+        text = f"the {error.param.param_type_name} {name} is missing"
     path = PROGRAM if error.ctx is None else error.ctx.command_path
     text = text[:1].lower() + text[1:] if text[1:2].islower() else text
     return f"{text.rstrip('.')}; see {path} --help"
@@ -172,7 +176,7 @@ def parse_age(text: str) -> float:
     14.0
     """
     number, unit = text[:-1], text[-1:]
-    if not (number.isascii() and number.isdigit() and unit in _UNITS):
+    if not (number.isascii() and number.isdigit() and unit in _UNITS and len(number) <= _MOST_DIGITS):
         raise click.BadParameter("expected a number and one of s, m, h, d, w, such as 30d")
     return int(number) * _UNITS[unit]
 
@@ -185,18 +189,16 @@ def parse_since(text: str) -> float:
     """
     from .._runtime import clock
 
-    with contextlib.suppress(click.BadParameter):
-        return clock.time() - parse_age(text)
-    try:
-        # Python reads further forms, such as 2026W01.
-        moment = datetime.fromisoformat(text) if _DAY.match(text) else None
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise click.BadParameter(
-            "expected a day or time like 2026-11-20 or 2026-11-20T09:30, or an age like 7d"
-        )
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    with contextlib.suppress(click.BadParameter, ValueError):
+        if _DAY.match(text):
+            # Python reads further forms, such as 2026W01.
+            moment = datetime.fromisoformat(text)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = clock.time() - parse_age(text)
+        if 0 <= seconds < _LATEST:
+            return seconds
+    raise click.BadParameter("expected a day or time like 2026-11-20 or 2026-11-20T09:30, or an age like 7d")
 
 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -1,22 +1,33 @@
 """The command `llm-provider reconcile`: a ledger beside the provider's own reports of usage and costs."""
 
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 
-from .._errors import AuthenticationError, LLMError, MissingAPIKeyError, PermissionDeniedError, RequestError
-from .._money.reconciliation import Row, list_lines, reconcile
+from .._errors import (
+    APIResponseValidationError,
+    AuthenticationError,
+    LLMError,
+    MissingAPIKeyError,
+    PermissionDeniedError,
+    RequestError,
+)
+from .._money.pricing import PriceTable
+from .._money.reconciliation import Line, Row, list_lines, reconcile
+from .._money.usage_reports import read_report
 from .._requests.credential import APIKey
 from .._requests.routing import Target, resolve
-from .output import FAILED, OK, PROGRAM, print_table, printable
+from .output import FAILED, OK, PROGRAM, print_table, printable, say
 from .parsing import Command, parse_age, parse_since
 from .usage import list_files
 
@@ -38,8 +49,13 @@ _REPORTS = {
     "openrouter": {"/activity": ""},
 }
 """The addresses of the reports, and by what they are grouped."""
+_MEASURES = ("cost", "usage")
+_DAY, _MOST_DAYS = 86_400, 30
+"""Days may be 30 apart. Rows of batches are billed when they are processed, and collected later."""
 _RETRIES = 5
 _MOST_ROWS = 30
+_HASH = 64
+"""Characters of OpenRouter's id of a key."""
 _EPILOG = f"""\
 LEDGERS are what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Reports are fetched with
 the key of an administrator ({", ".join(names[0] for names in _KEYS.values())}),
@@ -82,53 +98,74 @@ def run_reconcile(
     as_json: bool,
 ) -> int:
     """Compare a ledger with the provider's own reports of usage and costs."""
-    from .._money.pricing import PriceTable
-    from .._money.usage_reports import read_report
-
+    if not tolerance >= 0:
+        raise RequestError("--tolerance is a percentage of 0 or more")
     accounts = _parse_keys(keys)
     servers = {name: resolve(f"{name}/any") for name in _KEYS if provider in (None, name)}
-    lines = [
-        line
-        for line in list_lines(list_files(files))
-        if (name := line.posting.key.provider) in servers
-        and line.fields.get("base_url") in (None, servers[name].base_url)
-        and (not accounts or line.fields.get("account") in accounts.values())
-    ]
+    lines = _read_ledgers(list_files(files), servers, accounts)
     days = sorted({line.day for line in lines})
     first, last = (
         f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}" if moment is not None else edge
         for moment, edge in ((since, min(days, default="")), (until, max(days, default="")))
     )
-    if not any(first <= day <= last for day in days):
+    inner = [line.posting.key for line in lines if first <= line.day <= last]
+    if not inner:
         raise RequestError(
             f"the ledger has no billed line of {', '.join(servers)}, of these days and keys: "
             f"`{PROGRAM} usage --by day` shows what it has"
         )
+    border = min(border, _MOST_DAYS * _DAY)
+    more = max(1, math.ceil(border / _DAY))
+    before = _MOST_DAYS if any(key.delivery == "batch" for key in inner) else more
+    begin, end = (
+        datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days)
+        for day, days in ((first, -before), (last, more + 1))
+    )
     pages: dict[str, Any] = {str(path): _load(path) for path in reports}
+    billed, seen = sorted({key.provider for key in inner}), set[str]() if reports else None
     if not reports:
-        billed = sorted({line.posting.key.provider for line in lines})
-        pages = {f"the report of {name}": _fetch(servers[name], first, last, accounts) for name in billed}
+        pages = {f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed}
     entries = [
         entry._replace(account=accounts.get(entry.account or ""))
         for where, report in pages.items()
-        for entry in read_report(where, report)
+        for entry in read_report(where, report, seen)
         if entry.provider in servers
         and project in (None, entry.project)
         and (not accounts or entry.account in accounts or entry.provider == "openrouter")
     ]
-    if not any(first <= entry.day <= last for entry in entries):
+    if not any(f"{begin:%Y-%m-%d}" <= entry.day < f"{end:%Y-%m-%d}" for entry in entries):
         raise RequestError(
             f"the report has nothing from {first} to {last}: usage is reported some hours late, OpenRouter's "
-            "when the day has ended; is it the right organisation, project and key?"
+            "when the day has ended; is it the right organisation, project and key, and is a saved report "
+            "grouped by them?"
         )
-    prices, by_key = PriceTable.load(), bool(accounts)
-    rows = reconcile(lines, entries, prices, days=(first, last), border=border, by_key=by_key)
-    sums = {measure: _add_up(rows, measure) for measure in ("cost", "usage")}
+    # Anthropic's costs are not listed by key.
+    requested = {pair for pair in product(_MEASURES, billed) if not accounts or pair != ("cost", "anthropic")}
+    names: dict[str, Any] = {"days": (first, last), "border": border, "by_key": bool(accounts)}
+    rows = reconcile(lines, entries, PriceTable.load(), requested=() if reports else requested, **names)
+    sums = {measure: _add_up(rows, measure) for measure in _MEASURES}
     if as_json:
         print(json.dumps({"from": first, "to": last, **sums, "rows": [row.to_dict() for row in rows]}))
     else:
-        _print(rows, sums)
+        _print(rows, sums, billed)
     return OK if all(part["share"] * 100 <= tolerance for part in sums.values()) else FAILED
+
+
+def _read_ledgers(
+    files: list[Path], servers: Mapping[str, Target], accounts: Mapping[str, str]
+) -> list[Line]:
+    """The lines of these servers and keys, with a warning about lines of others with the same format."""
+    known, lines, others = {*accounts.values()}, [], 0
+    for line in list_lines(files):
+        server = servers.get(line.posting.key.provider)
+        if server and (not known or line.fields.get("account") in known):
+            if line.fields.get("base_url") in (None, server.base_url):
+                lines.append(line)
+            else:
+                others += 1
+    if others:
+        say("warning", f"{others:,} lines of other servers (`base_url`) are not compared")
+    return lines
 
 
 def _parse_keys(keys: tuple[str, ...]) -> dict[str, str]:
@@ -136,7 +173,7 @@ def _parse_keys(keys: tuple[str, ...]) -> dict[str, str]:
     accounts = {}
     for text in keys:
         name, _, fingerprint = text.partition("=")
-        accounts[name] = fingerprint or (name[:16] if len(name) == 64 else "")
+        accounts[name] = fingerprint or (name[:16] if len(name) == _HASH else "")
         if not accounts[name]:
             raise RequestError("--key is ID=FINGERPRINT: the id of the report, and the ledger's `account`")
     return accounts
@@ -147,13 +184,13 @@ def _load(path: Path) -> Any:
         return json.loads(path.expanduser().read_bytes())
     except FileNotFoundError:
         problem = f"there is no {path}"
-    except ValueError:
+    except (ValueError, RecursionError):
         problem = f"{path} is no JSON"
     raise RequestError(f"{problem}: save what the administration API answers (docs/costs.md)")
 
 
-def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -> list[Any]:
-    """The pages of a provider's reports, with a day more at both ends, where calls may be billed."""
+def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str]) -> list[Any]:
+    """The pages of a provider's reports."""
     from .._calls.operations.list_models import scrub_error
     from .._requests.api_keys import find_written_key
     from .._runtime import event_loop
@@ -161,21 +198,17 @@ def _fetch(target: Target, first: str, last: str, accounts: Mapping[str, str]) -
     provider, variables = target.provider, _KEYS[target.provider]
     key = find_written_key(provider, variables)
     if key is None:
-        message = (
-            f"no key of an administrator: set {' or '.join(variables)}, or give saved reports by --report"
-        )
-        raise MissingAPIKeyError(message, provider=provider)
-    begin, end = (
-        datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(more)
-        for day, more in ((first, -1), (last, 2))
-    )
+        message = f"no key of an administrator: set {' or '.join(variables)}, give saved reports by --report"
+        raise MissingAPIKeyError(f"{message}, or compare others by --provider", provider=provider)
     span: dict[str, Any] = {"start_time": int(begin.timestamp()), "end_time": int(end.timestamp())}
     if provider == "anthropic":
         span = {"starting_at": f"{begin:%Y-%m-%dT%H:%M:%SZ}", "ending_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
     span |= {"bucket_width": "1d", "limit": 31}
     queries = [(path, {**span, "group_by[]": names.split()}) for path, names in _REPORTS[provider].items()]
     if provider == "openrouter":
-        queries = [("/activity", {"api_key_hash": name}) for name in accounts] or [("/activity", {})]
+        queries = [("/activity", {"api_key_hash": name}) for name in accounts if len(name) == 64] or [
+            ("/activity", {})
+        ]
     try:
         return event_loop.wait(_fetch_pages(target, key, queries))
     except LLMError as error:
@@ -196,10 +229,15 @@ async def _fetch_pages(target: Target, key: APIKey, queries: list[tuple[str, dic
         for path, query in queries:
             work = partial(client.get, f"{path}?{urlencode(query, doseq=True)}", cast_to=object)
             page: Any = await send_with_retries(work, registry.load(adapter), _RETRIES)
+            if not isinstance(page, dict):
+                raise APIResponseValidationError("the answer is no JSON object")
             pages.append(page)
-            if isinstance(page, dict) and page.get("has_more") and page.get("next_page"):
+            if page.get("has_more"):
+                following = path, {**query, "page": page.get("next_page")}
+                if not page.get("next_page") or following in queries:
+                    raise APIResponseValidationError("the report goes on, and names no further page")
                 # The list grows while it is read.
-                queries.append((path, {**query, "page": page["next_page"]}))
+                queries.append(following)
     finally:
         await close_clients(client)
     return pages
@@ -212,11 +250,12 @@ def _add_up(rows: list[Row], measure: str) -> dict[str, Any]:
     unexplained, explained = float(sum(abs(row.unexplained) for row in rows)), Counter[str]()
     for row in rows:
         explained.update({word: float(abs(amount)) for word, amount in row.explained.items()})
-    sums = {"ledger": mine, "report": theirs, "explained": explained}
+    compared = sorted({row.name.provider for row in rows})
+    sums = {"compared": compared, "ledger": mine, "report": theirs, "explained": explained}
     return sums | {"unexplained": unexplained, "share": unexplained / (max(mine, theirs) or 1)}
 
 
-def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]]) -> None:
+def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collection[str]) -> None:
     rows = sorted((row for row in rows if row.usd[0] != row.usd[1]), key=lambda row: -abs(row.unexplained))
     names = ["measure", "provider", "day", "model", "key", "delivery"]
     lines = [
@@ -234,9 +273,12 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]]) -> None:
         about += (
             [f"{len(candidates)} lines may explain it: {', '.join(candidates[:3])}"] if candidates else []
         )
-        print(f"{' '.join(filter(None, row.name))}: {printable('; '.join(about))}")
+        print(printable(f"{' '.join(filter(None, row.name))}: {'; '.join(about)}"))
     if len(rows) > _MOST_ROWS:
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")
     for measure, part in sums.items():
         text = f"{part['ledger']:,.6f} USD in the ledger, {part['report']:,.6f} in the report"
-        print(f"{measure}: {text}, {part['unexplained']:,.6f} ({part['share']:.4%}) unexplained")
+        if part["compared"]:
+            print(f"{measure}: {text}, {part['unexplained']:,.6f} ({part['share']:.4%}) unexplained")
+        if without := ", ".join(name for name in billed if name not in part["compared"]):
+            print(f"{measure}: not compared for {without}, as no report has it")

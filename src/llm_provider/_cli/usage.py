@@ -1,6 +1,5 @@
 """The command `llm-provider usage`: prints what calls cost, from ledgers and from files of answers."""
 
-import contextlib
 import json
 import os
 from collections import defaultdict
@@ -132,15 +131,17 @@ def _add_up(
 
 def _postings(path: Path) -> Iterator[Posting]:
     """What the lines of a file cost. Invalid lines are left out, with a warning; one valid line is needed."""
-    from .._money.ledger_file import parse_posting
+    from .._money.ledger_file import parse_line, parse_posting
 
     bad: list[int] = []
     any_valid, piece = False, b""
     for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
         # The header of a table is no line.
-        piece, line = b"" if cells == {} else text.strip(), cells
-        with contextlib.suppress(ValueError):
+        piece = b"" if cells == {} else text.strip()
+        try:
             line = orjson.loads(text) if cells is None else cells
+        except ValueError:
+            line = parse_line(text)
         posting = parse_posting(line) or parse_posting(_entry_of(line))
         if posting is not None:
             any_valid = True

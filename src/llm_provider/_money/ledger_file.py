@@ -122,7 +122,7 @@ class LedgerFile:
                 if start:
                     file.readline()
                 for text in file:
-                    line = _parse(text) if mark in text else None
+                    line = parse_line(text) if mark in text else None
                     if line is not None:
                         yield line
 
@@ -142,7 +142,7 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]
     bad: list[int] = []
     with Path(path).expanduser().open("rb") as file:
         for number, text in enumerate(file, start=1):
-            line = _parse(text)
+            line = parse_line(text)
             if line is not None:
                 yield number, line
             elif text.strip() and text.endswith(b"\n"):
@@ -158,7 +158,7 @@ def read_keys(path: Path, tag: str) -> set[str]:
     keys: set[str] = set()
     with path.open("rb") as file:
         for text in file:
-            line = _parse(text) if b'"keys":[' in text else None
+            line = parse_line(text) if b'"keys":[' in text else None
             if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
                 keys.update(key for key in line["keys"] if isinstance(key, str))
     return keys
@@ -189,14 +189,14 @@ _BEGINNING = b'{"time":'
 """The beginning of each line."""
 
 
-def _parse(text: bytes) -> JSONObject | None:
+def parse_line(text: bytes) -> JSONObject | None:
     """The fields of a line; None if it is no line of a ledger."""
     try:
         return _check(orjson.loads(text))
     except ValueError:
         # A killed process leaves the beginning of a line, and another goes on behind it.
         start = text.find(_BEGINNING, 1)
-        return _parse(text[start:]) if start > 0 else None
+        return parse_line(text[start:]) if start > 0 else None
 
 
 def _check(line: object) -> JSONObject | None:

@@ -6,11 +6,11 @@ cost.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import pairwise
+from itertools import chain, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,21 +25,37 @@ from .usage_reports import WEB_SEARCH, Entry
 _NOTHING, _NO_BOUND = Decimal(0), Decimal("Infinity")
 _OF_A_TOKEN = Decimal("0.000001")
 """USD that a token without a price is worth, so that a difference is seen."""
+_GROUPS = {"account", "delivery"}
+_TOKENS = tuple(name for name in COUNTS if name.endswith("tokens"))
+_CENTS = 2
+"""The decimals of costs if a report has no more."""
 _DAY = 86_400
+_ANY_DAY = 0
 _MOST_CANDIDATES = 20
 
 
-class Line(NamedTuple):
+@dataclass(slots=True)
+class Line:
     """A line of a ledger that was billed, or may have been."""
 
     position: str
     posting: Posting
     fields: JSONObject
+    usd: Decimal = _NOTHING
+    """What it cost in a row, or if that is unknown, what it can still explain in all rows."""
 
     @property
     def day(self) -> str:
         """The ISO date in UTC."""
         return f"{datetime.fromtimestamp(self.posting.time, UTC):%Y-%m-%d}"
+
+    def list_offsets(self, border: float) -> list[int]:
+        """The other days, counted from that of the line, on which it may be billed."""
+        if self.posting.key.delivery == "batch":
+            return [_ANY_DAY]
+        second = self.posting.time % _DAY
+        days = range(int((second - border) // _DAY), int((second + border) // _DAY) + 1)
+        return [offset for offset in days if offset]
 
 
 class Name(NamedTuple):
@@ -64,8 +80,9 @@ class Row:
     requests: list[int] = field(default_factory=lambda: [0, 0])
     amounts: list[Decimal] = field(default_factory=list)
     """Of the report; each may be rounded."""
-    lines: defaultdict[str, list[Line]] = field(default_factory=lambda: defaultdict(list))
-    """Lines of unknown cost, at the begin and at the end of the day, and of batches."""
+    unknown: list[Line] = field(default_factory=list)
+    movable: defaultdict[tuple[bool, int], list[Line]] = field(default_factory=lambda: defaultdict(list))
+    """Lines that may be of another day, by whether their cost is known and by the days between."""
     explained: defaultdict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     candidates: dict[str, Line] = field(default_factory=dict)
     """The lines that may explain the difference, by their position."""
@@ -83,10 +100,26 @@ class Row:
         tokens = {name: [side[name] for side in self.counts] for name in COUNTS}
         return {name: sides for name, sides in tokens.items() if any(sides)}
 
+    def enter(self, line: Line, offsets: Iterable[int], *, known: bool = True) -> None:
+        if known:
+            self.requests[0] += 1
+            self.usd[0] += line.usd
+        else:
+            self.unknown.append(line)
+        for offset in offsets:
+            self.movable[known, offset].append(line)
+
     def explain(self, word: str, amount: Decimal, lines: Iterable[Line] = ()) -> None:
         if amount:
             self.explained[word] += amount
             self.candidates |= {line.position: line for line in lines}
+
+    def draw_unknown(self, amount: Decimal) -> None:
+        """Explain an amount by unknown costs, which then explain as much less in other rows."""
+        self.explain("unknown cost", amount, self.unknown)
+        for line in sorted(self.unknown, key=lambda line: line.usd, reverse=True):
+            part = min(line.usd, amount)
+            line.usd, amount = line.usd - part, amount - part
 
     def to_dict(self) -> JSONObject:
         """The row as JSON, with the first candidates."""
@@ -118,111 +151,178 @@ def reconcile(
     days: tuple[str, str],
     border: float,
     by_key: bool,
+    requested: Collection[tuple[str, str]] = (),
 ) -> list[Row]:
     """The rows of the days from a first to a last one; those beside them may take a part of a difference.
 
-    `border` is the seconds at both ends of a day that may be of another day.
+    `border` is the seconds at both ends of a day that may be of another day. `requested` has the measures and
+    providers that are compared even if the report has nothing of them.
     """
-    reported: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for entry in entries:
-        names = {name for name in ("account", "delivery") if getattr(entry, name) is not None}
-        reported[entry.measure, entry.provider, plain_name(entry.model)] |= {*names, *entry.counts}
-    rows: dict[Name, Row] = {}
-
-    def find(measure: str, provider: str, day: str, model: str, account: str, delivery: str) -> Row:
-        plain = plain_name(model)
-        known = reported.get((measure, provider, plain), {"account", "delivery"})
-        account, delivery = account * (by_key and "account" in known), delivery * ("delivery" in known)
-        name = Name(measure, provider, day, plain, account, delivery)
-        return rows.setdefault(name, Row(name, model))
-
+    lines = list(lines)
+    comparison = _Comparison(lines, entries, prices, by_key)
+    measured = {*requested, *(name[:2] for name in comparison.columns)}
     for line in lines:
-        key, account = line.posting.key, str(line.fields.get("account") or "")
         for measure in ("cost", "usage"):
-            searches = _NOTHING
-            if measure == "cost" and (measure, key.provider, WEB_SEARCH) in reported:
-                searches = _price_searches(line.posting, prices)
-                find(measure, key.provider, line.day, WEB_SEARCH, account, key.delivery).usd[0] += searches
-            row = find(measure, key.provider, line.day, key.served, account, key.delivery)
-            _enter(row, line, searches, border)
-    for entry in entries:
-        row = find(*entry[:4], entry.account or "", entry.delivery or "")
-        row.usd[1] += entry.usd
-        row.amounts.append(entry.usd)
-        row.counts[1].update(entry.counts)
-        row.requests[1] += entry.requests or 0
-    measured = {name[:2] for name in reported}
-    rows = {name: row for name, row in rows.items() if name[:2] in measured}
-    for name, row in rows.items():
-        if name.measure == "usage":
-            known = reported.get((*name[:2], name.model), COUNTS)
-            row.counts[0] = Counter({name: count for name, count in row.counts[0].items() if name in known})
-            row.usd = [_price(row, side, prices) for side in (0, 1)]
-    _explain(rows, days)
+            if (measure, line.posting.key.provider) in measured:
+                comparison.enter(measure, line, line.list_offsets(border))
+    rows = comparison.rows
+    for row in rows.values():
+        if row.name.measure == "usage":
+            row.usd = [comparison.price(row, row.counts[side], row.requests[side]) for side in (0, 1)]
+    _explain(rows, comparison.joint, days)
     return [row for name, row in sorted(rows.items()) if days[0] <= name.day <= days[1]]
 
 
-def _enter(row: Row, line: Line, searches: Decimal, border: float) -> None:
-    posting, cost = line.posting, row.name.measure == "cost"
-    if (posting.usd if cost else posting.usage) is None:
-        row.lines["unknown"].append(line)
-        return
-    row.requests[0] += 1
-    if cost:
-        row.usd[0] += (posting.usd or 0) - searches
-    if posting.usage is not None:
-        row.counts[0].update({name: getattr(posting.usage, name) for name in COUNTS})
-    second, batch = posting.time % _DAY, posting.key.delivery == "batch"
-    edges = {"batch": batch, "begin": second < border, "end": second > _DAY - border}
-    for edge in ["batch"] if batch else [edge for edge, near in edges.items() if near]:
-        row.lines[edge].append(line)
+class _Comparison:
+    """The rows of both sides, under the names that the report has."""
+
+    def __init__(
+        self, lines: Sequence[Line], entries: Sequence[Entry], prices: PriceTable, by_key: bool
+    ) -> None:
+        self._prices, self._by_key = prices, by_key
+        self.rows: dict[Name, Row] = {}
+        self.joint: defaultdict[tuple[Row, Row], list[Line]] = defaultdict(list)
+        """The lines that have one amount for two rows, of a model and of searches."""
+        self.columns: dict[tuple[str, ...], set[str]] = {}
+        """The groups that all entries of a measure, provider and model tell, and the counts of any."""
+        self._others: dict[tuple[str, str], str] = {}
+        for entry in entries:
+            name = entry.measure, entry.provider, plain_name(entry.model)
+            lacking = {word for word in _GROUPS if getattr(entry, word) is None}
+            self.columns[name] = self.columns.get(name, _GROUPS) - lacking | {*entry.counts}
+            if entry.alias:
+                self._others[entry.provider, plain_name(entry.alias)] = name[2]
+        self._known = {name[1:] for name in self.columns}
+        self._names: dict[tuple[str, str], str] = {}
+        keys = {line.posting.key[:3] for line in lines}
+        for provider, model, served in keys:
+            # A failed line has only the name that was asked for.
+            if model != served:
+                self._others.setdefault((provider, plain_name(model)), plain_name(served))
+        models = {(provider, self._find_name(provider, served)) for provider, _, served in keys}
+        self._tools: defaultdict[str, set[str]] = defaultdict(set)
+        for entry in entries:
+            row = self._find(*entry[:4], entry.account or "", entry.delivery or "")
+            row.usd[1] += entry.usd
+            row.amounts.append(entry.usd)
+            row.counts[1].update(entry.counts)
+            row.requests[1] += entry.requests or 0
+            names = entry.provider, row.name.model
+            if names not in models and ("usage", *names) not in self.columns and not prices.find_key(*names):
+                self._tools[entry.provider].add(row.name.model)
+
+    def _find_name(self, provider: str, model: str) -> str:
+        """The name under which the report has a model: that of its snapshot, or without its host."""
+        if (name := self._names.get((provider, model))) is None:
+            names = [plain_name(model), plain_name(model).rpartition(":")[0]]
+            for each in names:
+                other = self._others.get((provider, each), each)
+                names += [] if other in names else [other]
+            name = next((each for each in names if (provider, each) in self._known), names[0])
+            self._names[provider, model] = name
+        return name
+
+    def _find(self, measure: str, provider: str, day: str, model: str, account: str, delivery: str) -> Row:
+        plain = self._find_name(provider, model)
+        columns = self.columns.get((measure, provider, plain), _GROUPS)
+        account, delivery = (
+            account * (self._by_key and "account" in columns),
+            delivery * ("delivery" in columns),
+        )
+        name = Name(measure, provider, day, plain, account, delivery)
+        return self.rows.get(name) or self.rows.setdefault(name, Row(name, model))
+
+    def enter(self, measure: str, line: Line, offsets: Sequence[int]) -> None:
+        """Enter a line into the row of its model, and into those of its searches and tools."""
+        posting, usage, key = line.posting, line.posting.usage, line.posting.key
+
+        def find(model: str) -> Row:
+            account = str(line.fields.get("account") or "")
+            return self._find(measure, key.provider, line.day, model, account, key.delivery)
+
+        row, tools = find(key.served), self._tools[key.provider] if measure == "cost" else ()
+        if measure == "usage" and usage is not None:
+            columns = self.columns.get((measure, key.provider, row.name.model), _TOKENS)
+            counts = {name: getattr(usage, name) for name in _TOKENS if name in columns}
+            row.counts[0].update(counts)
+            row.enter(replace(line, usd=self.price(row, counts, 1) if offsets else _NOTHING), offsets)
+        elif measure == "cost" and posting.usd is not None:
+            searches = _NOTHING
+            if usage and usage.web_searches and WEB_SEARCH in tools:
+                searches = min(self._price_searches(line), posting.usd)
+                find(WEB_SEARCH).enter(replace(line, usd=searches), offsets)
+                self.joint[row, find(WEB_SEARCH)].append(replace(line, usd=posting.usd))
+            row.enter(replace(line, usd=posting.usd - searches), offsets)
+        else:
+            line = replace(line, usd=_NO_BOUND if posting.at_most is None else posting.at_most)
+            row.enter(line, offsets, known=False)
+            # A failed request may have searched.
+            uses = usage or Usage(web_searches=1)
+            for tool in tools:
+                if uses.web_searches if tool == WEB_SEARCH else uses.unpriced_tools:
+                    find(tool).enter(line, offsets, known=False)
+
+    def price(self, row: Row, counts: Mapping[str, int], requests: int) -> Decimal:
+        """What tokens are worth, as those of many prompts."""
+        usage, variant = Usage(**counts), "batch" if row.name.delivery == "batch" else "standard"
+        day: dict[str, Any] = {"at": date.fromisoformat(row.name.day), "prompt": 0}
+        names = row.name.provider, row.model
+        usd = self._prices.cost(*names, usage, variant=variant, requests=requests, **day)
+        return usage.total_tokens * _OF_A_TOKEN if usd is None else usd
+
+    def _price_searches(self, line: Line) -> Decimal:
+        key, usage = line.posting.key, line.posting.usage
+        model = key.served if self._prices.find_key(key.provider, key.served) else key.model
+        searches, at = Usage(web_searches=usage.web_searches if usage else 0), date.fromisoformat(line.day)
+        return self._prices.cost(key.provider, model, searches, requests=0, at=at) or _NOTHING
 
 
-def _price(row: Row, side: int, prices: PriceTable) -> Decimal:
-    """What tokens are worth, as those of many prompts."""
-    usage, variant = Usage(**row.counts[side]), "batch" if row.name.delivery == "batch" else "standard"
-    day: dict[str, Any] = {"at": date.fromisoformat(row.name.day), "prompt": 0}
-    names = row.name.provider, row.model
-    usd = prices.cost(*names, usage, variant=variant, requests=row.requests[side], **day)
-    return usage.total_tokens * _OF_A_TOKEN if usd is None else usd
-
-
-def _price_searches(posting: Posting, prices: PriceTable) -> Decimal:
-    number = 0 if posting.usd is None or posting.usage is None else posting.usage.web_searches
-    usage, names = Usage(web_searches=number), (posting.key.provider, posting.key.model)
-    return (prices.cost(*names, usage, requests=0) if number else None) or _NOTHING
-
-
-def _explain(rows: Mapping[Name, Row], days: tuple[str, str]) -> None:
+def _explain(
+    rows: Mapping[Name, Row], joint: Mapping[tuple[Row, Row], list[Line]], days: tuple[str, str]
+) -> None:
     """Explain differences by lines of other days and of unknown cost, then by rounding, and name the rest."""
-    series, decimals = defaultdict[Name, list[Row]](list), Counter[str]()
-    usages = defaultdict[tuple[str, str], list[Row]](list)
+    series, usages = defaultdict[Name, list[Row]](list), defaultdict[str, list[Row]](list)
+    decimals: dict[str, int] = {}
     for name, row in sorted(rows.items()):
         series[name._replace(day="")].append(row)
         if name.measure == "usage":
-            usages[name.provider, name.model].append(row)
-        for usd in row.amounts if name.measure == "cost" else ():
-            decimals[name.provider] = max(decimals[name.provider], -int(usd.normalize().as_tuple().exponent))
-    for name, several in series.items():
+            usages[name.provider].append(row)
+        for usd in filter(None, row.amounts) if name.measure == "cost" else ():
+            decimals[name.provider] = max(decimals.get(name.provider, _CENTS), -int(usd.as_tuple().exponent))
+    matching: dict[Name, list[Row]] = {}
+    # Any line may have searched, so models come first.
+    for name, several in sorted(series.items(), key=lambda item: item[0].model == WEB_SEARCH):
         # The tokens of these days, where the report tells the same names.
-        matching = [
+        likely = [
             row
-            for row in usages[name.provider, name.model]
+            for row in usages[name.provider]
             if name.account in ("", row.name.account) and name.delivery in ("", row.name.delivery)
         ]
+        matching[name] = [row for row in likely if row.name.model == name.model]
         inner = [row for row in several if days[0] <= row.name.day <= days[1]]
-        _explain_days(several, inner, _limit_unknown(inner, matching, days))
-        for row in several:
-            if name.measure == "cost":
-                most = len(row.amounts) * Decimal("0.5").scaleb(-decimals[name.provider])
-                row.explain("rounding", min(max(row.unexplained, -most), most))
-            if row.unexplained:
-                row.reason = _guess(row, [other for other in matching if other.name.day == row.name.day])
+        # Searches and tools are of any model.
+        _explain_days(several, inner, _limit_unknown(inner, matching[name] or likely, days))
+    for (row, searches), lines in joint.items():
+        if row.unexplained * searches.unexplained < 0:
+            most = min(abs(row.unexplained), abs(searches.unexplained), _add_up(lines))
+            row.explain("searches", most.copy_sign(row.unexplained), lines)
+            searches.explain("searches", most.copy_sign(searches.unexplained), lines)
+    for name, row in rows.items():
+        if name.measure == "cost" and name.provider in decimals:
+            most = len(row.amounts) * Decimal("0.5").scaleb(-decimals[name.provider])
+            row.explain("rounding", min(max(row.unexplained, -most), most))
+        if row.unexplained:
+            usages_of_day = matching[name._replace(day="")]
+            row.reason = _guess(row, [other for other in usages_of_day if other.name.day == name.day])
 
 
 def _count_missing(usages: Iterable[Row]) -> int:
     """The requests of the report without a line of known usage."""
     return sum(row.requests[1] - row.requests[0] for row in usages)
+
+
+def _add_up(lines: Iterable[Line]) -> Decimal:
+    return sum((line.usd for line in lines), _NOTHING)
 
 
 def _explain_days(rows: list[Row], inner: list[Row], pool: Decimal) -> None:
@@ -232,28 +332,27 @@ def _explain_days(rows: list[Row], inner: list[Row], pool: Decimal) -> None:
     left, so as much is explained as can be. `pool` is the most that unknown costs of the inner days explain.
     """
     numbers = [date.fromisoformat(row.name.day).toordinal() for row in rows]
-    edges: dict[tuple[int, int], list[Line]] = {}
-    for source, row in enumerate(rows):
-        for target, number in enumerate(numbers):
-            near = {1: row.lines["end"], -1: row.lines["begin"]}.get(number - numbers[source], [])
-            edges[source, target] = near + (row.lines["batch"] if source != target else [])
-    room = {
-        edge: sum((line.posting.usd or _NOTHING for line in lines), _NOTHING) for edge, lines in edges.items()
-    }
-    unknown = [_bound(row.lines["unknown"]) if row in inner else _NOTHING for row in rows]
+    days = range(len(rows))
+    sums = [{key: _add_up(lines) for key, lines in row.movable.items()} for row in rows]
+    room = defaultdict[tuple[int, int], Decimal](Decimal)
 
     def supply(day: int) -> Decimal:
-        return min(unknown[day], pool) if by_unknown else -rows[day].unexplained
+        if not by_unknown:
+            return -rows[day].unexplained
+        return min(_add_up(rows[day].unknown), pool) if rows[day] in inner else _NOTHING
 
     for by_unknown in (False, True):
-        for target in (day for day in range(len(rows)) if rows[day] in inner or not by_unknown):
+        for source, target in permutations(days, 2):
+            for offset in (numbers[target] - numbers[source], _ANY_DAY):
+                room[source, target] += sums[source].get((not by_unknown, offset), _NOTHING)
+        for target in (day for day in days if rows[day] in inner or not by_unknown):
             while rows[target].unexplained > 0:
                 # The shortest path from a day with a supply.
                 paths, seen = [[target]], {target}
                 for path in paths:
                     if supply(path[0]) > 0:
                         break
-                    more = [day for day in range(len(rows)) if day not in seen and room[day, path[0]] > 0]
+                    more = [day for day in days if day not in seen and room[day, path[0]] > 0]
                     seen.update(more)
                     paths += [[day, *path] for day in more]
                 else:
@@ -264,30 +363,26 @@ def _explain_days(rows: list[Row], inner: list[Row], pool: Decimal) -> None:
                     room[step] -= amount
                     room[step[::-1]] += amount
                 if by_unknown:
-                    unknown[source] -= amount
                     pool -= amount
-                    rows[source].explain("unknown cost", amount, rows[source].lines["unknown"])
+                    rows[source].draw_unknown(amount)
                 if steps:
                     rows[source].explain("another day", -amount)
-                    rows[target].explain("another day", amount, edges[steps[-1]])
-
-
-def _bound(lines: Sequence[Line]) -> Decimal:
-    """The most that lines of unknown cost can have cost."""
-    bounds = [line.posting.at_most for line in lines]
-    return _NO_BOUND if None in bounds else sum(filter(None, bounds), _NOTHING)
+                    offsets = numbers[target] - numbers[path[-2]], _ANY_DAY
+                    keys = product({True, not by_unknown}, offsets)
+                    near = chain.from_iterable(rows[path[-2]].movable[key] for key in keys)
+                    rows[target].explain("another day", amount, near)
 
 
 def _limit_unknown(rows: Sequence[Row], usages: Sequence[Row], days: tuple[str, str]) -> Decimal:
     """The most that unknown costs explain: a line needs a request, if the report counts these."""
-    lines = [line for row in rows for line in row.lines["unknown"]]
-    if not any(row.requests[1] for row in usages) or any(line.posting.usage is not None for line in lines):
+    lines = [line for row in rows for line in row.unknown]
+    if not any(row.requests[1] for row in usages) or any(line.posting.usage for line in lines):
         return _NO_BOUND
     inner = [row for row in usages if days[0] <= row.name.day <= days[1]]
     outer = _count_missing(row for row in usages if row not in inner)
-    movable = sum(len(row.lines[edge]) for row in inner for edge in ("begin", "end", "batch"))
+    movable = sum(len(near) for row in inner for (known, _), near in row.movable.items() if known)
     missing = _count_missing(inner) + max(0, min(outer, movable))
-    bounds = sorted((_bound([line]) for line in lines), reverse=True)
+    bounds = sorted((line.usd for line in lines), reverse=True)
     most = sum(bounds[: max(0, missing)], _NOTHING)
     if missing > len(lines):
         total = sum((row.unexplained for row in rows), _NOTHING)
@@ -300,10 +395,12 @@ def _guess(row: Row, usages: Sequence[Row]) -> str:
     elsewhere = "billed late, or under another organisation, project or key"
     if not row.amounts:
         return f"nothing in the report: {elsewhere}"
+    if row.usd[1] < 0:
+        return "a credit or a refund"
     if row.usd[0] and usages and all(usage.counts[0] == usage.counts[1] for usage in usages):
         return f"the tokens agree, and the price is {row.usd[1] / row.usd[0]:.4f} of that in the ledger"
     if row.unexplained < 0:
         return f"less than in the ledger: {elsewhere}"
-    number = _count_missing(usages) - len(row.lines["unknown"])
+    number = _count_missing(usages) - len(row.unknown)
     many = f"{number:,} requests" if number > 0 else "requests"
     return f"{many} without a line: of another program, or of a process that died before the answer"

@@ -167,7 +167,11 @@ class BackgroundTask(Generic[T]):
         self._context = contextvars.copy_context()
         self._settle: Settle[T] | None = settle
         self._cancel = cancel
-        self._inbox = current().inbox if inbox is None else inbox
+        try:
+            self._inbox = current().inbox if inbox is None else inbox
+        except BaseException:  # Ctrl-C while the loop starts: Python warns of a coroutine that nobody ran
+            coroutine.close()
+            raise
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "BackgroundTask[T]":

@@ -18,6 +18,8 @@ from llm_provider._providers.shared.batches import (
 )
 from llm_provider._requests.routing import resolve
 
+NAME = "0f" * 32
+
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
@@ -30,13 +32,17 @@ def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
     async def read() -> list[bytes]:
         return [line async for line in lines_of(pieces())]
 
-    assert asyncio.run(read()) == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+    assert asyncio.run(read()) == [b'{"a":1}\n', b'{"b":2}\n', b'{"c":3}']
 
 
 @pytest.mark.parametrize("form", [openai, anthropic, gemini])
-def test_a_cut_line_is_read_again(form: Any) -> None:
-    with pytest.raises(ConnectionResetError):
-        form._reply(b'{"custom_id": "a", "key": "a", "result": {"type": "exp')
+@pytest.mark.parametrize("answer", [r'"\ud83d"', "NaN", "[" * 2_000, '"cut'])
+def test_a_cut_line_is_read_again_and_a_broken_one_fails_alone(form: Any, answer: str) -> None:
+    line = f'{{"custom_id":"{NAME}", "key": "{NAME}", "result":{{"type":{answer}'.encode()
+    for cut in (line, b"<html>a proxy</html>\n"):
+        with pytest.raises(ConnectionResetError):
+            form._reply(cut)
+    assert form._reply(line + b"\n") == (NAME, line + b"\n", None, None)
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,8 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
     A `RuntimeError` says that this is the thread in which the rounds would run.
     """
     _own_loop.refuse_its_thread()
-    return event_loop.wait(Rounds(engine, call).run(stored), inbox=_own_loop.start())
+    inbox = _own_loop.start()
+    return event_loop.wait(Rounds(engine, call).run(stored), inbox=inbox)
 
 
 def prepare_stream(

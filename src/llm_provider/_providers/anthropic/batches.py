@@ -19,8 +19,9 @@ from ..shared.batches import (
     RemoteBatch,
     RowReply,
     cancellation_error,
-    cut,
     expiry_error,
+    fail_row,
+    id_of,
     lines_of,
     mark_unbilled,
 )
@@ -126,7 +127,7 @@ def _remote(batch: Any) -> RemoteBatch:
     named = ("processing", "succeeded", "errored", "canceled", "expired")
     numbers = {name: getattr(counts, name, 0) or 0 for name in named}
     return RemoteBatch(
-        identifier=batch.id,
+        identifier=id_of(batch),
         state=str(batch.processing_status),
         ended=batch.processing_status == "ended",
         created=batch.created_at.timestamp(),
@@ -144,7 +145,7 @@ def _reply(line: bytes) -> RowReply:
         name, result = str(row["custom_id"]), row["result"]
         kind = result["type"]
     except (ValueError, KeyError, TypeError):
-        raise cut(line) from None
+        return fail_row(line)
     if kind == "succeeded":
         return RowReply(name, orjson.dumps(result.get("message")), None)
     if kind == "expired":

@@ -18,7 +18,7 @@ from ..._errors import LLMError
 from ..._json_values import JSONObject
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
-from ..shared.batches import BatchLimits, BatchSpec, RemoteBatch, RowReply, cut, mark_unbilled
+from ..shared.batches import BatchLimits, BatchSpec, RemoteBatch, RowReply, fail_row, id_of, mark_unbilled
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE
 from . import embeddings
@@ -65,7 +65,7 @@ class GeminiBatches:
             display_name=path.name, mime_type="application/jsonl", http_options=self._long
         )
         uploaded = await self._client.aio.files.upload(file=path, config=config)
-        return str(uploaded.name)
+        return id_of(uploaded, "name")
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         assert file is not None
@@ -144,7 +144,7 @@ def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
     failure = (operation or {}).get("error") or {}
     file = getattr(job.dest, "file_name", None)
     return RemoteBatch(
-        identifier=job.name,
+        identifier=id_of(job, "name"),
         state=state,
         ended=state in _ENDED,
         created=job.create_time.timestamp() if job.create_time else 0.0,
@@ -164,7 +164,7 @@ def _reply(line: bytes) -> RowReply:
         row = orjson.loads(line)
         name, response, failure = str(row["key"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise cut(line) from None
+        return fail_row(line)
     if isinstance(response, dict):
         if "embedding" in response:
             # The form of a live answer with one text.

@@ -17,8 +17,9 @@ from ..shared.batches import (
     RemoteBatch,
     RowReply,
     cancellation_error,
-    cut,
     expiry_error,
+    fail_row,
+    id_of,
     lines_of,
     mark_unbilled,
 )
@@ -66,7 +67,7 @@ class OpenAIBatches:
                 purpose=cast("Literal['batch']", self._purpose),
                 timeout=SECONDS_OF_A_FILE,
             )
-        return str(uploaded.id)
+        return id_of(uploaded)
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         assert file is not None
@@ -107,12 +108,13 @@ connect = OpenAIBatches
 
 
 def _remote(batch: Any) -> RemoteBatch:
+    identifier = id_of(batch)
     metadata = batch.metadata or {}
     counts = batch.request_counts
     errors = getattr(batch.errors, "data", None) or ()
     state = str(batch.status).lower()
     return RemoteBatch(
-        identifier=batch.id,
+        identifier=identifier,
         state=state,
         ended=state in _ENDED,
         created=float(batch.created_at or 0),
@@ -133,7 +135,7 @@ def _reply(line: bytes) -> RowReply:
         row = orjson.loads(line)
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise cut(line) from None
+        return fail_row(line)
     if isinstance(response, dict) and response.get("status_code") == 200:
         return RowReply(name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id")))
     return RowReply(name, None, _error(response, failure))

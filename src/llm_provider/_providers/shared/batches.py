@@ -4,18 +4,22 @@ It calls the batch methods of its provider's SDK, and turns their objects into t
 of journals, caches and prices; `_batches` does.
 """
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from ..._errors import APITimeoutError, LLMError, ProviderError
+from ..._errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..registry import load_beside
 
 DAY = 86_400.0
 """Seconds within which every provider answers a batch."""
+
+_ROW = re.compile(rb'"(?:custom_id|key)" ?: ?"([0-9a-f]{64})"')
+"""The name of a row in a line of results. Inside an answer, its quotation marks are escaped."""
 
 
 class BatchLimits(NamedTuple):
@@ -157,20 +161,36 @@ def mark_unbilled(error: LLMError) -> LLMError:
     return error
 
 
+def id_of(reply: object, name: str = "id") -> str:
+    """The id in a reply about a batch or a file, which the page of a proxy, null and {} do not have."""
+    identifier = getattr(reply, name, None)
+    if isinstance(identifier, str) and identifier:
+        return identifier
+    # What it was asked to make may exist.
+    raise APIResponseValidationError("the answer has no id of a batch or a file")
+
+
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a body that arrives in pieces, without those that are empty."""
+    """The lines of a body that arrives in pieces, with their line breaks, without those that are empty."""
     rest: list[bytes] = []
     async for piece in pieces:
         first, *others = piece.split(b"\n")
         rest.append(first)
         if others:
             for line in filter(None, (b"".join(rest), *others[:-1])):
-                yield line
+                yield line + b"\n"
             rest = [others[-1]]
     if last := b"".join(rest):
         yield last
 
 
-def cut(line: bytes) -> Exception:
-    """The exception for results whose last line is broken, so that they are read again."""
-    return ConnectionResetError(f"the results of the batch are cut: {line[:60].decode('utf-8', 'replace')}")
+def fail_row(line: bytes) -> RowReply:
+    """The end of a row whose line is no JSON, as with half an emoji: its answer fails as a live one does.
+
+    Where the line is cut or names no row, a `ConnectionResetError` lets the results be read again.
+    """
+    name = _ROW.search(line)
+    if name is None or not line.endswith(b"\n"):
+        begin = line[:60].decode("utf-8", "replace")
+        raise ConnectionResetError(f"the results of the batch are cut: {begin}")
+    return RowReply(name[1].decode(), line, None)
