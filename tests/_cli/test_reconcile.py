@@ -103,15 +103,15 @@ def test_saved_reports_take_the_place_of_the_network(
 ) -> None:
     fetched = json.loads(run("reconcile", ledger, "--provider", "openai", "--json").out)
     paths, query = [], "?start_time=1795000000&limit=31&group_by[]=api_key_id&group_by[]="
-    for name, group in (
-        ("usage/completions", "model&group_by[]=batch"),
-        ("usage/embeddings", "model"),
-        ("costs", "line_item"),
-    ):
+    groups = {
+        "usage/completions": "model&group_by[]=batch",
+        "usage/embeddings": "model",
+        "costs": "line_item",
+    }
+    for name, group in groups.items():
         path = tmp_path / f"{name.replace('/', '-')}.json"
-        path.write_text(
-            json.dumps(fetch(simulator, f"/openai/v1/organization/{name}{query}{group}", "sk-admin"))
-        )
+        report = fetch(simulator, f"/openai/v1/organization/{name}{query}{group}", "sk-admin")
+        path.write_text(json.dumps(report))
         paths += ["--report", str(path)]
     for name in KEYS:
         monkeypatch.delenv(name)
@@ -121,24 +121,6 @@ def test_saved_reports_take_the_place_of_the_network(
     # Without the report of embeddings only what it has is compared.
     ended = run("reconcile", ledger, *paths[:2], "--json")
     assert {row["measure"] for row in json.loads(ended.out)["rows"]} == {"usage"}
-    (cut := tmp_path / "cut.json").write_text(
-        json.dumps(fetch(simulator, f"/openai/v1/organization/costs{query[:21]}", "sk-admin"))
-    )
-    ungrouped = tmp_path / "ungrouped.json"
-    ungrouped.write_text(
-        json.dumps(
-            fetch(simulator, "/openai/v1/organization/costs?start_time=1795000000&limit=31", "sk-admin")
-        )
-    )
-    for report, message in (
-        (ungrouped, "group_by[]=line_item"),
-        (cut, "goes on"),
-        (cut, "goes on"),
-        (Path(ledger), "no JSON"),
-        (tmp_path / "no", "there is no"),
-    ):
-        ended = run("reconcile", ledger, "--report", str(report))
-        assert (ended.code, message in ended.err) == (2, True), ended
 
 
 def test_what_cannot_be_compared_is_an_error_with_a_remedy(
@@ -149,27 +131,16 @@ def test_what_cannot_be_compared_is_an_error_with_a_remedy(
     (empty := tmp_path / "empty.jsonl").touch()
     assert run("reconcile", str(empty)).code == 2
     ended = run("reconcile", str(tmp_path / "missing"))
-    assert (run("reconcile").code, ended.code, "name the file of Client(ledger=FILE)" in ended.err) == (
-        2,
-        2,
-        True,
-    ), ended
+    assert (ended.code, "name the file of Client(ledger=FILE)" in ended.err) == (2, True), ended
+    assert run("reconcile").code == 2
     text = Path(ledger).read_text().replace('"time":17', '"time":16')
     (old := tmp_path / "old.jsonl").write_text(text)
     ended = run("reconcile", str(old), "--provider", "openai")
     assert (ended.code, "the report has nothing from" in ended.err) == (2, True), ended
-    for provider, variable in (
-        ("openai", "OPENAI_ADMIN_KEY"),
-        ("anthropic", "ANTHROPIC_ADMIN_KEY"),
-        ("openrouter", "OPENROUTER_PROVISIONING_KEY"),
-    ):
+    for provider, variable in zip(("openai", "anthropic", "openrouter"), KEYS, strict=True):
         monkeypatch.setenv(variable, "sk-plain-key-of-a-user")
         ended = run("reconcile", ledger, "--provider", provider)
-        assert (ended.code, "key of an administrator" in ended.err, variable in ended.err) == (
-            1,
-            True,
-            True,
-        ), ended
+        assert (ended.code, f"{variable} must be the key of an administrator" in ended.err) == (1, True)
         assert "sk-plain" not in ended.err
         monkeypatch.delenv(variable)
         ended = run("reconcile", ledger, "--provider", provider)
@@ -215,14 +186,9 @@ LINE = """{"time":1795170000,"outcome":"answered","provider":"openai","model":"m
 
 
 def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
-    rows = [
-        {
-            "object": "organization.costs.result",
-            "line_item": name,
-            "amount": {"value": usd, "currency": "usd"},
-        }
-        for name, usd in costs
-    ]
+    amounts = [(name, {"value": usd, "currency": "usd"}) for name, usd in costs]
+    kind = "organization.costs.result"
+    rows = [{"object": kind, "line_item": name, "amount": amount} for name, amount in amounts]
     return json.dumps({"data": [{"start_time": 1795132800, "results": [*rows, *others.values()]}]})
 
 
@@ -233,6 +199,9 @@ def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
         (f"[{bucket(('m', 0.1))}, {bucket(('m', 0.1))}]", "", 2, "rows that another page or file has too"),
         (bucket(("m", 0.1), ("Credit\x1b", -0.01)), "", 1, "a credit or a refund"),
         (bucket(("m", 0.1), (None, 0.01)), "", 1, "no line_item: "),
+        (bucket((None, 0.1)), "", 2, "group_by[]=line_item"),
+        ('{"has_more": true}', "", 2, "goes on"),
+        (bucket(("m", 0.1)), "--report no", 2, "there is no"),
         (bucket(("m", float("nan"))), "", 2, "is no report"),
         (bucket(("m", "1e999999999")), "", 2, "is no report"),
         (bucket(row={"object": "", "model": "m", "num_model_requests": 1.5}), "", 2, "is no report"),

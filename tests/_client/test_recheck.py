@@ -54,7 +54,18 @@ def test_noise_is_measured_where_no_floor_is_given(client: Client, simulator: Si
     same = client.recheck(MODEL, inputs, detect=0.3)
     assert (same.outcome, same.answers, same.available, same.left_out) == ("same", 2, 50, 1)
     simulator.configure("groq", changed=0.5)
-    assert client.recheck(MODEL, inputs, detect=0.3).outcome == "changed"
+    own: dict[str, Any] = {"inputs": inputs, "detect": 0.3, "draw": 1_500_000_000}
+    sent = simulator.ledger().requests
+    with pytest.raises(ZeroDivisionError):
+        client.recheck(MODEL, **own, compare=lambda answer: 1 / 0)
+    assert simulator.ledger().requests == sent
+    with pytest.raises(ZeroDivisionError) as caught:
+        client.recheck(MODEL, **own, compare=lambda answer: 1 / answer.cached)
+    assert "draw=1500000000 goes on" in caught.value.__notes__[-1]
+    sent = simulator.ledger().requests
+    # Lists have no hash.
+    assert client.recheck(MODEL, **own, compare=lambda answer: [answer.text]).outcome == "changed"
+    assert simulator.ledger().requests == sent, "what was paid for is not asked again"
 
 
 def test_another_snapshot_is_a_change_and_alternating_fingerprints_are_none(

@@ -19,13 +19,14 @@ from llm_provider._types.usage import Usage
 DAY = 1_795_132_800  # 2026-11-20, midnight in UTC
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-haiku-5-5", "openrouter": "openai/gpt-6.1-sol"}
 OTHERS = {
-    "openai": [("gpt-4", "gpt-4-0613", "gpt-4-0613", "")], "anthropic": [],
+    "openai": [("gpt-4", "gpt-4-0613", "gpt-4-0613")],
     "openrouter": [
-        ("openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol-2026-10-21", ""),
-        ("vendor/new-5", "vendor/5-new-20261001", "vendor/new-5", "vendor/5-new-20261001"),
+        ("openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol:nitro", "openai/gpt-6.1-sol-2026-10-21"),
+        ("vendor/new-5", "vendor/5-new-20261001", "vendor/new-5"),
     ],
-}  # fmt: skip
-"""Names that a call asks for, that a reply has, that the report has, and its second one."""
+}
+"""Names that a call asks for, that a reply has, and that the report has."""
+ALIASES = {"vendor/new-5": "vendor/5-new-20261001"}
 TOOLS, OWN_PRICE = "code interpreter sessions", Decimal("0.0123")
 PRICES = PriceTable.load()
 
@@ -45,8 +46,8 @@ class World:
         if provider == "openrouter" and batch:
             cause, batch = "known", False
         model, delivery = MODELS[provider], "batch" if batch else "live"
-        others = OTHERS[provider] if self.varied else []
-        names = self.random.choice([(model, model, f"{model}-2026-10-21", ""), *others])
+        others = OTHERS.get(provider, []) if self.varied else []
+        names = self.random.choice([(model, model, f"{model}-2026-10-21"), *others])
         usage = Usage(
             input_tokens=self.random.randrange(1, 5000), output_tokens=self.random.randrange(1, 500)
         )
@@ -95,14 +96,10 @@ class World:
         ]  # fmt: skip
 
     def rows(self, *measures: str, decimals: int = 12, by_key: bool = True) -> list[Row]:
-        aliases = {name: alias for names in OTHERS.values() for _, _, name, alias in names}
-        entries = [
-            entry._replace(alias=aliases.get(entry.model, ""))
-            for measure in measures
-            for entry in self.report(measure, decimals)
-        ]
-        for number in range(0, len(entries) if self.varied else 0, 9):
-            entries[number] = entries[number]._replace(delivery=None)
+        entries = [entry for measure in measures for entry in self.report(measure, decimals)]
+        for number, entry in enumerate(entries):
+            delivery = None if self.varied and number % 9 == 0 else entry.delivery
+            entries[number] = entry._replace(alias=ALIASES.get(entry.model, ""), delivery=delivery)
         lines = list(list_lines([self.path]))
         return reconcile(
             lines, entries, PRICES, days=("2026-11-20", "2026-11-30"), border=3600, by_key=by_key

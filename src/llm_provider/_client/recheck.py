@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from .._calls.call import Call
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._calls.operations.stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
-from .._errors import CacheMissError, LLMError, RequestError
+from .._errors import CacheMissError, LLMError, RequestError, cite
 from .._json_values import JSONObject
 from .._recheck.comparisons import Ask, BorderPrompts, StoredAnswers, read_content
 from .._recheck.report import Recheck
@@ -31,11 +32,19 @@ from .batch_arguments import OF_BATCHES, BatchOptions, parse_batch
 from .batch_methods import BatchMethods
 from .call_runner import CallRunner
 
+
+def _check_function(name: str, value: Any) -> Any:
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        example = "lambda answer: answer.parsed"
+        raise RequestError(f"{name} must be a function of an answer, such as {example}, not {cite(value)}")
+    return value
+
+
 _OPTIONS: Mapping[str, tuple[object, Callable[[str, object], Any]]] = {
     "share": (1.0, number(0.0001, 1)),
     "floor": (None, number(0, 0.5)),
     "detect": (0.05, number(0.001, 1)),
-    "compare": (read_content, lambda name, value: value),
+    "compare": (read_content, _check_function),
     "history": (None, check_path),
     "persistence": (3, number(1, 365, whole=True)),
     "dry_run": (False, flag),
@@ -114,8 +123,8 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
         return plan
     try:
         return test.ask(plan, ask)
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(f"answers are stored; the same recheck with draw={draw} goes on")
+    except (KeyboardInterrupt, Exception) as error:  # `compare` may raise anything
+        error.add_note(f"what was answered is stored; the same recheck with draw={draw} goes on")
         raise
 
 

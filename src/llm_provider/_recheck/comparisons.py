@@ -12,7 +12,7 @@ import os
 import string
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -49,7 +49,7 @@ class StoredAnswers:
     share: float
     floor: float | None
     detect: float
-    compare: Callable[[Response], Hashable]
+    compare: Callable[[Response], object]
 
     def plan(self, base: Recheck, left: float | None) -> Recheck:
         """What can be seen with so many USD; `RequestError` if that is nothing."""
@@ -72,19 +72,21 @@ class StoredAnswers:
     def ask(self, plan: Recheck, ask: Ask) -> Recheck:
         """Ask, and compare; `LLMError` if all calls failed."""
         selected = Random(plan.draw).sample(self.pairs, plan.questions)
+        # Before anything is sent: a function that fails must not cost anything.
+        known = [self.compare(answer) for _, answer in selected]
         prompts = [prompt for prompt, _ in selected]
         # All first answers before the second ones: a repeated prompt may be answered otherwise.
         rounds = [ask(prompts, draw=plan.draw + number) for number in range(plan.answers)]
         groups = [
-            [self.compare(answer) for answer in (known, *new)]
-            for (_, known), *new in zip(selected, *rounds, strict=True)
+            [before, *map(self.compare, new)]
+            for before, *new in zip(known, *rounds, strict=True)
             if all(isinstance(answer, Response) for answer in new)
         ]
         report = self._compare_groups(plan, groups) if groups else plan
-        before = list_served(Results(known for _, known in selected))
-        return report.conclude(before, Results(itertools.chain(*rounds)))
+        served = list_served(Results(answer for _, answer in selected))
+        return report.conclude(served, Results(itertools.chain(*rounds)))
 
-    def _compare_groups(self, plan: Recheck, groups: list[list[Hashable]]) -> Recheck:
+    def _compare_groups(self, plan: Recheck, groups: list[list[object]]) -> Recheck:
         size, differing = len(groups), sum(before != after for before, after, *_ in groups)
         plan = replace(plan, answered=size, estimate=differing / size)
         if self.floor is not None:
@@ -103,7 +105,7 @@ class StoredAnswers:
         )
 
 
-def read_content(response: Response) -> Hashable:
+def read_content(response: Response) -> object:
     """What is compared of an answer by default: its text and its tool calls."""
     return response.text, tuple((call.name, call.arguments) for call in response.tool_calls)
 

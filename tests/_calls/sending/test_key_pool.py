@@ -301,6 +301,20 @@ def test_a_refusal_rests_one_key_and_its_call_goes_on_at_once(client: Client, si
     assert gates[APIKey(A).identity] == 0
 
 
+def test_a_refusal_that_looks_random_is_not_waited_for_while_another_account_is_free(
+    client: Client, simulator: Simulator
+) -> None:
+    client.call(MODEL, "the first call")
+    simulator.inject(Fault(status=429, retry_after="4.9"), key=A, times=None)
+    # Any wait for the refused account would be longer than the deadline.
+    answers = client.call_many(MODEL, prompts(12), deadline=4.8)
+    assert not answers.errors
+    assert {len(answer.failures) for answer in answers.ok} == {0, 1}
+    for key in (B, C):
+        simulator.inject(Fault(status=429, retry_after="0.3"), key=key, times=2)
+    assert client.call(MODEL, "each refuses", max_retries=8).text, "it waits when all have refused"
+
+
 def test_a_refusal_for_longer_than_is_waited_for_leads_to_another_key(
     client: Client, simulator: Simulator
 ) -> None:

@@ -49,7 +49,7 @@ from ..._errors import (
 )
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
-from ..._limits.retry import LONGEST_RETRY_AFTER
+from ..._limits.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
 from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest, group_of
 from ..._limits.timeouts import Patience
 from ..._requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
@@ -193,8 +193,8 @@ class KeySelection:
     """One call's key for each of its requests. Only a pool of several accounts reads the messages."""
 
     __slots__ = (
-        "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_request", "_slot_request",
-        "_tried", "key", "scope",
+        "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_refused_by", "_request",
+        "_slot_request", "_tried", "key", "scope",
     )  # fmt: skip
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
@@ -211,6 +211,8 @@ class KeySelection:
         """Digests of the beginnings of the prompt, computed only for several servers."""
         self._tried: tuple[PooledAccount, ...] = ()
         self._denied_by: tuple[PooledAccount, ...] = ()
+        self._refused_by: tuple[PooledAccount, ...] = ()
+        """Accounts that another one was free in the place of."""
         self._slot_request: SlotRequest
         self._joined: list[PooledAccount]
 
@@ -301,6 +303,9 @@ class KeySelection:
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
         elif pool.servers is not None and (is_outage(error) or isinstance(error, APIResponseValidationError)):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
+        elif isinstance(error, RateLimitError) and self._has_open_account():
+            self._refused_by += (pooled,)
+            return True
         else:
             return False
         if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
@@ -312,6 +317,18 @@ class KeySelection:
             # Every account was denied, so the request is the reason and not the account.
             denying.scope.used_last_until = -math.inf
         return False
+
+    def _has_open_account(self) -> bool:
+        """Whether another account may serve a call that was refused, so that it need not wait by itself.
+
+        Each account sends it away once, and only so many of them do: else a call that all refuse would have
+        used its retries up at once.
+        """
+        refused, pooled = self._refused_by, self._pooled
+        if pooled in refused or len(refused) >= REFUSED_IN_TURN or self._prefer([pooled]) is not None:
+            return False
+        others = [other for other in self._candidates() if other is not pooled and other not in refused]
+        return any(other.scope.seconds_until_open() <= 0 for other in others)
 
     def record_answer(self) -> None:
         """Record that the last request was answered."""
@@ -337,13 +354,13 @@ class KeySelection:
         """The accounts in the order in which they are asked to send at once."""
         ordered, servers = self._pool.sort_accounts(accounts), self._pool.servers
         if servers is None:
-            return ordered
+            return sorted(ordered, key=self._refused_by.__contains__) if self._refused_by else ordered
         by_scope = {pooled.scope: pooled for pooled in ordered}
         return [by_scope[scope] for scope in servers.sort(by_scope, self._beginnings, self._failed_at)]
 
     @property
     def _failed_at(self) -> list[Scope]:
-        return [pooled.scope for pooled in self._tried]
+        return [pooled.scope for pooled in (*self._tried, *self._refused_by)]
 
     def _prefer(self, candidates: Sequence[PooledAccount]) -> PooledAccount | None:
         """The account that served the conversation, unless its gate stays closed for long."""
