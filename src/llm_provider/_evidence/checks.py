@@ -211,7 +211,7 @@ def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -
     for number, answer in enumerate(answers):
         usd = answer.cost
         if usd is None and answer.usage is not None and priced is not None:
-            usd = _price_usage(answer.usage, priced, prices, find_tier(answer))
+            usd = _price_usage(answer.usage, priced, prices, find_tier(answer.origin, answer.service_tier))
         if usd is not None:
             amounts.append(usd)
         elif answer.usage is not None or not number:

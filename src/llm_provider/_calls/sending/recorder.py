@@ -319,4 +319,4 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
-    return find_tier(answer) or call.operation.variant(call)
+    return find_tier(answer.origin, answer.service_tier) or call.operation.variant(call)

@@ -7,19 +7,14 @@ Headers are read when the answer arrives, into a small dict, which is stored wit
 when somebody asks. So a call pays for one look at its headers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..._requests.clouds import find_priced_region
 from ..._requests.routing import Target
 from ..._types.served_by import FIELDS, ServedBy
 from .request_facts import variant_of
-
-if TYPE_CHECKING:
-    from ..protocol import AnyAnswer
 
 Origin: TypeAlias = Mapping[str, str]
 """What headers and the route say of who answered: fields of `ServedBy` by name."""
@@ -118,10 +113,10 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
     return origin or None
 
 
-def find_tier(answer: AnyAnswer) -> str | None:
+def find_tier(origin: Origin | None, in_reply: str | None) -> str | None:
     """The service level that served, by its name in `prices.csv`. As in `read_fields`, headers come first."""
-    told = answer.origin and answer.origin.get("service_tier")
-    return variant_of(told.lower()) if told else answer.service_tier
+    told = origin and origin.get("service_tier")
+    return variant_of(told.lower()) if told else in_reply
 
 
 def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:
