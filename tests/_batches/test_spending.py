@@ -1,5 +1,8 @@
 """Budgets: reserved at batch prices, counted when the rows are back."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from llm_provider import Budget, BudgetExceededError, Client, UnknownPriceError
@@ -33,3 +36,21 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
         assert another.budget is not None
         assert float(another.budget.spent) == pytest.approx(sum(result.cost or 0 for result in results))  # type: ignore[union-attr]  # known to be set here
         assert another.budget.reserved == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no shared budgets")
+@pytest.mark.parametrize("submitter_lives", [True, False])
+def test_a_shared_budget_counts_a_batch_once(
+    client: Client, simulator: Simulator, tmp_path: Path, submitter_lives: bool
+) -> None:
+    simulator.configure(batch_seconds=20_000.0)
+    first, second = (Budget(1.0, path=tmp_path / "run.budget") for _ in range(2))
+    client.submit_many("gpt-5.5", ["1+1?"], max_tokens=99, budget=first)
+    if not submitter_lives:
+        first._store.close()
+        Budget(1.0, path=tmp_path / "run.budget")
+    assert (second.spent, second.reserved > 0) == (0, True)
+    with Client(cache_dir=client.cache.directory, budget=second) as another:
+        (result,) = another.call_many("gpt-5.5", ["1+1?"], max_tokens=99, delivery="batch")
+    assert (float(second.spent), second.reserved, second.uncertain) == (result.cost, 0, 0)
+    assert second._store.read().parked == 0

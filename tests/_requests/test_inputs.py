@@ -86,6 +86,10 @@ class TestPrompts:
         with pytest.raises(TypeError, match="not async_generator"):
             batch_inputs(inputs)
 
+    def test_without_an_order_are_refused(self) -> None:
+        with pytest.raises(TypeError, match="inputs is a set, which has no order"):
+            batch_inputs({"a", "b"})
+
 
 class TestRows:
     @pytest.mark.parametrize("rows", [FRAME, ROWS, tuple(ROWS), iter(ROWS), Polars()])
@@ -113,6 +117,7 @@ class TestRows:
             ("{id:s}", FRAME, r"rows\[0\] \(index 'a'\) cannot fill the template: ValueError"),
             (lambda row: row["id"], ROWS, r"made of rows\[0\] must be a str or a list of messages, not int"),
             (lambda row: None, FRAME, r"made of rows\[0\] \(index 'a'\) is missing"),
+            ("{id}", FRAME[["id", "question", "id"]], "rows has several columns 'id'"),
         ],
     )
     def test_that_do_not_fit_are_named(self, template: Any, rows: Any, said: str) -> None:

@@ -113,7 +113,7 @@ class BatchDelivery:
     ) -> None:
         header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=key.identity)
         spending = Spending(self._engine, job.shared)
-        await spending.reserve(job.call_of(row) for row in group)
+        await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
             file_ids = await self._upload_files(job, group, key)
@@ -254,7 +254,7 @@ class BatchDelivery:
         if spending is not None:
             spending.settle(collector.spent)
         elif shared is not None:
-            await Spending(self._engine, shared).count(collector.at_most)
+            await Spending(self._engine, shared).count(collector.at_most, record.id)
         return None
 
     def _patience(self, shared: Call[Any] | None) -> float:

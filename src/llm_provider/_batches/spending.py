@@ -28,8 +28,8 @@ class Spending:
         self._budgets: list[Budget] = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
-    async def reserve(self, calls: Iterable[Call[Any]]) -> None:
-        """Reserve the worst case of all rows together, if there is or soon will be room for it."""
+    async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
+        """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
         if not self._budgets:
             return
         amount = Decimal(0)
@@ -52,18 +52,20 @@ class Spending:
                 for error in (budget.explain_wait(amount) for budget in self._budgets):
                     if error is not None:
                         raise error from None
+        for reservation in self._held:
+            reservation.name(batch)
 
     def park(self, is_parked: bool) -> None:
         """Say whether nobody waits for the batch, so that no call waits for its money."""
         for reservation in self._held:
             reservation.park(is_parked)
 
-    async def count(self, cost: Decimal) -> None:
+    async def count(self, cost: Decimal, batch: str) -> None:
         """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""
-        for budget in self._budgets if cost else ():
+        for budget in self._budgets:
             # A budget that is used up must not keep answers back that are paid for.
             with contextlib.suppress(LLMError):
-                (await budget.reserve(Decimal(0))).settle(cost)
+                (await budget.reserve(Decimal(0))).settle(cost, batch)
 
     def release(self) -> None:
         release(self._held)

@@ -49,6 +49,11 @@ class Lifetime:
                 closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
                 closing.atexit = False
 
+    def after_fork(self) -> None:
+        self.cache.after_fork()
+        self._engine.after_fork()
+        self._starting = threading.Lock()
+
     def close(self) -> None:
         if not self._engine.closed:
             self._engine.closed = True
@@ -82,7 +87,7 @@ def _close_all() -> None:
 
 
 atexit.register(_close_all)
-reset_in_child(_lifetimes, lambda lifetime: lifetime.cache.after_fork())
+reset_in_child(_lifetimes, Lifetime.after_fork)
 
 
 Path = str | os.PathLike[str]

@@ -79,8 +79,14 @@ class BalanceStore(Protocol):
     def park(self, claim: int, is_parked: bool) -> None:
         """Note, with the next transaction, whether nobody waits for the request of a claim."""
 
-    def end(self, claim: int, cost: Decimal | None) -> None:
-        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount."""
+    def name(self, claim: int, batch: str) -> None:
+        """Note, with the next transaction, the batch of a claim, which outlives its process in a file."""
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
+        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount.
+
+        What is reserved for `batch` by another process is given back then.
+        """
 
     def read(self) -> Balance:
         """The balance; from any thread."""
@@ -129,7 +135,10 @@ class MemoryBalance:
             amount = self._claims[claim]
             self.balance = self.balance.park(amount if is_parked else -amount)
 
-    def end(self, claim: int, cost: Decimal | None) -> None:
+    def name(self, claim: int, batch: str) -> None:
+        """Do nothing: it ends with the process."""
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
         is_parked = claim in self._parked
         self._parked.discard(claim)
         self.balance = self.balance.settle(self._claims.pop(claim), cost, is_parked=is_parked)

@@ -1,13 +1,14 @@
 """The balance of a budget that several processes share: a SQLite file, and a lease for each live process.
 
     balance   the amounts spent, reserved, uncertain and parked, as decimal text
-    claims    each reserved amount, the process that holds it, and whether it is parked
+    claims    each reserved amount, the process that holds it, whether it is parked, and for which batch
     line      the processes that wait for money, in order of arrival
 
 Every change is one transaction, so a process that is killed leaves all of a change or nothing. Its reserved
 amounts stay in `claims`. Each process holds a lease (`_runtime/leases`), which the kernel frees when the
 process dies. A process that has to wait checks the leases of the others, and counts the claims of dead
-processes as spent: their requests may have been billed.
+processes as spent: their requests may have been billed. That of a batch stays reserved, as the process that
+collects the batch ends it.
 
 A transaction takes some 50 µs on the event loop. It never waits there for another process: if the file is
 locked, it raises `BusyError`, and a timer tries again.
@@ -50,7 +51,7 @@ _SCHEMA = """
     INSERT OR IGNORE INTO balance VALUES (1, '0', '0', '0', '0');
     CREATE TABLE IF NOT EXISTS claims (
         number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL, amount TEXT NOT NULL,
-        parked INTEGER NOT NULL DEFAULT 0);
+        parked INTEGER NOT NULL DEFAULT 0, batch TEXT);
     CREATE TABLE IF NOT EXISTS line (
         number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL UNIQUE, looked REAL NOT NULL);
     PRAGMA application_id = 1819107940;
@@ -89,11 +90,18 @@ class FileTransaction:
             self._connection.execute("UPDATE claims SET parked = ? WHERE number = ?", (is_parked, number))
             self.balance = self.balance.park(row[0] if is_parked else -row[0])
 
-    def end(self, number: int, cost: Decimal | None) -> None:
+    def end(self, number: int, cost: Decimal | None, batch: str | None) -> None:
         row = self._find_claim(number)
         if row is not None:
             self._connection.execute("DELETE FROM claims WHERE number = ?", (number,))
             self.balance = self.balance.settle(row[0], cost, is_parked=row[1])
+        if batch is not None:
+            query = "DELETE FROM claims WHERE batch = ? RETURNING amount, parked"
+            for amount, is_parked in self._connection.execute(query, (batch,)).fetchall():
+                self.balance = self.balance.settle(Decimal(amount), Decimal(0), is_parked=is_parked)
+
+    def name(self, number: int, batch: str) -> None:
+        self._connection.execute("UPDATE claims SET batch = ? WHERE number = ?", (batch, number))
 
     def _find_claim(self, number: int) -> tuple[Decimal, bool] | None:
         """The amount of a claim, and whether it is parked; None if others took this process for dead."""
@@ -128,7 +136,7 @@ class FileTransaction:
     def settle_dead_claims(self) -> None:
         """Count the claims of dead processes as spent, and take these processes out of the queue."""
         others = self._connection.execute(
-            "SELECT holder FROM claims WHERE holder <> :own"
+            "SELECT holder FROM claims WHERE holder NOT IN (:own, '')"
             " UNION SELECT holder FROM line WHERE holder <> :own",
             {"own": self._store.holder},
         ).fetchall()
@@ -136,10 +144,14 @@ class FileTransaction:
             lease = hold(self._store.leases, holder)
             if lease is None:
                 continue
-            claims = self._connection.execute("SELECT amount, parked FROM claims WHERE holder = ?", (holder,))
-            for amount, is_parked in claims.fetchall():
-                self.balance = self.balance.settle(Decimal(amount), None, is_parked=is_parked)
-            self._connection.execute("DELETE FROM claims WHERE holder = ?", (holder,))
+            query = "SELECT amount, parked, batch FROM claims WHERE holder = ?"
+            for amount, is_parked, batch in self._connection.execute(query, (holder,)).fetchall():
+                if batch is None:
+                    self.balance = self.balance.settle(Decimal(amount), None, is_parked=is_parked)
+                elif not is_parked:
+                    self.balance = self.balance.park(Decimal(amount))
+            self._connection.execute("DELETE FROM claims WHERE holder = ? AND batch IS NULL", (holder,))
+            self._connection.execute("UPDATE claims SET holder = '', parked = 1 WHERE holder = ?", (holder,))
             self._connection.execute("DELETE FROM line WHERE holder = ?", (holder,))
             lease.release(finished=False)
 
@@ -259,8 +271,11 @@ class BalanceFile:
     def park(self, claim: int, is_parked: bool) -> None:
         self._changes.append(partial(FileTransaction.park, number=claim, is_parked=is_parked))
 
-    def end(self, claim: int, cost: Decimal | None) -> None:
-        self._changes.append(partial(FileTransaction.end, number=claim, cost=cost))
+    def name(self, claim: int, batch: str) -> None:
+        self._changes.append(partial(FileTransaction.name, number=claim, batch=batch))
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
+        self._changes.append(partial(FileTransaction.end, number=claim, cost=cost, batch=batch))
 
     def read(self) -> Balance:
         try:

@@ -68,11 +68,19 @@ class Reservation:
         self.amount = amount
         """USD."""
 
-    def settle(self, cost: Decimal | None) -> None:
-        """Count the cost of the request, in USD; None, an unknown cost, counts the whole reserved amount."""
+    def settle(self, cost: Decimal | None, batch: str | None = None) -> None:
+        """Count the cost of the request, in USD; None, an unknown cost, counts the whole reserved amount.
+
+        Of a `batch` that another process has submitted, it takes the place of what is reserved there.
+        """
         budget, self._budget = self._budget, None
         if budget is not None:
-            budget.end(self._claim, cost)
+            budget.end(self._claim, cost, batch)
+
+    def name(self, batch: str) -> None:
+        """Name the batch for which it is: it stays reserved until the batch is collected."""
+        if self._budget is not None:
+            self._budget.name(self._claim, batch)
 
     def release(self) -> None:
         """Return the money: nothing was billed."""
@@ -268,9 +276,15 @@ class Budget:
             return None
         return self._explain_excess(balance, amount, balance.reserved)
 
-    def end(self, claim: int, cost: Decimal | None) -> None:
+    def name(self, claim: int, batch: str) -> None:
+        """Note the batch of a claim. Called by `Reservation` only."""
+        self._store.name(claim, batch)
+        if self._store.shared:
+            self._serve_queue()
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
         """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
-        self._store.end(claim, cost)
+        self._store.end(claim, cost, batch)
         if self._store.shared or self._queue:
             self._serve_queue()
 

@@ -93,6 +93,8 @@ def check_inputs(inputs: object) -> Iterable[Prompt]:
             f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
             f"a single prompt goes to call(){template}"
         )
+    if isinstance(inputs, (set, frozenset)):
+        raise TypeError(f"inputs is a {type(inputs).__name__}, which has no order: pass a list")
     if hasattr(inputs, "dtype") and isinstance(inputs, Sized):
         return _column(inputs)
     if isinstance(inputs, (list, tuple)):
@@ -201,6 +203,9 @@ def _rows(rows: Any) -> Iterable[object]:
         raise TypeError("rows is a LazyFrame; give rows=frame.collect()")
     if is_table(rows):
         if hasattr(rows, "iloc"):
+            if not rows.columns.is_unique:
+                name = rows.columns[rows.columns.duplicated()][0]
+                raise RequestError(f"rows has several columns {name!r}: rename all but one")
             return list(rows.to_dict("records"))
         for method in ("to_dicts", "to_pylist"):
             if hasattr(rows, method):

@@ -143,7 +143,7 @@ def model_remedy(model: object) -> str:
             else ""
         )
     plain = model.strip()
-    if plain != model and " " not in plain:
+    if plain and plain != model and " " not in plain:
         return f"; write {plain!r}, without white space at its ends"
     if model.startswith(("http:", "https:")):
         return "; a server goes into base_url="

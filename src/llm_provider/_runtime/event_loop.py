@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import contextvars
 import functools
+import selectors
 import signal
 import socket
 import threading
@@ -99,7 +100,7 @@ class BackgroundLoop:
     def __init__(self, name: str = "llm_provider-loop") -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox = Inbox(self.loop)
-        self._stopped = False
+        self._stopped, self._of_parents = False, _of_parents
         self.thread = threads.start_thread(self._run, name)
 
     def _run(self) -> None:
@@ -134,10 +135,15 @@ _closers: list[Callable[[], None]] = []
 
 
 def current() -> BackgroundLoop:
-    """The loop of the process. It is started if there is none."""
+    """The loop of the process. It is started if there is none; `RuntimeError` at the end of the process."""
     global _current
     with _lock:
         if _current is None:
+            if not threading.main_thread().is_alive():
+                raise RuntimeError(
+                    "this process makes its first call after its main thread has ended, when Python starts "
+                    "no more work: join your threads, or make a first call in the main thread"
+                )
             _current = BackgroundLoop()
         return _current
 
@@ -349,15 +355,28 @@ def _close() -> None:
         background.stop()
 
 
+def leave_to_parent(background: BackgroundLoop | None) -> None:
+    """In a forked child, which does not have its thread: have nothing here reach the parent's sockets."""
+    loop = None if background is None else background.loop
+    keep_for_parent((background, getattr(loop, "_selector", None)))
+    if isinstance(loop, asyncio.SelectorEventLoop):  # what its selector watches is shared with the parent
+        loop._selector = selectors.SelectSelector()  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def keep_for_parent(shared: object) -> None:
+    """In a forked child, never finalize an object of its parent, whose sockets that would close."""
+    _of_parents.append(shared)
+
+
+_of_parents: list[object] = []
+"""The frames of the loop's thread refer to it. Python never frees them in a child, not even at its end."""
+
+
 def _forget_parent() -> None:
-    # The parent's thread does not exist here. Its loop must not be used, because its sockets are shared.
-    global _lock, _current, _abandoned
-    _abandoned = _current
+    global _lock, _current
+    leave_to_parent(_current)
     _lock, _current = threading.Lock(), None
 
-
-_abandoned: BackgroundLoop | None = None
-"""The loop of the parent process. The child keeps it: finalizing it would close the parent's sockets."""
 
 atexit.register(_close)
 run_around_forks(after_in_child=_forget_parent)

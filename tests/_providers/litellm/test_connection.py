@@ -147,6 +147,14 @@ def test_an_address_that_base_url_may_not_be(
 
 
 @needs_litellm
+@pytest.mark.parametrize("server", ["hosted_vllm", "litellm/litellm_proxy", "litellm/lm_studio"])
+def test_a_server_without_an_address(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with Client(cache="off") as client, pytest.raises(RequestError, match="has no address: give base_url"):
+        client.call(f"{server}/m", "Hi")
+
+
+@needs_litellm
 def test_an_address_that_it_may_be(monkeypatch: pytest.MonkeyPatch, simulator: Simulator) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_BASE", simulator.url("openai"))
     monkeypatch.setenv("ANTHROPIC_API_BASE", "http://evil.example")  # of another provider

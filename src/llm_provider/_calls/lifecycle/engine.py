@@ -464,14 +464,20 @@ class Engine:
         return [] if self._state is None else self._state.sender.statistics()
 
     def here(self) -> LoopState:
-        """The state of this client on the running loop. The new loop of a forked process gets a new state."""
-        if self._state is None or not self._state.is_current():
+        """The state of this client on the loop."""
+        if self._state is None:
             from .loop_state import LoopState
 
-            # After a fork the old state is the parent's: finalizing it would close the parent's connections.
-            self._abandoned = self._state
             self._state = LoopState(self.settings, self.cache, self.recorder, self.waits)
         return self._state
+
+    def after_fork(self) -> None:
+        """In a forked child, begin anew, with connections of its own."""
+        if self._state is not None:
+            from ..._runtime import event_loop
+
+            event_loop.keep_for_parent(self._state)
+            self._state = None
 
     async def close(self) -> None:
         """Close every connection, on the loop."""

@@ -33,10 +33,6 @@ class LoopState:
         self.to_close: list[Callable[[], Awaitable[None]]] = []
         """Closes what others made for this loop."""
 
-    def is_current(self) -> bool:
-        """Whether its loop is the running one."""
-        return self.loop is asyncio.get_running_loop()
-
     async def close(self) -> None:
         """Close every connection, on the loop."""
         self.flights.close()

@@ -319,7 +319,6 @@ class _OwnLoop:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._background: event_loop.BackgroundLoop | None = None
-        self._abandoned: event_loop.BackgroundLoop | None = None
 
     def start(self) -> event_loop.Inbox:
         with self._lock:
@@ -342,9 +341,8 @@ class _OwnLoop:
             background.stop()
 
     def forget_parent(self) -> None:
-        # As for the loop of the requests: the thread does not exist in a forked child, and the parent's loop
-        # is not finalized there.
-        self._abandoned, self._background = self._background, None
+        event_loop.leave_to_parent(self._background)
+        self._background = None
         self._lock = threading.Lock()
 
 

@@ -242,6 +242,9 @@ _OTHER_STEMS = {
 }
 """Beginnings of a provider's variables that do not begin with its name."""
 
+_OWN_SERVERS = ("hosted_vllm", "litellm_proxy", "lm_studio")
+"""Servers of the user's, without a default address. litellm would send their requests to api.openai.com."""
+
 
 def _check_addresses(litellm: Any, model: str) -> None:
     """Raise `RequestError` if the environment has an address for a model that no request may be sent to."""
@@ -262,3 +265,7 @@ def _check_addresses(litellm: Any, model: str) -> None:
                 check_base_url(value)
             except RequestError as error:
                 raise RequestError(str(error).replace("base_url", variable, 1)) from None
+    if provider in _OWN_SERVERS and own is None and not litellm.api_base:
+        raise RequestError(
+            f"{model} has no address: give base_url='http://localhost:8000/v1', or {name}_API_BASE"
+        )
