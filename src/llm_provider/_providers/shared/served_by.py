@@ -115,8 +115,8 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
 
 def find_tier(origin: Origin | None, in_reply: str | None) -> str | None:
     """The service level that served, by its name in `prices.csv`. As in `read_fields`, headers come first."""
-    told = origin and origin.get("service_tier")
-    return variant_of(told.lower()) if told else in_reply
+    in_headers = origin and origin.get("service_tier")
+    return variant_of(in_headers.lower()) if in_headers else in_reply
 
 
 def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:
